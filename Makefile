@@ -1,0 +1,33 @@
+# Two commands matter: `make demo` and `make test`. Each sets itself up in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check lint types docs bench clean
+
+$(BIN)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,plot,test]'
+	touch $@
+
+demo: $(BIN)/.installed
+	$(BIN)/deniable demo
+
+test: $(BIN)/.installed
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+lint: $(BIN)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(BIN)/.installed
+	$(BIN)/mypy
+
+check: lint types test
+
+docs: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site build dist

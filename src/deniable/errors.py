@@ -1,0 +1,66 @@
+"""Every exception that deniable raises on purpose.
+
+DeniableError
+├── InvalidParameterError      a value that the caller passed is outside its domain (also a ValueError)
+├── UnprovedError              no theorem covers this use: a relation, an adaptive choice, a conversion
+├── CatalogError               the declaration of the data is incomplete or contradicts the schema
+├── UnsupportedQueryError      the text asks for something that is not on the allow-list
+├── BudgetExceededError        the question would cost more than what is left
+├── LedgerError                the ledger cannot be opened, or a statement about it is refused
+│   └── LedgerTamperedError    its contents do not verify
+├── SourceError                the data cannot be opened; found before any row is read
+├── ExecutionError             the engine stopped; one constant text, because the cause may depend on data
+└── UnsafeReleaseError         noise from a test stream was about to be published
+
+Messages say what was wrong, what is needed and what to do. They never hold a value computed from private rows.
+"""
+
+
+class DeniableError(Exception):
+    """Root of all errors raised by deniable."""
+
+
+class InvalidParameterError(DeniableError, ValueError):
+    """A parameter is outside its domain."""
+
+
+class UnprovedError(DeniableError):
+    """No proved statement covers what was asked."""
+
+
+class CatalogError(DeniableError):
+    """The declaration of tables, columns or units cannot be used."""
+
+
+class UnsupportedQueryError(DeniableError):
+    """The query asks for something that is not on the allow-list."""
+
+
+class BudgetExceededError(DeniableError):
+    """The question costs more than what is left of the budget."""
+
+
+class LedgerError(DeniableError):
+    """The ledger cannot be used as asked."""
+
+
+class LedgerTamperedError(LedgerError):
+    """The ledger's contents do not verify against its hash chain."""
+
+
+class SourceError(DeniableError):
+    """The data source cannot be opened."""
+
+
+class ExecutionError(DeniableError):
+    """The engine could not finish. The text is constant, since the cause may depend on private rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The engine could not finish this query. The cost stays charged. "
+            "The owner of the data can run `deniable doctor` to find the cause."
+        )
+
+
+class UnsafeReleaseError(DeniableError):
+    """A value made with a test stream of bits cannot be released."""
