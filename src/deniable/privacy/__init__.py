@@ -1,0 +1,57 @@
+"""The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data."""
+
+from deniable.privacy.calibrate import gaussian_sigma_squared, laplace_scale
+from deniable.privacy.compose import Composed, compose
+from deniable.privacy.exact import exact_rational
+from deniable.privacy.filters import Budget, Charge, Remaining, Rule
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses import (
+    ApproximateLoss,
+    ConcentratedLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PureLoss,
+    Stated,
+)
+from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
+from deniable.privacy.sensitivity import (
+    Sensitivity,
+    of_clamped_unit_sum,
+    of_clipped_sum,
+    of_count,
+    of_distinct_units,
+)
+
+__all__ = [
+    "AddRemove",
+    "ApproximateLoss",
+    "Budget",
+    "Charge",
+    "Composed",
+    "ConcentratedLoss",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "GaussianLoss",
+    "Interval",
+    "LaplaceLoss",
+    "PrivacyLoss",
+    "PrivacyUnit",
+    "PureLoss",
+    "Relation",
+    "Remaining",
+    "Replace",
+    "Rule",
+    "Sensitivity",
+    "Stated",
+    "compose",
+    "exact_rational",
+    "gaussian_sigma_squared",
+    "laplace_scale",
+    "of_clamped_unit_sum",
+    "of_clipped_sum",
+    "of_count",
+    "of_distinct_units",
+]

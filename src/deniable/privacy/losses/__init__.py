@@ -1,0 +1,21 @@
+"""One family of privacy losses per file."""
+
+from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.concentrated import ConcentratedLoss
+from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
+from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.stated import Stated
+
+__all__ = [
+    "ApproximateLoss",
+    "ConcentratedLoss",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "GaussianLoss",
+    "LaplaceLoss",
+    "PureLoss",
+    "Stated",
+]

@@ -1,0 +1,85 @@
+"""The least noise that keeps a promise, found on the private side."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.exact import positive_rational, probability
+from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
+from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.sensitivity import Sensitivity
+
+_DIGITS = 9  # significant decimal digits of a searched sigma_squared
+
+
+def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
+    """The scale of discrete Laplace noise on integers that is epsilon-DP: l1 / epsilon, exact and least."""
+    reach = _moving(sensitivity)
+    return reach.l1 / positive_rational("epsilon", epsilon)
+
+
+def gaussian_sigma_squared(
+    sensitivity: Sensitivity, *, rho: object = None, epsilon: object = None, delta: object = None
+) -> Fraction:
+    """sigma^2 of discrete Gaussian noise on integers for a target rho, or for a target (epsilon, delta).
+
+    Guarantee: with rho: l2^2 / (2 rho), exact and least. With (epsilon, delta): the certified curve of
+        `DiscreteGaussianLoss` is at most delta at epsilon, and the value was rounded up to 9 digits. The curve of one
+        coordinate is exact; several coordinates are bounded by zCDP.
+    Raises: InvalidParameterError unless exactly one target is given.
+    """
+    reach = _moving(sensitivity)
+    if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
+        raise InvalidParameterError("give either rho, or epsilon and delta, to calibrate Gaussian noise")
+    if rho is not None:
+        return reach.l2_squared / (2 * positive_rational("rho", rho))
+    target = probability("delta", delta)
+    if target == 0:
+        raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0. Use Laplace noise for delta = 0.")
+    return _search(reach, positive_rational("epsilon", epsilon), target)
+
+
+@lru_cache(maxsize=256)
+def _search(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The zCDP value is private; from there downwards by bisection on the logarithm."""
+
+    def private(sigma_squared: Fraction) -> bool:
+        return Fraction(DiscreteGaussianLoss(sigma_squared, reach).delta(epsilon).upper) <= delta
+
+    above = _rounded_up(reach.l2_squared / (2 * largest_rho(epsilon, delta)))
+    return _least(private, above)
+
+
+def _least(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
+    below = above / 2
+    while private(below):
+        above, below = below, below / 2
+    while above > below * (1 + Fraction(1, 10 ** (_DIGITS - 1))):
+        middle = _rounded_up((above + below) / 2)
+        if not below < middle < above:
+            break
+        if private(middle):
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def _rounded_up(value: Fraction) -> Fraction:
+    """The least decimal with `_DIGITS` significant digits that is at least `value`."""
+    unit = Fraction(10) ** (len(str(math.floor(value))) - _DIGITS if value >= 1 else -_DIGITS - _leading_zeros(value))
+    return math.ceil(value / unit) * unit
+
+
+def _leading_zeros(value: Fraction) -> int:
+    return max(0, -math.floor(math.log10(value)) - 1)
+
+
+def _moving(sensitivity: Sensitivity) -> Sensitivity:
+    reach = checked_sensitivity(sensitivity).integral()
+    if reach.l1 == 0:
+        raise InvalidParameterError("the sensitivity is 0: no unit can change this aggregate, and it needs no noise")
+    return reach

@@ -1,0 +1,76 @@
+"""Zero-concentrated differential privacy: from rho to (epsilon, delta) and back."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_DIGITS = 12  # significant decimal digits of a rho that is searched for
+
+
+def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
+    """An upper bound on delta at `epsilon` of every rho-zCDP mechanism.
+
+    Guarantee: min over order > 1 of exp((order - 1)(order rho - epsilon)) (1 - 1/order)^order / (order - 1). Each order
+        gives a bound, so the minimiser is searched in floats and the value is certified.
+    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+    """
+    if rho == 0:
+        return 0.0
+    excess = Fraction(_best_excess(_in_range(rho), _in_range(epsilon)))  # order - 1
+
+    def formula() -> "arb":
+        x = ball(excess)
+        exponent = ball(excess * ((1 + excess) * rho - epsilon)) + (1 + x) * (x / (1 + x)).log()
+        return exponent.exp() / x
+
+    return certified(formula).upper
+
+
+@lru_cache(maxsize=256)
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho (to 12 digits, rounded down) for which rho-zCDP implies (epsilon, delta)-DP; delta in (0, 1).
+
+    Guarantee: concentrated_delta(rho, epsilon) <= delta for the value returned.
+    """
+    below, above = 0.0, 1.0
+    while Fraction(concentrated_delta(Fraction(above), epsilon)) <= delta:
+        below, above = above, 4 * above
+    if below == 0.0:
+        while Fraction(concentrated_delta(Fraction(above), epsilon)) > delta:
+            above /= 16
+        below, above = above, 16 * above
+    while above - below > 1e-13 * above:
+        middle = math.sqrt(below * above) if above > 2 * below else (below + above) / 2
+        if not below < middle < above:
+            break
+        if Fraction(concentrated_delta(Fraction(middle), epsilon)) <= delta:
+            below = middle
+        else:
+            above = middle
+    unit = Fraction(10) ** (math.floor(math.log10(below)) - _DIGITS + 1)
+    rho = math.floor(Fraction(below) / unit) * unit
+    while Fraction(concentrated_delta(rho, epsilon)) > delta:
+        rho -= unit
+    return rho
+
+
+def _best_excess(rho: float, epsilon: float) -> float:
+    """order - 1 at the root of (2 order - 1) rho - epsilon + ln(1 - 1/order), which increases with the order."""
+    below, above = 1e-300, 1e300
+    for _ in range(80):
+        middle = math.sqrt(below) * math.sqrt(above)
+        if (1 + 2 * middle) * rho - epsilon - math.log1p(1 / middle) > 0:
+            above = middle
+        else:
+            below = middle
+    return below
+
+
+def _in_range(number: Fraction) -> float:
+    return max(float(number), 1e-290) if number < 10**290 else 1e290

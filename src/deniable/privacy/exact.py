@@ -1,0 +1,89 @@
+"""Numbers that users type, read as exact rationals."""
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from deniable.errors import InvalidParameterError
+
+Number = int | float | str | Decimal | Fraction
+
+_TEXT = re.compile(r"[+-]?(\d{1,400}(/\d{1,400}|\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+def exact_rational(name: str, value: object) -> Fraction:
+    """The exact rational that a person means by `value`.
+
+    An int, Fraction or Decimal is taken as it is. A float stands for its shortest decimal text, so 0.1 is 1/10 and not
+    the binary number beside it. Text is a decimal ("0.1", "1e-6") or a quotient of integers ("1/3").
+
+    Args:
+        name: the parameter's name, for the message.
+        value: int, Fraction, Decimal, float or text; numpy scalars of these kinds too. A bool is refused.
+
+    Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is no number.
+    """
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()  # a numpy scalar
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
+        raise InvalidParameterError(f"{name} must be a number, got {_shown(value)}. Write it as 0.1, '1/10' or 1e-6.")
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise InvalidParameterError(f"{name} must be a finite number, got {_shown(value)}")
+    if isinstance(value, float):
+        return Fraction(repr(value))
+    if isinstance(value, str):
+        text = value.strip()
+        if not _TEXT.fullmatch(text) or ("/" in text and ("e" in text.lower() or not int(text.partition("/")[2]))):
+            raise InvalidParameterError(f"{name} must be a number, got {_shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
+        return Fraction(text)
+    return Fraction(value)
+
+
+def positive_rational(name: str, value: object) -> Fraction:
+    """Like `exact_rational`, and greater than 0."""
+    number = exact_rational(name, value)
+    if number <= 0:
+        raise InvalidParameterError(f"{name} must be > 0, got {_shown(value)}")
+    return number
+
+
+def nonnegative_rational(name: str, value: object) -> Fraction:
+    """Like `exact_rational`, and at least 0."""
+    number = exact_rational(name, value)
+    if number < 0:
+        raise InvalidParameterError(f"{name} must be >= 0, got {_shown(value)}")
+    return number
+
+
+def probability(name: str, value: object) -> Fraction:
+    """Like `exact_rational`, and in [0, 1)."""
+    number = exact_rational(name, value)
+    if not 0 <= number < 1:
+        raise InvalidParameterError(f"{name} must be in [0, 1), got {_shown(value)}")
+    return number
+
+
+def positive_integer(name: str, value: object) -> int:
+    """An int that is at least 1; a float or a bool is refused."""
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidParameterError(f"{name} must be a whole number, got {_shown(value)}")
+    if value < 1:
+        raise InvalidParameterError(f"{name} must be >= 1, got {_shown(value)}")
+    return value
+
+
+def decimal_text(number: Fraction, digits: int = 6) -> str:
+    """`number` as people write it: exact when short ("0.1"), else to `digits` significant digits; for display only."""
+    if number.denominator == 1 and abs(number) < 10**digits:
+        return str(number.numerator)
+    short = f"{float(number):.{digits}g}"
+    return short if Fraction(short) == number else f"~{short}"
+
+
+def _shown(value: object) -> str:
+    """A short repr: a value that was typed may be a page long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

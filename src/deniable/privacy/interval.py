@@ -1,0 +1,104 @@
+"""Numbers with a direction: intervals that provably hold the truth."""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_LARGEST = math.nextafter(math.inf, 0.0)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A closed interval of real numbers that holds the true value, rounding included.
+
+    Publish `upper` as the guarantee; `lower` says how tight it is.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:  # also catches NaN
+            raise InvalidParameterError(f"an interval needs lower <= upper, got lower={self.lower}, upper={self.upper}")
+
+    @classmethod
+    def around(cls, value: Fraction) -> "Interval":
+        """The narrowest interval of floats that holds an exact rational."""
+        return cls(round_down(value), round_up(value))
+
+    @classmethod
+    def of_ball(cls, ball: "arb", *, within: "Interval | None" = None) -> "Interval":
+        """The floats around a ball of python-flint, cut to `within` where the truth is known to lie there."""
+        if ball.is_nan():
+            if within is None:
+                raise ArithmeticError("the ball holds no number")
+            return within
+        lower, upper = _float_down(ball.lower()), _float_up(ball.upper())
+        if within is not None:
+            lower, upper = max(lower, within.lower), min(upper, within.upper)
+            lower, upper = min(lower, within.upper), max(upper, within.lower)
+        return cls(lower, upper)
+
+    @property
+    def width(self) -> float:
+        """upper - lower, rounded up; 0 for [inf, inf]."""
+        return 0.0 if self.lower == self.upper else math.nextafter(self.upper - self.lower, math.inf)
+
+    def contains(self, value: float | Fraction) -> bool:
+        """Whether `value` lies in the interval, ends included."""
+        return self.lower <= value <= self.upper
+
+    def __str__(self) -> str:
+        if self.lower == self.upper:
+            return f"{self.lower:.6g}"
+        return f"[{_decimal(self.lower, ROUND_FLOOR)}, {_decimal(self.upper, ROUND_CEILING)}]"
+
+
+PROBABILITIES = Interval(0.0, 1.0)
+
+
+def round_down(value: Fraction) -> float:
+    """The largest float that is at most `value`."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return _LARGEST if value > 0 else -math.inf
+    return math.nextafter(nearest, -math.inf) if math.isinf(nearest) or Fraction(nearest) > value else nearest
+
+
+def round_up(value: Fraction) -> float:
+    """The smallest float that is at least `value`."""
+    return -round_down(-value)
+
+
+def _float_down(point: "arb") -> float:
+    """The largest float that is at most an exact ball (one of radius 0)."""
+    if not point.is_finite():
+        return float(point) if float(point) < 0 else _LARGEST
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    bits = mantissa.bit_length() + exponent  # |point| < 2^bits
+    if mantissa == 0:
+        return 0.0
+    if bits > 1024:
+        return _LARGEST if mantissa > 0 else -math.inf
+    if bits < -1074:
+        return 0.0 if mantissa > 0 else -math.ulp(0.0)
+    return round_down(Fraction(mantissa) * Fraction(2) ** exponent)
+
+
+def _float_up(point: "arb") -> float:
+    return -_float_down(-point)
+
+
+def _decimal(value: float, direction: str) -> str:
+    """Six significant digits, rounded outward."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{Context(prec=6, rounding=direction).create_decimal(Decimal(value)):g}"

@@ -1,0 +1,179 @@
+"""A privacy loss as a value: what a mechanism reveals about one unit, stated once and read by everybody."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import nonnegative_rational, probability
+from deniable.privacy.interval import Interval
+from deniable.privacy.profile import inverse
+from deniable.privacy.relation import Relation
+from deniable.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from deniable.privacy.filters import Charge
+
+_KINDS: dict[str, type["PrivacyLoss"]] = {}
+
+
+class PrivacyLoss(ABC):
+    """What one mechanism, or several together, can reveal about one unit.
+
+    A subclass is a frozen dataclass that sets `kind`, gives the curve `_delta`, and states what else is proved through
+    the properties below. `a + b` is the loss of both, `a * 3` that of three runs; both are immutable values.
+
+    The truth that an interval holds is the supremum over everything that the description allows: for `PureLoss(1)` over
+    all 1-DP mechanisms, for noise with a `Sensitivity` over all integer changes that the sensitivity admits.
+    """
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    # --- the curve -----------------------------------------------------------------------------------------------
+
+    def delta(self, epsilon: object) -> Interval:
+        """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0."""
+        return self._delta(nonnegative_rational("epsilon", epsilon))
+
+    def epsilon(self, delta: object) -> Interval:
+        """The smallest epsilon for which (epsilon, delta)-DP holds; `delta` is any number in [0, 1).
+
+        The upper end is infinite where no epsilon is proved to do.
+        """
+        target = probability("delta", delta)
+        if target < self.infinite_mass:
+            return Interval(float("inf"), float("inf"))
+        return inverse(self._delta, target, limit=self.pure_epsilon, unreachable=target < self.failure)
+
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> Interval:
+        """The curve at an exact epsilon >= 0, within [0, 1]."""
+
+    # --- what else is proved -------------------------------------------------------------------------------------
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """The neighbouring relations for which the statement holds."""
+        return frozenset(Relation)
+
+    @property
+    def failure(self) -> Fraction:
+        """A probability set aside: the three bounds below hold for a loss that is `failure` away in total variation.
+
+        Precisely: the pair is (1 - failure) (P', Q') + failure (P'', Q'') with P', Q' as bounded below.
+        """
+        return Fraction(0)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """A lower bound on the probability of an infinite loss: below it epsilon is infinite."""
+        return Fraction(0)
+
+    @property
+    @abstractmethod
+    def pure_epsilon(self) -> Fraction | None:
+        """An epsilon for which epsilon-DP holds up to `failure`; None when the loss is unbounded."""
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction | None:
+        """A rho for which rho-zCDP holds up to `failure`; None when none is proved."""
+
+    @property
+    @abstractmethod
+    def mu_squared(self) -> Fraction | None:
+        """A bound on mu^2 for which mu-GDP holds; None when none is proved."""
+
+    def charge(self) -> "Charge":
+        """What a ledger books for this loss, in every currency that is proved."""
+        from deniable.privacy.filters import Charge
+
+        bounded = self.pure_epsilon is not None
+        return Charge(
+            epsilon=self.pure_epsilon,
+            delta=self.failure if bounded else Fraction(0),
+            rho=self.rho if self.failure == 0 else None,
+            mu_squared=self.mu_squared if self.failure == 0 else None,
+        )
+
+    # --- the algebra ---------------------------------------------------------------------------------------------
+
+    def __add__(self, other: object) -> "PrivacyLoss":
+        from deniable.privacy.compose import compose
+
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        return compose([self, other])
+
+    def __radd__(self, other: object) -> "PrivacyLoss":
+        """Lets `sum(losses)` start from 0."""
+        if isinstance(other, int) and not isinstance(other, bool) and other == 0:
+            return self
+        return NotImplemented
+
+    def __mul__(self, count: object) -> "PrivacyLoss":
+        from deniable.privacy.compose import compose
+
+        if isinstance(count, bool) or not isinstance(count, int):
+            return NotImplemented
+        return compose(self, count)
+
+    __rmul__ = __mul__
+
+    # --- serialisation -------------------------------------------------------------------------------------------
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON: the kind and the fields, rationals as text."""
+        values = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {"loss": self.kind, **values}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> "PrivacyLoss":
+        return cls(**values)
+
+    @staticmethod
+    def from_data(data: object) -> "PrivacyLoss":
+        """The inverse of `to_data`; every check of the constructors runs again."""
+        import deniable.privacy.compose
+        import deniable.privacy.losses  # noqa: F401  (both register their kinds)
+
+        if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:
+            raise InvalidParameterError(f"a loss needs a field 'loss' with one of {sorted(_KINDS)}, got {data!r}")
+        values = {str(name): value for name, value in data.items() if name != "loss"}
+        if "sensitivity" in values:
+            values["sensitivity"] = Sensitivity.from_data(values["sensitivity"])
+        try:
+            return _KINDS[data["loss"]]._from_fields(values)
+        except TypeError as error:
+            raise InvalidParameterError(
+                f"these are not the fields of a {data['loss']} loss: {sorted(values)}"
+            ) from error
+
+    def to_json(self) -> str:
+        """Canonical JSON text: equal losses have equal text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> "PrivacyLoss":
+        """The inverse of `to_json`."""
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise InvalidParameterError("a loss must be JSON text as written by to_json()") from None
+        return PrivacyLoss.from_data(data)
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, PrivacyLoss | Sensitivity):
+        return value.to_data()
+    return value

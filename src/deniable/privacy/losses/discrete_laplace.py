@@ -1,0 +1,89 @@
+"""Discrete Laplace noise added to integers."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import Relation
+from deniable.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, init=False)
+class DiscreteLaplaceLoss(PrivacyLoss):
+    """Independent noise P(k) ~ exp(-|k| / scale) on every coordinate of a vector of integers.
+
+    Guarantee: (l1 / scale)-DP. The curve is that of one coordinate with the same change: exact when one coordinate may
+        take all of it, an upper bound otherwise, because a path of single steps dominates the vector.
+    Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841; curve and vector case in docs/theory/profile.md.
+    """
+
+    kind: ClassVar[str] = "discrete_laplace"
+    scale: Fraction
+    sensitivity: Sensitivity
+
+    def __init__(self, scale: object, sensitivity: Sensitivity) -> None:
+        object.__setattr__(self, "scale", positive_rational("scale", scale))
+        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+
+    def __repr__(self) -> str:
+        return f"DiscreteLaplaceLoss(scale={str(self.scale)!r}, sensitivity={self.sensitivity!r})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        reach = self.sensitivity.integral()
+        upper = shift_delta(self.scale, int(reach.l1), epsilon)
+        if reach.linf == reach.l1:
+            return upper
+        return Interval(shift_delta(self.scale, int(reach.linf), epsilon).lower, upper.upper)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.sensitivity.relation})
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return self.sensitivity.integral().l1 / self.scale
+
+    @property
+    def rho(self) -> Fraction:
+        return self.pure_epsilon**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon)
+
+
+def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:
+    """delta between one noisy integer and the same moved by `shift` >= 0.
+
+    With q = exp(-1/scale), the best event is {y >= m}, m the least integer above (epsilon scale + shift) / 2, and
+    delta = 1 - q^(shift - m + 1)/(1 + q) - e^epsilon q^m/(1 + q) while epsilon < shift / scale.
+    """
+    if epsilon * scale >= shift:
+        return Interval(0.0, 0.0)
+    m = math.floor((epsilon * scale + shift) / 2) + 1
+
+    def formula() -> "arb":
+        below = ball(-(shift - m + 1) / scale).exp()
+        above = ball(epsilon - m / scale).exp()
+        return 1 - (below + above) / (1 + ball(-1 / scale).exp())
+
+    return certified(formula)
+
+
+def checked_sensitivity(value: object) -> Sensitivity:
+    """A Sensitivity, or an error that says where to get one."""
+    if not isinstance(value, Sensitivity):
+        raise InvalidParameterError(
+            f"sensitivity must be a Sensitivity, got {value!r}. Make one with of_count or of_clipped_sum."
+        )
+    return value

@@ -1,0 +1,44 @@
+"""Continuous Gaussian noise, for accounting of mechanisms that are not ours; releases here use the discrete law."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+
+
+@dataclass(frozen=True, init=False)
+class GaussianLoss(PrivacyLoss):
+    """Real Gaussian noise whose standard deviation is `noise_multiplier` times the l2 sensitivity, in any dimension.
+
+    Guarantee: mu-GDP with mu = 1 / noise_multiplier, exactly; mu^2/2-zCDP.
+    Source: Balle, Wang (2018), arXiv:1805.06530; Dong, Roth, Su (2019), arXiv:1905.02383; Bun, Steinke (2016),
+        arXiv:1605.02065.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    noise_multiplier: Fraction
+
+    def __init__(self, noise_multiplier: object) -> None:
+        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+
+    def __repr__(self) -> str:
+        return f"GaussianLoss(noise_multiplier={str(self.noise_multiplier)!r})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return gaussian_delta(self.mu_squared, epsilon)
+
+    @property
+    def pure_epsilon(self) -> None:
+        return None
+
+    @property
+    def rho(self) -> Fraction:
+        return self.mu_squared / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return 1 / self.noise_multiplier**2

@@ -1,0 +1,48 @@
+"""Continuous Laplace noise, for accounting of mechanisms that are not ours; releases here use the discrete law."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.profile import ball, certified
+
+
+@dataclass(frozen=True, init=False)
+class LaplaceLoss(PrivacyLoss):
+    """Real Laplace noise whose scale is `noise_multiplier` times the l1 sensitivity.
+
+    Guarantee: with e = 1 / noise_multiplier, delta(x) = 1 - exp((x - e) / 2) for x < e, else 0; e-DP. For vectors this
+        is the worst case, attained when one coordinate takes all of the change.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; the vector case in docs/theory/profile.md.
+    """
+
+    kind: ClassVar[str] = "laplace"
+    noise_multiplier: Fraction
+
+    def __init__(self, noise_multiplier: object) -> None:
+        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+
+    def __repr__(self) -> str:
+        return f"LaplaceLoss(noise_multiplier={str(self.noise_multiplier)!r})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        gap = self.pure_epsilon - epsilon
+        if gap <= 0:
+            return Interval(0.0, 0.0)
+        return certified(lambda: -ball(-gap / 2).expm1())
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return 1 / self.noise_multiplier
+
+    @property
+    def rho(self) -> Fraction:
+        return self.pure_epsilon**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon)

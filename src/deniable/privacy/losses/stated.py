@@ -1,0 +1,89 @@
+"""A loss together with the (epsilon, delta) that its user asked for."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import nonnegative_rational, probability
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from deniable.privacy.filters import Charge
+
+
+@dataclass(frozen=True, init=False)
+class Stated(PrivacyLoss):
+    """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
+
+    The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
+    it is then charged 1/10, and not a float beside it.
+
+    Guarantee: the certified curve of `loss` is at most delta at epsilon; checked here, and again when read from JSON.
+    """
+
+    kind: ClassVar[str] = "stated"
+    loss: PrivacyLoss
+    stated_epsilon: Fraction
+    stated_delta: Fraction
+
+    def __init__(self, loss: PrivacyLoss, epsilon: object, delta: object) -> None:
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
+        object.__setattr__(self, "stated_delta", probability("delta", delta))
+        proved = loss.delta(self.stated_epsilon).upper
+        if Fraction(proved) > self.stated_delta:
+            raise InvalidParameterError(
+                f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
+                "State a larger delta or epsilon, or add more noise (deniable.privacy.calibrate)."
+            )
+
+    def __repr__(self) -> str:
+        return f"Stated({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        loss = PrivacyLoss.from_data(values.pop("loss_stated"))
+        return cls(loss, epsilon=values.pop("epsilon"), delta=values.pop("delta"), **values)
+
+    def to_data(self) -> dict[str, object]:
+        return {
+            "loss": self.kind,
+            "loss_stated": self.loss.to_data(),
+            "epsilon": str(self.stated_epsilon),
+            "delta": str(self.stated_delta),
+        }
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self.loss._delta(epsilon)
+
+    def charge(self) -> "Charge":
+        return replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return self.loss.relations
+
+    @property
+    def failure(self) -> Fraction:
+        return self.loss.failure
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.loss.infinite_mass
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        return self.loss.pure_epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.loss.rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return self.loss.mu_squared

@@ -1,0 +1,117 @@
+"""delta(epsilon) of a loss: certified evaluation of a formula, and the inverse epsilon(delta)."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.privacy.interval import PROBABILITIES, Interval
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Curve = Callable[[Fraction], Interval]
+
+_PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when cancellation ate the last
+_ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
+_CLOSE = 2.0**-42  # relative width at which the inverse stops
+_MOST_STEPS = 400
+
+
+def ball(number: Fraction) -> "arb":
+    """The ball around a rational at the working precision."""
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def certified(formula: Callable[[], "arb"], *, within: Interval = PROBABILITIES) -> Interval:
+    """The floats around a formula in ball arithmetic, evaluated again with more bits until it is sharp.
+
+    Args:
+        formula: evaluates at the working precision of python-flint; any precision gives a valid ball.
+        within: where the value is known to lie.
+    """
+    from flint import ctx
+
+    result = within
+    for precision in _PRECISIONS:
+        with ctx.workprec(precision):
+            value = formula()
+            found = Interval.of_ball(value, within=within)
+            result = Interval(max(result.lower, found.lower), min(result.upper, found.upper))
+            if value.rel_accuracy_bits() >= _ENOUGH or result.upper <= 2 * math.ulp(0.0):
+                break
+    return result
+
+
+def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachable: bool = False) -> Interval:
+    """Interval around the smallest epsilon >= 0 with curve(epsilon) <= target.
+
+    Guarantee: curve(upper).upper <= target, or upper = limit, or upper = inf; curve(lower).lower > target, or lower =
+        0. Both follow from the curve alone, so the search need not be trusted.
+
+    Args:
+        curve: non-increasing; every value holds the truth.
+        target: in [0, 1).
+        limit: an epsilon at which the curve is 0; None when it is 0 nowhere.
+        unreachable: the curve's upper end is known to stay above the target.
+    """
+    if target == 0 and limit is None:
+        return Interval(math.inf, math.inf)
+    top = math.inf if limit is None else Interval.around(limit).upper
+    upper = top if unreachable else _crossing(lambda epsilon: curve(epsilon).upper, target, top)[1]
+    lower = _crossing(lambda epsilon: curve(epsilon).lower, target, top, guess=upper)[0]
+    return Interval(min(lower, upper), upper)
+
+
+def _crossing(
+    end: Callable[[Fraction], float], target: Fraction, top: float, *, guess: float = 1.0
+) -> tuple[float, float]:
+    """(below, above) with end(below) > target >= end(above), close together; below = 0 or above = top may be unchecked.
+
+    The trial points come from false position on log delta, moved by a hundredth of the bracket to either side in turn,
+    so that both ends close in.
+    """
+    goal = float(target) if target else 0.0
+
+    def excess(epsilon: float) -> float:
+        value = end(Fraction(epsilon))
+        if Fraction(value) <= target:
+            return min(_log(value) - _log(goal), 0.0) if goal else -1.0
+        return max(_log(value) - _log(goal), 5e-324) if goal else 1.0
+
+    below, high = 0.0, excess(0.0)
+    if high <= 0:
+        return 0.0, 0.0
+    above = min(guess if 0 < guess < math.inf else 1.0, top)
+    low = excess(above)
+    while low > 0:
+        if above >= top or above > 1e300:
+            return (above if above < top else below), top
+        below, high = above, low
+        above = min(above * 4, top)
+        low = excess(above)
+    near = above * (1 - 2 * _CLOSE)
+    if above == guess and below < near and (value := excess(near)) > 0:
+        below, high = near, value
+    for step in range(_MOST_STEPS):
+        width = above - below
+        if width <= _CLOSE * above:
+            break
+        share = high / (high - low) if math.isfinite(high - low) else 0.5
+        shift = 0.01 if step % 2 else -0.01
+        share = 0.5 if step % 4 == 3 or not goal else min(max(share + shift, 0.005), 0.995)
+        trial = below + share * width
+        if not below < trial < above:
+            break
+        value = excess(trial)
+        if value > 0:
+            below, high = trial, value
+        else:
+            above, low = trial, value
+    return below, above
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -800.0

@@ -1,0 +1,59 @@
+"""Who is protected, and what "neighbouring" means."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_integer
+
+
+class Relation(Enum):
+    """How two neighbouring tables differ.
+
+    ADD_REMOVE: one has all the rows of one unit, the other has none of them (also called unbounded).
+    REPLACE: the rows of one unit are exchanged for any others; the number of units is public (bounded).
+
+    Neither implies the other at the same cost: the exact number of units is free under REPLACE and has no finite
+    epsilon under ADD_REMOVE. A guarantee under ADD_REMOVE with epsilon gives one under REPLACE with twice the epsilon.
+    """
+
+    ADD_REMOVE = "add/remove"
+    REPLACE = "replace"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+AddRemove = Relation.ADD_REMOVE
+Replace = Relation.REPLACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyUnit:
+    """Whose rows are hidden together.
+
+    Args:
+        column: the column that names the unit; None when every row is a unit of its own.
+        noun: what a person calls one unit, for messages.
+        ids: how many values of `column` one unit may own (a household of up to 4 people: 4); multiplies sensitivities.
+    """
+
+    column: str | None = None
+    noun: str = "row"
+    ids: int = 1
+
+    def __post_init__(self) -> None:
+        if self.column is not None and not (isinstance(self.column, str) and self.column):
+            raise InvalidParameterError(f"column must be the name of a column or None, got {self.column!r}")
+        if not (isinstance(self.noun, str) and self.noun):
+            raise InvalidParameterError(f"noun must be a word such as 'respondent', got {self.noun!r}")
+        object.__setattr__(self, "ids", positive_integer("ids", self.ids))
+        if self.column is None and self.ids != 1:
+            raise InvalidParameterError(
+                "ids must be 1 when every row is a unit; name the column that groups rows first"
+            )
+
+    def __str__(self) -> str:
+        if self.ids == 1:
+            return f"one {self.noun}"
+        return f"one {self.noun} of up to {self.ids} values of {self.column}"
