@@ -1,0 +1,229 @@
+"""The chain of records: each holds the hash of the one before, and the running total of what was spent.
+
+A record's body is canonical JSON and its hash is SHA-256 of that text. A table of one row, the head, repeats the
+number and the hash of the last record, so that a record missing at the end is noticed. Appending and checking the end
+take the same time however long the chain is.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.errors import InvalidParameterError, LedgerTamperedError
+from deniable.privacy.filters import Budget, Charge
+from deniable.privacy.loss import PrivacyLoss
+
+START = "0" * 64  # what the opening names as the hash before it
+
+_COLUMNS = "number, kind, question, entry, body, hash"
+_Row = tuple[int, str, str | None, int | None, str, str]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One record of the chain, read and found to match its hash."""
+
+    number: int
+    kind: str
+    body: dict[str, Any]
+    hash: str
+
+    @property
+    def total(self) -> Charge:
+        """What all entries up to here cost."""
+        return _read_charge(self, "total")
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidParameterError(f"A ledger holds plain JSON only: {error}.") from error
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def append(connection: sqlite3.Connection, kind: str, body: Mapping[str, object], *, total: Charge) -> int:
+    """Add one record after the last; returns its number. The caller holds a write transaction."""
+    if kind == "opening":
+        number, previous = 0, START
+    else:
+        end = last(connection)
+        number, previous = end.number + 1, end.hash
+    text = canonical({**body, "number": number, "kind": kind, "previous": previous, "total": total.to_data()})
+    row = (number, kind, body.get("question"), body.get("entry"), text, digest(text))
+    connection.execute(f"INSERT INTO records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
+    if kind == "opening":
+        connection.execute("INSERT INTO head VALUES (1, ?, ?)", (number, row[-1]))
+    else:
+        connection.execute("UPDATE head SET number = ?, hash = ?", (number, row[-1]))
+    return number
+
+
+def last(connection: sqlite3.Connection) -> Link:
+    """The last record, after a check that the head agrees with it."""
+    rows = _rows(connection, "ORDER BY number DESC LIMIT 1")
+    head = connection.execute("SELECT number, hash FROM head").fetchall()
+    if not rows:
+        raise LedgerTamperedError("The ledger has lost all its records. Restore it from a backup.")
+    link = _link(rows[0])
+    if head != [(link.number, link.hash)]:
+        raise _tampered(link.number, "is not the one that the head of the ledger names; records are missing or added")
+    return link
+
+
+def opening(connection: sqlite3.Connection) -> Link:
+    """The record that says what the ledger is for."""
+    link = at(connection, 0)
+    if link is None:
+        raise _tampered(0, "is missing")
+    return link
+
+
+def at(connection: sqlite3.Connection, number: int) -> Link | None:
+    """The record with this number, or None."""
+    rows = _rows(connection, "WHERE number = ?", number)
+    return _link(rows[0]) if rows else None
+
+
+def first_charge(connection: sqlite3.Connection) -> Charge | None:
+    """What the first entry cost; a filter may fix its rule by it."""
+    rows = _rows(connection, "WHERE kind = 'entry' ORDER BY number LIMIT 1")
+    return _read_charge(_link(rows[0]), "charge") if rows else None
+
+
+def answers(connection: sqlite3.Connection, question: str) -> Iterator[tuple[Link, Link]]:
+    """Pairs of an entry with this question and its answer, in the order of the answers."""
+    pairs = connection.execute(
+        "SELECT entry.number, answer.number FROM records AS entry "
+        "JOIN records AS answer ON answer.entry = entry.number WHERE entry.question = ? ORDER BY answer.number",
+        (question,),
+    ).fetchall()
+    for entry, answer in pairs:
+        asked, answered = at(connection, entry), at(connection, answer)
+        assert asked is not None
+        assert answered is not None
+        yield asked, answered
+
+
+def answered(connection: sqlite3.Connection, entry: int) -> bool:
+    """Whether this entry has an answer."""
+    return bool(_rows(connection, "WHERE entry = ?", entry))
+
+
+def entries(connection: sqlite3.Connection) -> Iterator[tuple[Link, bool]]:
+    """Every entry in order, with whether it has an answer."""
+    done = {number for (number,) in connection.execute("SELECT entry FROM records WHERE kind = 'answer'")}
+    for row in _rows(connection, "WHERE kind = 'entry' ORDER BY number"):
+        link = _link(row)
+        yield link, link.number in done
+
+
+def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str | None) -> None:
+    """Walk the whole chain: hashes, order, totals from each loss, keys, head and budget.
+
+    Raises: LedgerTamperedError that names the first record that is wrong.
+    """
+    total, previous, expected, first = Charge.nothing(), START, 0, None
+    open_entries: set[int] = set()
+    fingerprints: dict[str, str] = {}
+    seen_head = expected_head is None
+    for row in connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number"):  # noqa: S608
+        link = _link(row)
+        if link.number != expected or (link.kind == "opening") != (expected == 0):
+            raise _tampered(expected, "is missing")
+        if link.body.get("previous") != previous:
+            raise _tampered(link.number, "does not follow the record before it")
+        total = total + _charge(link)
+        if link.total != total:
+            raise _tampered(link.number, "does not add up to the running total")
+        if link.kind == "entry":
+            first = first or _charge(link)
+            open_entries.add(link.number)
+        elif link.kind == "answer":
+            if link.body["entry"] not in open_entries:
+                raise _tampered(link.number, "answers no open entry")
+            open_entries.remove(link.body["entry"])
+        elif link.kind == "key":
+            fingerprints[link.body["name"]] = link.body["fingerprint"]
+        seen_head = seen_head or link.hash == expected_head
+        previous, expected = link.hash, expected + 1
+    last(connection)
+    if first is not None and not budget.admits(first, total):
+        raise _tampered(expected - 1, f"brings the total above the budget {budget}")
+    kept = {name: hashlib.sha256(key).hexdigest() for name, key in connection.execute("SELECT name, key FROM keys")}
+    if kept != fingerprints:
+        raise LedgerTamperedError("The ledger's keys were changed by another program. Restore it from a backup.")
+    if not seen_head:
+        raise LedgerTamperedError(
+            f"The ledger does not contain the head {expected_head}: it was replaced, rolled back or cut. "
+            "Restore the copy that has it."
+        )
+
+
+def _rows(connection: sqlite3.Connection, clause: str, *parameters: object) -> list[_Row]:
+    return connection.execute(f"SELECT {_COLUMNS} FROM records {clause}", parameters).fetchall()  # noqa: S608
+
+
+def _link(row: _Row) -> Link:
+    """A row as a record, after a check that text, hash and columns agree."""
+    number, kind, question, entry, text, hash_ = row
+    if not isinstance(text, str) or digest(text) != hash_:
+        raise _tampered(number, "does not match its hash")
+    try:
+        body = json.loads(text)
+        columns = (body["number"], body["kind"], body.get("question"), body.get("entry"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _tampered(number, "cannot be read") from error
+    if columns != (number, kind, question, entry):
+        raise _tampered(number, "does not match its columns")
+    return Link(number=number, kind=kind, body=body, hash=hash_)
+
+
+def _read_charge(link: Link, field: str) -> Charge:
+    try:
+        return Charge.from_data(link.body[field])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _tampered(link.number, "cannot be read") from error
+
+
+def _charge(link: Link) -> Charge:
+    """What a record adds to the total; an entry's charge covers what its stated loss costs."""
+    if link.kind != "entry":
+        return Charge.nothing()
+    charge = _read_charge(link, "charge")
+    try:
+        cost = PrivacyLoss.from_data(link.body["loss"]).charge()
+    except (ValueError, KeyError, TypeError) as error:
+        raise _tampered(link.number, "cannot be read") from error
+    if not _covers(charge, cost):
+        raise _tampered(link.number, "charges less than its stated loss costs")
+    return charge
+
+
+def _covers(charge: Charge, cost: Charge) -> bool:
+    """Whether a charge is at least a cost in every currency; None is infinite.
+
+    Equality is not asked for: a later version may know a tighter charge for the same loss.
+    """
+    pairs = (
+        (charge.epsilon, cost.epsilon),
+        (charge.delta, cost.delta),
+        (charge.rho, cost.rho),
+        (charge.mu_squared, cost.mu_squared),
+    )
+    return all(paid is None or (due is not None and paid >= due) for paid, due in pairs)
+
+
+def _tampered(number: int, what: str) -> LedgerTamperedError:
+    return LedgerTamperedError(
+        f"Record {number} of the ledger {what}. The ledger is damaged or was changed by another program: "
+        "restore it from a backup, and answer no question from it until then."
+    )

@@ -1,0 +1,62 @@
+"""What is written into a ledger, and what is read back."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.filters import Charge
+from deniable.privacy.loss import PrivacyLoss
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One question and what it costs, as it is reserved before any private row is read.
+
+    Args:
+        question: SHA-256 of the canonical private plan and its parameters, as 64 hexadecimal digits.
+        text: the question as it was asked.
+        loss: the privacy loss of everything that is released for this question.
+        mechanisms: public description of the noise (names and scales), anything that JSON can hold.
+        analyst: who asks; stored answers are not shared between analysts.
+        safe: False if the noise comes from a test stream.
+    """
+
+    question: str
+    text: str
+    loss: PrivacyLoss
+    mechanisms: Json = ()
+    analyst: str = "owner"
+    safe: bool = True
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.question, str) and _KEY.fullmatch(self.question)):
+            raise InvalidParameterError(
+                f"question must be a SHA-256 key of 64 hexadecimal digits, got {self.question!r}. "
+                "Hash the canonical plan and its parameters."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One reserved question, as the ledger remembers it.
+
+    `number` is its place in the chain; answers and keys take places of their own, so numbers have gaps.
+    """
+
+    number: int
+    time: datetime
+    question: str
+    text: str
+    loss: PrivacyLoss
+    charge: Charge
+    mechanisms: Json
+    analyst: str
+    safe: bool
+    answered: bool

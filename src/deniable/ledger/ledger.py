@@ -1,0 +1,251 @@
+"""The ledger: every question is paid here, durably, before any private row is read."""
+
+import hashlib
+import secrets
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import BudgetExceededError, LedgerError, UnprovedError
+from deniable.ledger import chain, schema
+from deniable.ledger.entry import Entry, Record
+from deniable.ledger.storage import FileStorage, MemoryStorage, Storage
+from deniable.privacy.exact import decimal_text
+from deniable.privacy.filters import Budget, Charge, Remaining
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.relation import PrivacyUnit, Relation
+
+
+class Ledger:
+    """A budget for one data set, and the append-only list of what was spent from it.
+
+    Guarantee: the noisy answers that are computed after their `reserve` satisfy, taken together, the privacy of the
+    budget, also when each question, its mechanism and its cost are chosen after looking at the answers before:
+    `reserve` is the filter `Budget.admits`, applied to the running total in one transaction, so that two processes
+    cannot both pass on what is left. Stored answers are post-processing. Nothing is refunded.
+    """
+
+    budget: Budget
+    relation: Relation
+    unit: PrivacyUnit
+    dataset: str
+
+    def __init__(self, storage: Storage, *, budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str):
+        self._storage = storage
+        self.budget = budget
+        self.relation = relation
+        self.unit = unit
+        self.dataset = dataset
+
+    @classmethod
+    def open(
+        cls, path: Path | str | None, *, budget: Budget | None, relation: Relation, unit: PrivacyUnit, dataset: str
+    ) -> "Ledger":
+        """The ledger at a path, created with the budget if there is none.
+
+        Args:
+            path: a file on a local disk, or None for a ledger that lives as long as this process.
+            budget: what may be spent in all; None to open an existing ledger.
+            relation, unit, dataset: what the ledger protects; they must agree with an existing ledger exactly.
+
+        Raises: LedgerError if it cannot be opened or was opened for something else; LedgerTamperedError if its end
+            does not match its head. Both leave the file as it was.
+        """
+        storage = None if path is None else FileStorage(Path(path))
+        if storage is None or not storage.exists():
+            if budget is None:
+                place = "A ledger in memory is new" if storage is None else f"There is no ledger at {storage.place}"
+                raise LedgerError(f"{place}. Give a budget to open one, for example Budget(epsilon=1).")
+            opening = _opening(budget, relation, unit, dataset)
+
+            def build(connection: sqlite3.Connection) -> None:
+                schema.create(connection)
+                chain.append(connection, "opening", opening, total=Charge.nothing())
+
+            if storage is None:
+                return cls(MemoryStorage(build), budget=budget, relation=relation, unit=unit, dataset=dataset)
+            storage.create(build)  # if another process was faster, its ledger is checked like any other
+        return cls._existing(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
+
+    @classmethod
+    def _existing(
+        cls, storage: FileStorage, *, budget: Budget | None, relation: Relation, unit: PrivacyUnit, dataset: str
+    ) -> "Ledger":
+        with storage.transaction(write=False) as connection:
+            known = schema.identify(connection, storage.place)
+        if known < len(schema.MIGRATIONS):
+            with storage.transaction(write=True) as connection:
+                schema.migrate(connection)
+        with storage.transaction(write=False) as connection:
+            schema.check(connection, storage.place)
+            chain.last(connection)
+            opening = chain.opening(connection)
+        kept = Budget.from_data(opening.body["budget"])
+        asked = _opening(budget or kept, relation, unit, dataset)
+        for name in ("dataset", "unit", "relation", "budget"):
+            if opening.body[name] != asked[name]:
+                raise LedgerError(
+                    f"The ledger {storage.place} was opened for {name} {_words(opening.body[name])}, not for "
+                    f"{_words(asked[name])}. Use the {name} of the ledger, or give another path; what a second ledger "
+                    "lets out about the same data comes on top of the first."
+                )
+        return cls(storage, budget=kept, relation=relation, unit=unit, dataset=dataset)
+
+    def recall(self, question: str, *, analyst: str = "owner", safe: bool = True) -> str | None:
+        """The stored answer to a question that this analyst asked before, at no cost; None if there is none.
+
+        Of several answers to one question the first is the one that is recalled, always.
+        """
+        with self._storage.transaction(write=False) as connection:
+            for asked, answer in chain.answers(connection, question):
+                if asked.body["analyst"] == analyst and asked.body["safe"] == safe:
+                    return str(answer.body["answer"])
+        return None
+
+    def reserve(self, entry: Entry) -> int:
+        """Pay for a question, durably; returns the number under which its answer is stored.
+
+        Every reservation pays, also for a question that another process is answering at this moment: two draws of
+        noise cost two times. Call `recall` first.
+
+        Raises: BudgetExceededError if the filter does not admit the total; UnprovedError if the loss is not proved for
+            the relation of this ledger or has no charge in its currency. Both spend nothing.
+        """
+        if self.relation not in entry.loss.relations:
+            proved = " and ".join(sorted(str(relation) for relation in entry.loss.relations)) or "no relation"
+            raise UnprovedError(
+                f"{entry.loss} is proved for {proved}; this ledger protects {self.relation}. "
+                "Choose a mechanism that is proved for it, or open a ledger for the other relation."
+            )
+        from importlib.metadata import version
+
+        charge = entry.loss.charge()
+        body = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "question": entry.question,
+            "text": entry.text,
+            "loss": entry.loss.to_data(),
+            "charge": charge.to_data(),
+            "mechanisms": entry.mechanisms,
+            "analyst": entry.analyst,
+            "safe": entry.safe,
+            "deniable": version("deniable"),
+        }
+        with self._storage.transaction(write=True) as connection:
+            spent = chain.last(connection).total
+            first = chain.first_charge(connection)
+            total = spent + charge
+            if not self.budget.admits(first or charge, total):
+                raise self._exceeded(charge, first, spent)
+            return chain.append(connection, "entry", body, total=total)
+
+    def store(self, reservation: int, answer: str) -> None:
+        """Keep the answer of a reservation, as JSON text. An entry has at most one answer.
+
+        The record holds no time: how long the engine ran may depend on private rows.
+        """
+        with self._storage.transaction(write=True) as connection:
+            entry = chain.at(connection, reservation)
+            if entry is None or entry.kind != "entry":
+                raise LedgerError(f"{reservation} is no reservation of this ledger. Reserve first.")
+            if chain.answered(connection, reservation):
+                raise LedgerError(f"Reservation {reservation} has its answer already. Reserve again for another one.")
+            total = chain.last(connection).total
+            chain.append(connection, "answer", {"entry": reservation, "answer": answer}, total=total)
+
+    def spent(self) -> Charge:
+        """What all reservations cost together."""
+        with self._storage.transaction(write=False) as connection:
+            return chain.last(connection).total
+
+    def left(self) -> Remaining:
+        """What the next questions may cost."""
+        with self._storage.transaction(write=False) as connection:
+            return self.budget.left(chain.first_charge(connection), chain.last(connection).total)
+
+    def entries(self) -> list[Record]:
+        """Every reservation, oldest first."""
+        with self._storage.transaction(write=False) as connection:
+            return [_record(link, answered) for link, answered in chain.entries(connection)]
+
+    @property
+    def head(self) -> str:
+        """Hash of the last record. Kept elsewhere, it lets `verify` notice a ledger that was replaced or cut."""
+        with self._storage.transaction(write=False) as connection:
+            return chain.last(connection).hash
+
+    def secret(self, name: str) -> bytes:
+        """A key of 32 bytes that is made once and stays with the ledger, such as the key that picks rows of a unit.
+
+        It is a key and no noise: no guarantee rests on its law, so it comes straight from the operating system.
+        """
+        with self._storage.transaction(write=True) as connection:
+            row = connection.execute("SELECT key FROM keys WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                return bytes(row[0])
+            key = secrets.token_bytes(32)
+            connection.execute("INSERT INTO keys VALUES (?, ?)", (name, key))
+            body = {"name": name, "fingerprint": hashlib.sha256(key).hexdigest()}
+            chain.append(connection, "key", body, total=chain.last(connection).total)
+            return key
+
+    def verify(self, *, expected_head: str | None = None) -> None:
+        """Check every record: schema, hashes, order, and totals computed again from each loss.
+
+        Args:
+            expected_head: a `head` noted earlier, which the chain must still contain.
+
+        Raises: LedgerTamperedError that names the first record that is wrong.
+        """
+        with self._storage.transaction(write=False) as connection:
+            (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if report != "ok":
+                raise sqlite3.DatabaseError(report)
+            schema.check(connection, self._storage.place)
+            chain.verify(connection, budget=self.budget, expected_head=expected_head)
+
+    def _exceeded(self, charge: Charge, first: Charge | None, spent: Charge) -> BudgetExceededError:
+        left = self.budget.left(first, spent)
+        asked = " or ".join(
+            f"{name}={decimal_text(price)}"
+            for name in ("epsilon", "delta", "rho", "mu_squared")
+            if getattr(left, name) is not None and (price := getattr(charge, name)) is not None
+        )
+        return BudgetExceededError(
+            f"This question would cost {asked}, but of the budget {self.budget} only {left} is left. "
+            "Nothing was spent. Ask for less, repeat an earlier question (free), or open a new ledger: "
+            "what it lets out comes on top."
+        )
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._storage.place!r}, dataset={self.dataset!r}, budget={self.budget})"
+
+
+def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str) -> dict[str, Any]:
+    return {
+        "budget": budget.to_data(),
+        "relation": relation.name,
+        "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids},
+        "dataset": dataset,
+    }
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else chain.canonical(value)
+
+
+def _record(link: chain.Link, answered: bool) -> Record:
+    body = link.body
+    return Record(
+        number=link.number,
+        time=datetime.fromisoformat(body["time"]),
+        question=body["question"],
+        text=body["text"],
+        loss=PrivacyLoss.from_data(body["loss"]),
+        charge=Charge.from_data(body["charge"]),
+        mechanisms=body["mechanisms"],
+        analyst=body["analyst"],
+        safe=body["safe"],
+        answered=answered,
+    )

@@ -1,0 +1,142 @@
+"""Tables of a ledger and the migrations that make them.
+
+A migration may add tables, indices and triggers. It never changes a record: the chain is append-only.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from deniable.errors import LedgerError, LedgerTamperedError
+
+APPLICATION = int.from_bytes(b"dnbl", "big")
+
+_RECORDS = """
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('opening', 'entry', 'answer', 'key')),
+    question TEXT,
+    entry INTEGER UNIQUE REFERENCES records (number),
+    body TEXT NOT NULL,
+    hash TEXT NOT NULL
+)"""
+
+_HEAD = """
+CREATE TABLE head (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    number INTEGER NOT NULL,
+    hash TEXT NOT NULL
+)"""
+
+_KEYS = "CREATE TABLE keys (name TEXT PRIMARY KEY, key BLOB NOT NULL)"
+
+_MIGRATIONS = "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, time TEXT NOT NULL)"
+
+# INSERT OR REPLACE would delete without firing the delete trigger; the insert trigger closes that door.
+_TRIGGERS = (
+    """
+CREATE TRIGGER records_follow_the_head BEFORE INSERT ON records
+WHEN NEW.number IS NOT (SELECT COALESCE(MAX(number) + 1, 0) FROM head)
+BEGIN SELECT RAISE(ABORT, 'records are appended after the head'); END""",
+    """
+CREATE TRIGGER records_are_not_changed BEFORE UPDATE ON records
+BEGIN SELECT RAISE(ABORT, 'records are append-only'); END""",
+    """
+CREATE TRIGGER records_are_not_deleted BEFORE DELETE ON records
+BEGIN SELECT RAISE(ABORT, 'records are append-only'); END""",
+    """
+CREATE TRIGGER head_is_born_at_the_opening BEFORE INSERT ON head
+WHEN EXISTS (SELECT 1 FROM head) OR NEW.number <> 0
+BEGIN SELECT RAISE(ABORT, 'the head only moves on'); END""",
+    """
+CREATE TRIGGER head_moves_one_record_on BEFORE UPDATE ON head
+WHEN NEW.only <> 1 OR NEW.number <> OLD.number + 1
+    OR NEW.hash IS NOT (SELECT hash FROM records WHERE number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'the head only moves on'); END""",
+    """
+CREATE TRIGGER head_is_not_deleted BEFORE DELETE ON head
+BEGIN SELECT RAISE(ABORT, 'the head only moves on'); END""",
+    """
+CREATE TRIGGER keys_are_not_changed BEFORE UPDATE ON keys
+BEGIN SELECT RAISE(ABORT, 'keys are append-only'); END""",
+    """
+CREATE TRIGGER keys_are_not_replaced BEFORE INSERT ON keys
+WHEN EXISTS (SELECT 1 FROM keys WHERE name = NEW.name)
+BEGIN SELECT RAISE(ABORT, 'keys are append-only'); END""",
+    """
+CREATE TRIGGER keys_are_not_deleted BEFORE DELETE ON keys
+BEGIN SELECT RAISE(ABORT, 'keys are append-only'); END""",
+)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """The chain, its head and the keys, each append-only."""
+    for statement in (_RECORDS, _HEAD, _KEYS, *_TRIGGERS):
+        connection.execute(statement)
+
+
+def index_questions(connection: sqlite3.Connection) -> None:
+    """Stored answers are found by question without a scan."""
+    connection.execute("CREATE INDEX questions ON records (question, number) WHERE question IS NOT NULL")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, index_questions)
+
+
+def identify(connection: sqlite3.Connection, place: str) -> int:
+    """How many migrations the database holds.
+
+    Raises: LedgerError if it is no ledger, or a ledger from a newer version. Nothing is written.
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION:
+        raise LedgerError(f"{place} is a database, but not a ledger of deniable. Give another path for the ledger.")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise LedgerError(
+            f"{place} has schema version {version}; this deniable knows versions up to {len(MIGRATIONS)}. "
+            "Upgrade deniable to use this ledger."
+        )
+    return int(version)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Mark an empty database as a ledger and apply every migration."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(_MIGRATIONS)
+    migrate(connection)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply the migrations that the database does not have yet. The caller holds a write transaction."""
+    (done,) = connection.execute("PRAGMA user_version").fetchone()
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    for number, migration in enumerate(MIGRATIONS[done:], start=done + 1):
+        migration(connection)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, time))
+        connection.execute(f"PRAGMA user_version = {number}")
+
+
+def check(connection: sqlite3.Connection, place: str) -> None:
+    """Raise LedgerTamperedError unless tables, indices and triggers are exactly those of the migrations."""
+    fresh = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        create(fresh)
+        wanted = _statements(fresh)
+    finally:
+        fresh.close()
+    found = _statements(connection)
+    strange = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    if strange:
+        raise LedgerTamperedError(
+            f"{place} has been changed by another program: {', '.join(strange)} is missing or altered. "
+            "Restore the ledger from a backup."
+        )
+    names = [name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY number")]
+    if names != [migration.__name__ for migration in MIGRATIONS]:
+        raise LedgerTamperedError(f"{place} has an altered list of migrations. Restore the ledger from a backup.")
+
+
+def _statements(connection: sqlite3.Connection) -> dict[str, str | None]:
+    rows = connection.execute("SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'")
+    return dict(rows.fetchall())

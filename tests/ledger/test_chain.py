@@ -1,0 +1,123 @@
+"""A second route to the chain: these tests read the file with sqlite3, hashlib and json alone."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.errors import InvalidParameterError, LedgerTamperedError
+from deniable.ledger import Ledger, chain
+from deniable.privacy.losses.pure import PureLoss
+
+from .conftest import entry, open_ledger
+
+
+def records(path: Path) -> list[tuple[int, str, dict[str, Any], str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT number, body, hash FROM records ORDER BY number").fetchall()
+    return [(number, text, json.loads(text), hash_) for number, text, hash_ in rows]
+
+
+def forge(path: Path, edit: Callable[..., None], number: int, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change one record and make every hash and the head right again, as a forger who knows the format would."""
+    statements, previous = [], None
+    for at, _, body, hash_ in records(path):
+        if at == number:
+            change(body)
+        if previous is not None:
+            body["previous"] = previous
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        previous = hash_ if at < number else hashlib.sha256(text.encode()).hexdigest()
+        quoted = text.replace("'", "''")
+        statements.append(f"UPDATE records SET body = '{quoted}', hash = '{previous}' WHERE number = {at}")
+    edit(*statements, f"UPDATE head SET hash = '{previous}'")
+
+
+def test_each_record_is_hashed_and_names_the_hash_before_it(path: Path, ledger: Ledger) -> None:
+    ledger.store(ledger.reserve(entry(1)), "1")
+    ledger.secret("rows")
+    ledger.reserve(entry(2))
+    before = "0" * 64
+    for place, (number, text, body, hash_) in enumerate(records(path)):
+        assert number == body["number"] == place
+        assert body["previous"] == before
+        assert hashlib.sha256(text.encode()).hexdigest() == hash_
+        before = hash_
+    assert ledger.head == before
+
+
+def test_records_hold_the_loss_and_the_running_total(path: Path, ledger: Ledger) -> None:
+    ledger.store(ledger.reserve(entry(1, "0.25")), "1")
+    ledger.reserve(entry(2, "0.5"))
+    bodies = [body for _, _, body, _ in records(path)]
+    assert [body["kind"] for body in bodies] == ["opening", "entry", "answer", "entry"]
+    assert bodies[3]["loss"] == PureLoss("0.5").to_data()
+    assert "0.25" not in json.dumps(bodies[0])
+    totals = [chain.Charge.from_data(body["total"]).epsilon for body in bodies]
+    assert totals == [0, Fraction(1, 4), Fraction(1, 4), Fraction(3, 4)]
+
+
+def test_an_answer_does_not_tell_how_long_the_engine_ran(path: Path, ledger: Ledger) -> None:
+    ledger.store(ledger.reserve(entry(1)), "1")
+    assert set(records(path)[2][2]) == {"number", "kind", "previous", "total", "entry", "answer"}
+
+
+def test_verify_adds_up_the_totals_again(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
+    for number in range(4):
+        ledger.reserve(entry(number))
+    less = PureLoss("0.1").charge().to_data()
+    forge(path, edit, 3, lambda body: body.update(total=less))
+    with pytest.raises(LedgerTamperedError, match=r"Record 3 .*running total"):
+        open_ledger(path).verify()
+
+
+def test_verify_computes_each_charge_again_from_its_loss(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
+    ledger.reserve(entry(1, "0.5"))
+    less = PureLoss("0.4").charge().to_data()
+    forge(path, edit, 1, lambda body: body.update(charge=less, total=less))
+    with pytest.raises(LedgerTamperedError, match=r"Record 1 .*charges less"):
+        open_ledger(path).verify()
+
+
+def test_a_charge_above_the_cost_of_its_loss_verifies(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
+    ledger.reserve(entry(1, "0.5"))
+    more = PureLoss("0.6").charge().to_data()
+    forge(path, edit, 1, lambda body: body.update(charge=more, total=more))
+    open_ledger(path).verify()
+
+
+def test_verify_holds_the_total_against_the_budget(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
+    ledger.reserve(entry(1, "0.5"))
+    loss = PureLoss(2)
+    charge = loss.charge().to_data()
+    forge(path, edit, 1, lambda body: body.update(loss=loss.to_data(), charge=charge, total=charge))
+    with pytest.raises(LedgerTamperedError, match="above the budget"):
+        open_ledger(path).verify()
+
+
+@pytest.mark.parametrize("field", ["loss", "charge", "total"])
+def test_a_record_that_cannot_be_read_is_named(
+    path: Path, ledger: Ledger, edit: Callable[..., None], field: str
+) -> None:
+    ledger.reserve(entry(1))
+    ledger.reserve(entry(2))
+    forge(path, edit, 1, lambda body: body.update({field: {"a": 1}}))
+    with pytest.raises(LedgerTamperedError, match="Record 1 "):
+        ledger.verify()
+
+
+def test_canonical_json_does_not_depend_on_the_order_of_keys() -> None:
+    assert chain.canonical({"b": 1, "a": [True, None]}) == chain.canonical({"a": (True, None), "b": 1})
+    assert chain.canonical({"a": "é"}) == '{"a":"\\u00e9"}'
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), {1, 2}, b"x", Fraction(1, 2)])
+def test_canonical_json_refuses_what_json_cannot_hold(value: object) -> None:
+    with pytest.raises(InvalidParameterError):
+        chain.canonical({"a": value})
