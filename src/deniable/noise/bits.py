@@ -1,0 +1,176 @@
+"""Uniform 64-bit words: the only place of the project that touches entropy.
+
+Guarantee: the words of `SECURE` are AES-256-CTR keystream under keys that come from the operating system. No byte of
+a keystream is used twice, also after a fork and between threads. The first 48 bytes of each refill become the key
+and counter of the next one and are never given out (fast key erasure), so a stream that is read out today does not
+tell what it gave yesterday.
+Source: D. J. Bernstein, "Fast-key-erasure random-number generators" (2017); NIST SP 800-38A for the counter mode.
+"""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, UnsafeReleaseError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+
+_POOL_WORDS = 1024  # requests below this size share one refill
+_SECRET_BYTES = 48  # 32 of key, 16 of counter: three blocks of AES
+_ZEROS = memoryview(bytes(1 << 18))  # what is encrypted; 256 KiB keeps a refill inside the cache
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603 - one number for the process, written only here
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+def _process() -> tuple[int, int]:
+    """What differs between a process and its child: the id, or the count of forks where an id came back."""
+    return os.getpid(), _forks
+
+
+class Bits(ABC):
+    """A stream of independent uniform 64-bit words. `safe` says whether what it touched may be released."""
+
+    safe: bool = False
+
+    @abstractmethod
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        """Overwrite the contiguous one-dimensional array `out` with fresh words."""
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """A new array of `count` fresh words."""
+        out = np.empty(count, dtype=np.uint64)
+        self.fill(out)
+        return out
+
+
+def require_safe(bits: Bits) -> None:
+    """Refuse to publish what a test stream touched.
+
+    Raises: UnsafeReleaseError if `bits.safe` is false.
+    """
+    if not bits.safe:
+        raise UnsafeReleaseError(
+            f"{bits!r} is a test stream, its noise can be computed by anyone. "
+            "Leave the argument bits out, so that SECURE is used."
+        )
+
+
+class SecureBits(Bits):
+    """Keystream of AES-256 in counter mode, keyed by the operating system on first use.
+
+    Streams wait in a list. A call takes one out, so that no other thread can hold it, and gives it back at its end;
+    taking and giving are single atomic operations. A stream made before a fork is thrown away by the child.
+    """
+
+    safe = True
+
+    def __init__(self) -> None:
+        self._idle: list[_Stream] = []
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        """Overwrite `out` with fresh words."""
+        while True:
+            stream = self._take()
+            stream.fill(out)
+            if stream.process == _process():  # false only if a signal handler forked in the meantime
+                self._idle.append(stream)
+                return
+
+    def _take(self) -> "_Stream":
+        while True:
+            try:
+                stream = self._idle.pop()
+            except IndexError:
+                return _Stream()
+            if stream.process == _process():
+                return stream
+
+    def __repr__(self) -> str:
+        return "SecureBits()"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "SecureBits cannot be pickled or copied: two copies would give the same noise. Use SECURE there."
+        )
+
+
+class _Stream:
+    """One keystream of one process: a secret, and a pool of words for small requests."""
+
+    __slots__ = ("_pool", "_secret", "_used", "process")
+
+    def __init__(self) -> None:
+        self.process = _process()
+        self._secret = memoryview(bytearray(os.urandom(_SECRET_BYTES)))
+        self._pool = np.zeros(_POOL_WORDS, dtype=np.uint64)
+        self._used = _POOL_WORDS
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        count = out.size
+        if count >= _POOL_WORDS:
+            self._refill(out)
+            return
+        if count > _POOL_WORDS - self._used:
+            self._refill(self._pool)
+            self._used = 0
+        fresh = self._pool[self._used : self._used + count]
+        self._used += count
+        out[:] = fresh
+        fresh.fill(0)
+
+    def _refill(self, out: NDArray[np.uint64]) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        secret = self._secret
+        keystream = Cipher(algorithms.AES256(secret[:32]), modes.CTR(secret[32:])).encryptor()
+        keystream.update_into(_ZEROS[:_SECRET_BYTES], secret)  # the old key is gone from here on
+        _encrypt_zeros(keystream, out)
+
+
+def _encrypt_zeros(keystream: "CipherContext", out: NDArray[np.uint64]) -> None:
+    target = out.data.cast("B")
+    for start in range(0, len(target), len(_ZEROS)):
+        part = target[start : start + len(_ZEROS)]
+        keystream.update_into(_ZEROS[: len(part)], part)
+
+
+class DeterministicBits(Bits):
+    """The same words for the same seed, for tests and benchmarks. What it touches must not be released.
+
+    The words do not depend on how they are asked for: two requests of 5 give the same ten words as one of 10.
+    """
+
+    safe = False
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise InvalidParameterError(f"seed must be an int, got {seed!r}")
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        key = hashlib.sha256(f"deniable test stream {seed}".encode()).digest()
+        self._seed = seed
+        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        """Overwrite `out` with the next words."""
+        _encrypt_zeros(self._keystream, out)
+
+    def __repr__(self) -> str:
+        return f"DeterministicBits(seed={self._seed})"
+
+
+SECURE: Bits = SecureBits()
+"""The stream that releases use; keyed when first asked."""

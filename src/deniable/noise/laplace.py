@@ -1,0 +1,86 @@
+"""The discrete Laplace law: P(k) = (1 - q)/(1 + q) q^|k| over all integers, with q = exp(-1/scale).
+
+Guarantee: draws have exactly this law, tails included; each is an independent function of fresh bits.
+Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841, for the law; docs/theory/noise.md for the draw.
+"""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise import parameters, refine
+from deniable.noise.bits import SECURE, Bits
+from deniable.noise.blocks import Draws, Law, blocks_of
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LARGEST_SCALE = Fraction(2**57)
+SMALLEST_SCALE = Fraction(1, 2**57)
+
+
+def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+    """Independent draws from the discrete Laplace law.
+
+    Args:
+        scale: in the unit of the draws, exact, in [2^-57, 2^57].
+        size: shape of the result; None for an array without dimensions.
+        bits: leave it out, except in tests.
+
+    Returns: int64; an object array of Python ints if one of the draws does not fit.
+    Guarantee: P(k) is proportional to exp(-|k| / scale), exactly.
+    Raises: InvalidParameterError if scale is a float or outside its range.
+    """
+    shape = parameters.shape(size)
+    law = Law(1 / _checked(scale), 1)
+    return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
+
+
+def half_width(scale: Fraction | int, level: float) -> int:
+    """The smallest t with P[|X| <= t] >= level.
+
+    Args:
+        scale: as in `sample`.
+        level: in [0, 1); taken as the exact binary fraction that the float is.
+
+    Error: none. P[|X| > t] = 2 q^(t+1) / (1 + q) is solved for t, and the result rounded in ball arithmetic.
+    """
+    rate = 1 / _checked(scale)
+    miss = 1 - parameters.probability_level(level)
+
+    def minus_steps() -> "arb":
+        ratio = (-refine.ball(rate)).exp()
+        return ((1 + ratio) * refine.ball(miss) / 2).log() / refine.ball(rate)
+
+    return max(0, -refine.certified_floor(minus_steps) - 1)
+
+
+def quantile(scale: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and for nothing else.
+
+    Args:
+        scale: as in `sample`.
+        p: in [0, 1].
+
+    Error: one step where p is within rounding of a jump of the law.
+    """
+    spread = float(_checked(scale))
+    p = np.asarray(p, dtype=np.float64)
+    ratio = math.exp(-1 / spread)
+    with np.errstate(divide="ignore"):
+        left = np.ceil(spread * np.log(p * (1 + ratio)))
+        right = np.ceil(-spread * np.log((1 - p) * (1 + ratio))) - 1
+    return np.where(p * (1 + ratio) <= ratio, left, np.maximum(right, 0.0))
+
+
+def standard_deviation(scale: Fraction | int) -> float:
+    """sqrt(2 q) / (1 - q) = 1 / (sqrt(2) sinh(1 / (2 scale))), in float64."""
+    half = 1 / (2 * float(_checked(scale)))
+    return 1 / (math.sqrt(2) * math.sinh(half)) if half < 700 else 0.0
+
+
+def _checked(scale: Fraction | int) -> Fraction:
+    return parameters.rational("scale", scale, lower=SMALLEST_SCALE, upper=LARGEST_SCALE)
