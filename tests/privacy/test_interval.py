@@ -1,0 +1,59 @@
+import math
+from fractions import Fraction
+
+import pytest
+from flint import arb, fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.interval import PROBABILITIES, Interval, round_down, round_up
+
+rationals = st.fractions() | st.builds(
+    lambda m, e: Fraction(m) * Fraction(2) ** e, st.integers(-(2**70), 2**70), st.integers(-1200, 1200)
+)
+
+
+@given(rationals)
+def test_rounding_is_directed_and_as_close_as_floats_are(value: Fraction) -> None:
+    low, high = round_down(value), round_up(value)
+    assert low <= value <= high
+    if math.isfinite(low):
+        assert math.nextafter(low, math.inf) > value
+    if math.isfinite(high):
+        assert math.nextafter(high, -math.inf) < value
+
+
+@given(rationals)
+def test_the_interval_of_a_ball_holds_the_ball(value: Fraction) -> None:
+    ball = arb(fmpq(value.numerator, value.denominator))
+    interval = Interval.of_ball(ball)
+    assert interval.lower <= value <= interval.upper
+    if abs(value) < 2**1000:
+        assert interval.width <= abs(float(value)) * 2**-50 + 1e-300
+
+
+def test_balls_beyond_the_floats_round_outward() -> None:
+    assert Interval.of_ball(arb(2) ** -2000) == Interval(0.0, 5e-324)
+    assert Interval.of_ball(-(arb(2) ** 2000)) == Interval(-math.inf, -math.nextafter(math.inf, 0))
+    assert Interval.of_ball(arb("nan"), within=PROBABILITIES) == PROBABILITIES
+    assert Interval.of_ball(arb(0, 5), within=PROBABILITIES) == PROBABILITIES
+
+
+def test_reversed_or_undefined_ends_are_refused() -> None:
+    for ends in ((1.0, 0.0), (math.nan, 1.0), (0.0, math.nan)):
+        with pytest.raises(InvalidParameterError, match="lower <= upper"):
+            Interval(*ends)
+
+
+def test_printing_rounds_outward() -> None:
+    assert str(Interval(1 / 3, 2 / 3)) == "[0.333333, 0.666667]"
+    assert str(Interval(0.5, math.inf)) == "[0.5, inf]"
+    assert str(Interval(2.0, 2.0)) == "2"
+
+
+def test_contains_and_width() -> None:
+    interval = Interval.around(Fraction(1, 3))
+    assert interval.contains(Fraction(1, 3))
+    assert 0 < interval.width < 1e-15
+    assert Interval(math.inf, math.inf).width == 0

@@ -1,0 +1,67 @@
+import math
+from fractions import Fraction
+
+from flint import arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.privacy.interval import Interval
+from deniable.privacy.profile import ball, certified, inverse
+
+
+def test_a_formula_that_cancels_gets_more_bits() -> None:
+    """e^x - 1 with x = 10^-40 loses 133 bits at once."""
+    precisions = []
+
+    def formula() -> arb:
+        precisions.append(ctx.prec)
+        return ball(Fraction(1, 10**40)).exp() - 1
+
+    value = certified(formula)
+    assert value.contains(Fraction(1, 10**40) + Fraction(1, 2 * 10**80))
+    assert value.width < 1e-55
+    assert len(precisions) > 1
+
+
+def test_a_formula_without_a_value_gives_the_domain() -> None:
+    assert certified(lambda: arb("nan")) == Interval(0.0, 1.0)
+
+
+def line(epsilon: Fraction) -> Interval:
+    """1 - epsilon/7 down to 0, known to 10 digits."""
+    value = max(1 - epsilon / 7, Fraction(0))
+    return Interval(float(value) * (1 - 1e-10), min(float(value) * (1 + 1e-10), 1.0))
+
+
+@given(st.fractions(min_value=0, max_value=Fraction(999, 1000)))
+@settings(max_examples=100)
+def test_the_inverse_of_a_known_curve_holds_the_truth(target: Fraction) -> None:
+    found = inverse(line, target, limit=Fraction(7))
+    assert found.contains(7 * (1 - target))
+    assert found.width < 1e-7
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(9, 10)))
+@settings(max_examples=100)
+def test_the_inverse_of_an_exponential_is_its_logarithm(target: Fraction) -> None:
+    def curve(x: Fraction) -> Interval:
+        return certified(lambda: ball(-x).exp() * 1)
+
+    found = inverse(curve, target, limit=None)
+    assert found.lower <= -math.log(target) * (1 + 1e-15)
+    assert found.upper >= -math.log(target) * (1 - 1e-15)
+    assert found.width <= 1e-11 * found.upper
+
+
+def test_a_step_is_found_exactly() -> None:
+    found = inverse(lambda x: Interval(0.5, 0.5) if x < 3 else Interval(0.0, 0.0), Fraction(1, 10), limit=Fraction(5))
+    assert found.lower < 3 <= found.upper
+    assert found.width < 1e-11
+
+
+def test_the_edges() -> None:
+    assert inverse(line, Fraction(999999, 1000000), limit=Fraction(7)).lower < 1e-5
+    assert inverse(lambda x: Interval(0.25, 0.25), Fraction(1, 4), limit=None) == Interval(0.0, 0.0)
+    assert inverse(lambda x: Interval(0.1, 0.2), Fraction(0), limit=None) == Interval(math.inf, math.inf)
+    assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None).upper == math.inf
+    assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None, unreachable=True).upper == math.inf
