@@ -51,7 +51,8 @@ class PrivacyLoss(ABC):
         target = probability("delta", delta)
         if target < self.infinite_mass:
             return Interval(float("inf"), float("inf"))
-        return inverse(self._delta, target, limit=self.pure_epsilon, unreachable=target < self.failure)
+        unreachable = target < self.failure
+        return inverse(self._delta, target, limit=None if unreachable else self.pure_epsilon, unreachable=unreachable)
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Interval:

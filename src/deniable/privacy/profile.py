@@ -54,7 +54,7 @@ def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachab
     Args:
         curve: non-increasing; every value holds the truth.
         target: in [0, 1).
-        limit: an epsilon at which the curve is 0; None when it is 0 nowhere.
+        limit: an epsilon at which the truth is known to be at most the target; None when there is none.
         unreachable: the curve's upper end is known to stay above the target.
     """
     if target == 0 and limit is None:

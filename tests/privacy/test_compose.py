@@ -1,0 +1,148 @@
+"""Compositions hold the truth: closed forms, exact enumeration, and published values."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import (
+    AddRemove,
+    ApproximateLoss,
+    ConcentratedLoss,
+    DiscreteGaussianLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PrivacyLoss,
+    PureLoss,
+    Stated,
+    compose,
+    of_count,
+)
+
+tenths = st.fractions(min_value=Fraction(1, 10), max_value=2, max_denominator=20)
+
+
+def exact_delta(parts: list[tuple[float, float]], epsilon: float) -> float:
+    """Exact composition of (epsilon, delta)-DP worst cases: enumeration of all signs and failures."""
+    survive = math.prod(1 - d for _, d in parts)
+    total = 0.0
+    for signs in itertools.product((1, -1), repeat=len(parts)):
+        p = math.prod(math.exp(e * (s > 0)) / (1 + math.exp(e)) for s, (e, _) in zip(signs, parts, strict=True))
+        q = math.prod(math.exp(e * (s < 0)) / (1 + math.exp(e)) for s, (e, _) in zip(signs, parts, strict=True))
+        total += max(p - math.exp(epsilon) * q, 0.0)
+    return 1 - survive * (1 - total)
+
+
+@given(st.lists(tenths, min_size=1, max_size=7), st.fractions(0, 5, max_denominator=20))
+@settings(max_examples=80, deadline=None)
+def test_pure_compositions_hold_the_enumerated_truth(parts: list[Fraction], epsilon: Fraction) -> None:
+    found = compose([PureLoss(part) for part in parts]).delta(epsilon)
+    truth = exact_delta([(float(part), 0.0) for part in parts], float(epsilon))
+    assert found.lower - 1e-12 <= truth <= found.upper + 1e-12
+
+
+@given(
+    st.lists(st.tuples(tenths, st.fractions(0, Fraction(1, 20), max_denominator=400)), min_size=1, max_size=6),
+    st.fractions(0, 5, max_denominator=20),
+)
+@settings(max_examples=80, deadline=None)
+def test_approximate_compositions_hold_the_enumerated_truth(
+    parts: list[tuple[Fraction, Fraction]], epsilon: Fraction
+) -> None:
+    found = compose([ApproximateLoss(*part) for part in parts]).delta(epsilon)
+    truth = exact_delta([(float(e), float(d)) for e, d in parts], float(epsilon))
+    assert found.lower - 1e-12 <= truth <= found.upper + 1e-12
+
+
+def test_gaussians_compose_exactly() -> None:
+    """golden.md G17: ten times mu = 0.3 at delta = 1e-6; squares of mu add whatever the parts are."""
+    assert (GaussianLoss(Fraction(10, 3)) * 10).epsilon(1e-6).upper == pytest.approx(4.602679009809174427, rel=1e-9)
+    mixed = GaussianLoss(2) + GaussianLoss(3) * 2
+    assert mixed.mu_squared == Fraction(1, 4) + Fraction(2, 9)
+    assert mixed.delta(1).width < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("loss", "delta", "truth"),
+    [
+        (PureLoss(1) * 10, 1e-5, 9.9997706345349416791),  # golden.md G31
+        (PureLoss(1) * 10, 0.43057714452975647715, 4.0),  # golden.md G33
+        (compose([PureLoss(Fraction(k, 10)) for k in range(1, 6)]), 0.07493113789067068281, 0.8),  # golden.md G35
+    ],
+)
+def test_published_optima_are_not_undercut(loss: PrivacyLoss, delta: float, truth: float) -> None:
+    assert loss.epsilon(delta).upper >= truth * (1 - 1e-9)
+
+
+def test_a_hundred_tenths_beat_the_published_advanced_composition() -> None:
+    """golden.md G29: 5.756 by the form with the tight expected loss; the conversion from rho does better."""
+    assert (PureLoss("0.1") * 100).epsilon(1e-6).upper < 5.7561055193357317006
+
+
+def test_many_small_pure_losses_use_the_root_of_their_number() -> None:
+    """The sum is 10; zCDP knows that losses average out."""
+    found = (PureLoss("0.01") * 1000).epsilon(1e-6)
+    assert found.upper < 2.5
+
+
+def test_failures_add_up_and_epsilon_is_infinite_below_them() -> None:
+    loss = ApproximateLoss(1, "0.001") * 3
+    assert loss.epsilon("0.0009").lower == math.inf
+    assert loss.epsilon("0.002").upper == math.inf  # above one failure, below the sum: no finite bound is proved
+    assert loss.delta(3).upper == pytest.approx(0.003)
+    assert loss.delta(3).upper >= exact_delta([(1, 0.001)] * 3, 3)
+
+
+def test_pure_and_gaussian_parts_mix_through_rho() -> None:
+    reach = of_count(rows=1, groups=1, relation=AddRemove)
+    mixed = DiscreteGaussianLoss(100, reach) * 4 + PureLoss("0.2")
+    assert mixed.rho == 4 * Fraction(1, 200) + Fraction(2, 100)
+    assert mixed.pure_epsilon is None
+    assert mixed.delta(1).upper <= ConcentratedLoss(mixed.rho).delta(1).upper
+    assert mixed.epsilon(0).upper == math.inf
+
+
+def test_stated_pairs_bound_a_sum_that_has_no_rho() -> None:
+    reach = of_count(rows=1, groups=1, relation=AddRemove)
+    stated = Stated(DiscreteGaussianLoss(30, reach), 1, "1e-5")
+    loss = stated + ApproximateLoss(1, "1e-6")
+    assert loss.delta(2).upper <= 1.1e-5 * (1 + 1e-12)
+
+
+def test_two_laplaces_on_two_cells_hold_the_published_value() -> None:
+    """errata.md E62: a two-cell histogram with Lap(1) per cell under replace has delta(1) = 0.2418."""
+    found = (LaplaceLoss(1) * 2).delta(1)
+    density = lambda x: mpmath.exp(-abs(x)) / 2  # noqa: E731
+    loss = lambda x: abs(x - 1) - abs(x)  # noqa: E731
+
+    def inner(x: mpmath.mpf) -> mpmath.mpf:
+        kinks = [-30, 0, 1, 30]
+        return mpmath.quad(
+            lambda y: density(x) * density(y) * max(0, 1 - mpmath.exp(1 - loss(x) - loss(y))), kinks, maxdegree=4
+        )
+
+    with mpmath.workdps(12):
+        truth = float(mpmath.quad(inner, [-20, 0, 1, 20], maxdegree=4))
+    assert truth == pytest.approx(0.2418, abs=2e-3)
+    assert found.contains(0.2418)
+
+
+def test_the_order_of_parts_is_forgotten_and_nesting_is_flat() -> None:
+    a, b = PureLoss(1), GaussianLoss(1)
+    assert compose([compose([a, b]), a]) == compose([a, a, b])
+    assert compose([compose([a, b], 2)], 3) == compose([a, b], 6)
+    assert repr(a * 2 + b) == "PureLoss('1') * 2 + GaussianLoss(noise_multiplier='1')"
+
+
+def test_things_that_are_no_losses_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="must be privacy losses"):
+        compose([PureLoss(1), 3])  # type: ignore[list-item]
+    with pytest.raises(InvalidParameterError, match="count must be"):
+        compose(PureLoss(1), -1)
+    with pytest.raises(TypeError):
+        PureLoss(1) + 3  # type: ignore[operator]

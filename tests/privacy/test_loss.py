@@ -1,0 +1,180 @@
+"""The algebra of losses: commutative, countable, written to JSON and back; and what every loss promises."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy import (
+    AddRemove,
+    ApproximateLoss,
+    Charge,
+    ConcentratedLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PrivacyLoss,
+    PureLoss,
+    Replace,
+    Stated,
+    compose,
+    of_count,
+)
+
+small = st.fractions(min_value=Fraction(1, 50), max_value=3, max_denominator=50)
+reaches = st.builds(of_count, rows=st.integers(1, 3), groups=st.integers(1, 2), relation=st.just(AddRemove))
+single = st.one_of(
+    st.builds(PureLoss, small),
+    st.builds(ApproximateLoss, small, st.fractions(0, Fraction(1, 10), max_denominator=1000)),
+    st.builds(LaplaceLoss, small),
+    st.builds(GaussianLoss, small),
+    st.builds(ConcentratedLoss, small),
+    st.builds(DiscreteLaplaceLoss, small, reaches),
+    st.builds(DiscreteGaussianLoss, small, reaches),
+    st.builds(lambda epsilon: Stated(PureLoss(epsilon), epsilon, 0), small),
+)
+losses = st.recursive(single, lambda inner: st.builds(compose, st.lists(inner, min_size=1, max_size=3)), max_leaves=4)
+epsilons = st.fractions(min_value=0, max_value=8, max_denominator=100)
+
+
+@given(losses, losses, losses)
+@settings(max_examples=60, deadline=None)
+def test_addition_is_commutative_and_associative(a: PrivacyLoss, b: PrivacyLoss, c: PrivacyLoss) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert hash(a + b) == hash(b + a)
+
+
+@given(losses, st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_a_multiple_is_a_repeated_sum(loss: PrivacyLoss, count: int) -> None:
+    assert loss * count == count * loss == compose(loss, count) == compose([loss] * count) == sum([loss] * count)
+    assert loss * count + loss == loss * (count + 1)
+    assert loss * 1 == loss
+
+
+@given(losses)
+@settings(max_examples=60, deadline=None)
+def test_json_round_trip(loss: PrivacyLoss) -> None:
+    text = loss.to_json()
+    again = PrivacyLoss.from_json(text)
+    assert again == loss
+    assert again.to_json() == text
+    assert again.charge() == loss.charge()
+
+
+@given(losses, epsilons, epsilons)
+@settings(max_examples=60, deadline=None)
+def test_the_curve_falls(loss: PrivacyLoss, a: Fraction, b: Fraction) -> None:
+    low, high = sorted((a, b))
+    first, second = loss.delta(low), loss.delta(high)
+    assert 0 <= first.lower <= first.upper <= 1
+    assert second.lower <= first.upper  # the truth falls, and each interval holds it
+
+
+@given(losses, st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
+def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
+    delta = Fraction(1, 10**digits)
+    found = loss.epsilon(delta)
+    if found.upper < float("inf"):
+        assert loss.delta(found.upper).upper <= delta
+    if 0 < found.lower < float("inf"):
+        assert loss.delta(found.lower).lower > delta
+
+
+@given(losses, losses, epsilons)
+@settings(max_examples=60, deadline=None)
+def test_two_answers_reveal_at_least_as_much_as_one(a: PrivacyLoss, b: PrivacyLoss, epsilon: Fraction) -> None:
+    assert (a + b).delta(epsilon).upper >= max(a.delta(epsilon).lower, b.delta(epsilon).lower)
+
+
+@given(losses)
+@settings(max_examples=60, deadline=None)
+def test_the_charge_is_proved_by_the_curve(loss: PrivacyLoss) -> None:
+    charge = loss.charge()
+    if charge.epsilon is not None:
+        assert loss.delta(charge.epsilon).lower <= charge.delta
+        assert Fraction(loss.delta(charge.epsilon).upper) <= charge.delta * (1 + Fraction(1, 2**50))
+
+
+@given(losses, losses)
+@settings(max_examples=60, deadline=None)
+def test_charges_of_a_sum_are_the_sum_of_charges(a: PrivacyLoss, b: PrivacyLoss) -> None:
+    assert (a + b).charge() == a.charge() + b.charge()
+
+
+def test_an_empty_composition_reveals_nothing() -> None:
+    nothing = compose([])
+    assert nothing == PureLoss(1) * 0
+    assert nothing.delta(0).upper == 0
+    assert nothing.epsilon(0).upper == 0
+    assert nothing.charge() == Charge.nothing()
+    assert nothing + PureLoss(1) == PureLoss(1)
+
+
+def test_losses_for_different_relations_do_not_mix() -> None:
+    added = DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=AddRemove))
+    replaced = DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=Replace))
+    with pytest.raises(UnprovedError, match="different neighbouring relations"):
+        added + replaced
+    assert (added + PureLoss(1)).relations == frozenset({AddRemove})
+    assert PureLoss(1).relations == frozenset({AddRemove, Replace})
+
+
+def test_the_same_noise_costs_more_under_replace() -> None:
+    """errata.md: a typed relation; the sensitivity of a grouped count doubles."""
+    added, replaced = (of_count(rows=1, groups=1, relation=relation) for relation in (AddRemove, Replace))
+    for law in (DiscreteLaplaceLoss, DiscreteGaussianLoss):
+        assert law(8, replaced).epsilon(1e-6).upper > law(8, added).epsilon(1e-6).upper
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), True, "text", None])
+def test_bad_epsilon_is_refused(value: object) -> None:
+    with pytest.raises(InvalidParameterError, match="epsilon must be"):
+        PureLoss(1).delta(value)
+    with pytest.raises(InvalidParameterError, match="epsilon must be"):
+        PureLoss(value)
+
+
+@pytest.mark.parametrize("value", [-1, 1, 2, float("nan"), True, "text"])
+def test_bad_delta_is_refused(value: object) -> None:
+    with pytest.raises(InvalidParameterError, match="delta must be"):
+        PureLoss(1).epsilon(value)
+    with pytest.raises(InvalidParameterError, match="delta must be"):
+        ApproximateLoss(1, value)
+
+
+@pytest.mark.parametrize("factor", [-1, 1.5, True, "2"])
+def test_bad_counts_are_refused(factor: object) -> None:
+    with pytest.raises((InvalidParameterError, TypeError)):
+        PureLoss(1) * factor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"loss": "unknown"}', '{"loss": 3}', '{"loss": "composed", "parts": 3}'),
+        *('{"loss": "pure"}', '{"loss": "pure", "limit": "1", "more": 1}', '{"loss": "pure", "limit": "-1"}'),
+    ],
+)
+def test_text_that_is_no_loss_is_refused(text: str) -> None:
+    with pytest.raises(InvalidParameterError):
+        PrivacyLoss.from_json(text)
+
+
+def test_a_stated_pair_in_json_is_proved_again() -> None:
+    data = json.loads(Stated(PureLoss(1), 1, 0).to_json())
+    data["epsilon"] = "1/2"
+    with pytest.raises(InvalidParameterError, match="above the stated delta"):
+        PrivacyLoss.from_data(data)
+
+
+def test_losses_cannot_be_changed() -> None:
+    loss = PureLoss(1)
+    with pytest.raises(AttributeError):
+        loss.limit = Fraction(0)  # type: ignore[misc]
