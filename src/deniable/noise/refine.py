@@ -38,6 +38,15 @@ def ball(value: Fraction) -> "arb":
     return arb(fmpz(value.numerator)) / arb(fmpz(value.denominator))
 
 
+def exp_of_minus(value: Fraction) -> Callable[[], "arb"]:
+    """Enclosures of e^-value, each at the precision of the moment."""
+
+    def enclosure() -> "arb":
+        return (-ball(value)).exp()
+
+    return enclosure
+
+
 def below(prefix: Prefix, bound: Callable[[], "arb"], bits: Bits, width: int = 64) -> bool:
     """Whether the uniform number is below the real number that `bound` encloses.
 

@@ -1,0 +1,82 @@
+"""Exact coins: Bernoulli(p) for rational p, and Bernoulli(exp(-x)) for rational x >= 0.
+
+Guarantee: the probability of True is exactly p, or exactly exp(-x). A uniform number is compared with a 64-bit
+threshold; if its first word equals the threshold, further words are appended to the same number until it is decided.
+Proof: docs/theory/noise.md, "Thresholds".
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise import parameters, refine
+from deniable.noise.bits import SECURE, Bits
+
+WORD = 64
+_LARGEST_EXPONENT = Fraction(2**40)
+
+
+def sample(*, p: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+    """Independent coins that are True with probability p.
+
+    Args:
+        p: exact, in [0, 1].
+        size: shape of the result; None for an array without dimensions.
+        bits: leave it out, except in tests.
+
+    Raises: InvalidParameterError if p is a float or outside [0, 1].
+    """
+    chance = parameters.rational("p", p, lower=Fraction(0), upper=Fraction(1))
+    threshold, rest = divmod(chance * (1 << WORD), 1)
+    return _coins(threshold, lambda: _rational_coin(rest, bits), parameters.shape(size), bits)
+
+
+def sample_exp(*, x: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+    """Independent coins that are True with probability exp(-x).
+
+    Args:
+        x: exact, in [0, 2^40].
+        size: shape of the result; None for an array without dimensions.
+        bits: leave it out, except in tests.
+
+    Raises: InvalidParameterError if x is a float or outside its range.
+    """
+    exponent = parameters.rational("x", x, lower=Fraction(0), upper=_LARGEST_EXPONENT)
+    threshold = _exp_threshold(exponent)
+    prefix, chance = refine.Prefix(threshold, WORD), refine.exp_of_minus(exponent)
+    return _coins(threshold, lambda: refine.below(prefix, chance, bits), parameters.shape(size), bits)
+
+
+def _coins(threshold: int, open_coin: Callable[[], bool], shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
+    """Compare fresh words with the threshold; `open_coin` settles those that equal it."""
+    count = math.prod(shape)
+    if threshold >> WORD:
+        return np.ones(shape, dtype=np.bool_)
+    words = bits.words(count)
+    result = words < np.uint64(threshold)
+    for i in np.flatnonzero(words == np.uint64(threshold)):
+        result[i] = open_coin()
+    return result.reshape(shape)
+
+
+def _rational_coin(chance: Fraction, bits: Bits) -> bool:
+    """True with probability `chance` < 1: one word after the other, exact."""
+    while chance:
+        scaled = chance * (1 << WORD)
+        threshold, word = math.floor(scaled), int(bits.words(1)[0])
+        if word != threshold:
+            return word < threshold
+        chance = scaled - threshold
+    return False
+
+
+@lru_cache(maxsize=256)
+def _exp_threshold(exponent: Fraction) -> int:
+    if exponent == 0:
+        return 1 << WORD
+    chance = refine.exp_of_minus(exponent)
+    return refine.certified_floor(lambda: chance() * (1 << WORD))

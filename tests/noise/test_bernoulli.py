@@ -1,0 +1,76 @@
+"""Coins: every bit string at small words by the same arithmetic, forced ties, bad input."""
+
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.noise import bernoulli, refine
+from deniable.noise.bits import DeterministicBits
+
+from .streams import ScriptedBits, enumerate_law
+
+
+@pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), Fraction(1)], ids=str)
+def test_coins_follow_p_and_not_its_neighbours(p: Fraction) -> None:
+    n = 1_000_000
+    heads = int(bernoulli.sample(p=p, size=n, bits=DeterministicBits(5)).sum())
+    deviation = np.sqrt(n * float(p) * (1 - float(p)))
+    assert abs(heads - n * float(p)) <= 5 * deviation  # false alarm 6e-7
+    assert abs(heads - n * (float(p) + 0.01)) > 5 * deviation  # the twin
+
+
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 7), Fraction(1), Fraction(40), Fraction(2**40)], ids=str)
+def test_exp_coins_follow_exp_of_minus_x(x: Fraction) -> None:
+    n = 1_000_000
+    p = float(mp.exp(-mp.mpf(x.numerator) / x.denominator))
+    heads = int(bernoulli.sample_exp(x=x, size=n, bits=DeterministicBits(6)).sum())
+    assert abs(heads - n * p) <= 5 * np.sqrt(n * p * (1 - p))
+    assert abs(heads - n * (p + 0.01)) > 5 * np.sqrt(n * p * (1 - p))
+
+
+def test_a_tie_of_the_first_word_is_settled_by_the_next_ones() -> None:
+    third = (2**64 - 1) // 3  # 1/3 = 0.0101..., the word 0101... ties for ever
+    for last, result in ((third - 1, True), (third + 1, False)):
+        bits = ScriptedBits([third, third, last])
+        assert bool(bernoulli.sample(p=Fraction(1, 3), bits=bits)) is result
+        assert bits.used == 3
+
+
+def test_a_tie_with_a_short_fraction_is_false() -> None:
+    bits = ScriptedBits([2**63])  # v in [1/2, 1/2 + 2^-64) is not below 1/2
+    assert not bernoulli.sample(p=Fraction(1, 2), bits=bits)
+    assert bits.used == 1
+
+
+def test_a_tie_of_exp_is_settled_by_the_next_words() -> None:
+    with mp.workdps(60):
+        first, second = divmod(int(mp.floor(mp.exp(-1) * mp.mpf(2) ** 128)), 2**64)
+    for last, result in ((second - 1, True), (second + 1, False)):
+        bits = ScriptedBits([first, last])
+        assert bool(bernoulli.sample_exp(x=1, bits=bits)) is result
+        assert bits.used == 2
+
+
+def test_every_string_of_small_words_gives_exp_to_the_last_bit() -> None:
+    def draw(bits: ScriptedBits) -> bool:
+        prefix = refine.Prefix(int(bits.words(1)[0]), 3)
+        return refine.below(prefix, refine.exp_of_minus(Fraction(2, 5)), bits, 3)
+
+    found, still_open = enumerate_law(draw, width=3, depth=4)
+    assert found[True] == int(mp.floor(mp.exp(-mp.mpf(2) / 5) * 2**12))
+    assert still_open == 1
+
+
+@pytest.mark.parametrize("p", [0.5, -1, 2, Fraction(3, 2), True, "1", None])
+def test_wrong_p_is_refused(p: object) -> None:
+    with pytest.raises(InvalidParameterError, match="p must be"):
+        bernoulli.sample(p=p)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("x", [0.5, -1, True, float("nan"), 2**41])
+def test_wrong_x_is_refused(x: object) -> None:
+    with pytest.raises(InvalidParameterError, match="x must be"):
+        bernoulli.sample_exp(x=x)  # type: ignore[arg-type]
