@@ -140,6 +140,8 @@ def test_scaling_scales_every_norm() -> None:
 def test_integer_aggregates_move_by_whole_numbers() -> None:
     reach = of_clipped_sum(lower=0, upper=Fraction(5, 2), rows=1, groups=2, relation=AddRemove).integral()
     assert (reach.l1, reach.l2_squared, reach.linf) == (5, 12, 2)
+    single = of_clipped_sum(lower=0, upper=Fraction(5, 2), rows=1, groups=1, relation=AddRemove).integral()
+    assert (single.l1, single.l2_squared, single.linf) == (2, 4, 2)
 
 
 def test_l2_is_rounded_up() -> None:

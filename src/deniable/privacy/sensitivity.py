@@ -78,9 +78,10 @@ class Sensitivity:
 
         Valid because l1, linf and the square of l2 of an integer vector are integers.
         """
+        l1 = math.floor(self.l1)
         return Sensitivity(
-            l1=Fraction(math.floor(self.l1)),
-            l2_squared=Fraction(math.floor(self.l2_squared)),
+            l1=Fraction(l1),
+            l2_squared=Fraction(min(math.floor(self.l2_squared), l1**2)),
             linf=Fraction(math.floor(self.linf)),
             relation=self.relation,
             coordinates=self.coordinates,
