@@ -1,0 +1,64 @@
+"""Discrete Gaussian noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.base import Integers, Mechanism, WorstCase, require_range
+from deniable.noise import gaussian
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
+from deniable.privacy.exact import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Mechanism):
+    """Add noise with P(k) ~ exp(-k^2 / (2 sigma_squared)) to every integer.
+
+    Guarantee: rho-zCDP with rho = l2 sensitivity^2 / (2 sigma_squared); the whole curve is in DiscreteGaussianLoss.
+    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    guarantee: ClassVar[str] = "rho-zCDP, rho = l2^2 / (2 sigma_squared)"
+    source: ClassVar[str] = "Canonne, Kamath, Steinke (2020)"
+
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        value = positive_rational("sigma_squared", self.sigma_squared)
+        require_range(
+            "sigma_squared", value, lower=gaussian.SMALLEST_SIGMA_SQUARED, upper=gaussian.LARGEST_SIGMA_SQUARED
+        )
+        object.__setattr__(self, "sigma_squared", value)
+
+    @classmethod
+    def calibrated(
+        cls, sensitivity: Sensitivity, *, rho: object = None, epsilon: object = None, delta: object = None
+    ) -> "Gaussian":
+        """The least noise for a target rho, or for a target (epsilon, delta)."""
+        return cls(sigma_squared=gaussian_sigma_squared(sensitivity, rho=rho, epsilon=epsilon, delta=delta))
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
+        return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
+
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+        return gaussian.sample(sigma_squared=self.sigma_squared, size=shape, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count with sigma = 1: the events {output >= m} attain the curve."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        return WorstCase(mechanism=cls(sigma_squared=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def half_width(self, level: float) -> int:
+        return gaussian.half_width(self.sigma_squared, level)
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return gaussian.quantile(self.sigma_squared, p)
+
+    def standard_deviation(self) -> float:
+        return gaussian.standard_deviation(self.sigma_squared)

@@ -1,0 +1,60 @@
+"""Discrete Laplace noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.base import Integers, Mechanism, WorstCase, require_range
+from deniable.noise import laplace
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy.exact import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Mechanism):
+    """Add noise with P(k) ~ exp(-|k| / scale) to every integer.
+
+    Guarantee: epsilon-DP with epsilon = l1 sensitivity / scale; the whole curve is in DiscreteLaplaceLoss.
+    Source: Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841.
+    """
+
+    kind: ClassVar[str] = "laplace"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale"
+    source: ClassVar[str] = "Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2009)"
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        scale = positive_rational("scale", self.scale)
+        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
+        object.__setattr__(self, "scale", scale)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object) -> "Laplace":
+        """The least noise that is epsilon-DP for this sensitivity."""
+        return cls(scale=laplace_scale(sensitivity, epsilon))
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteLaplaceLoss:
+        return DiscreteLaplaceLoss(self.scale, sensitivity)
+
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+        return laplace.sample(scale=self.scale, size=shape, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count at epsilon = 1: every event on the far side of both values has the ratio e."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        return WorstCase(mechanism=cls(scale=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def half_width(self, level: float) -> int:
+        return laplace.half_width(self.scale, level)
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return laplace.quantile(self.scale, p)
+
+    def standard_deviation(self) -> float:
+        return laplace.standard_deviation(self.scale)
