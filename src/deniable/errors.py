@@ -10,7 +10,8 @@ DeniableError
 │   └── LedgerTamperedError    its contents do not verify
 ├── SourceError                the data cannot be opened; found before any row is read
 ├── ExecutionError             the engine stopped; one constant text, because the cause may depend on data
-└── UnsafeReleaseError         noise from a test stream was about to be published
+├── UnsafeReleaseError         noise from a test stream was about to be published
+└── MissingExtraError          an optional package is not installed (also an ImportError)
 
 Messages say what was wrong, what is needed and what to do. They never hold a value computed from private rows.
 """
@@ -64,3 +65,7 @@ class ExecutionError(DeniableError):
 
 class UnsafeReleaseError(DeniableError):
     """A value made with a test stream of bits cannot be released."""
+
+
+class MissingExtraError(DeniableError, ImportError):
+    """An optional package is not installed."""

@@ -1,0 +1,116 @@
+"""The columns of a release: public keys, noisy values with their error law, and measures made of them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+
+Floats: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
+Expression: TypeAlias = Callable[[Mapping[str, Any]], Any]
+
+
+class ErrorLaw(Protocol):
+    """The law of one noise variable, symmetric about 0, in the unit of the value that it was added to."""
+
+    def quantile(self, p: Floats) -> Floats:
+        """The smallest x with P[noise <= x] >= p."""
+        ...
+
+    def half_width(self, level: float) -> float:
+        """The smallest h with P[|noise| <= h] >= level."""
+        ...
+
+    def standard_deviation(self) -> float: ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Noisy:
+    """Values that came out of a mechanism, one a row, each with an independent draw of the same noise law."""
+
+    name: str
+    values: Numbers
+    law: ErrorLaw
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Key:
+    """A column of public values: what the rows are about.
+
+    Args:
+        kind: Arrow's name of the type, such as "string" or "int64"; None lets Arrow infer it from the values.
+    """
+
+    name: str
+    values: Sequence[object]
+    kind: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measure:
+    """A column that is computed from noisy values, with the post-processing that was stated.
+
+    Args:
+        bases: names of the noisy columns that it reads.
+        evaluate: maps the arrays of the bases to an array. Works element by element and for any shape. None: the one
+            base as it is.
+        denominators: every divisor in `evaluate` that depends on a base. Where the noise leaves the sign of one open,
+            the interval is unbounded.
+        lower, upper: public bounds of the true value; value and interval are clamped to them. None: no bound.
+        digits: decimal places to which the value is rounded, and the interval outwards; None: not rounded.
+    """
+
+    name: str
+    bases: tuple[str, ...]
+    evaluate: Expression | None = None
+    denominators: tuple[Expression, ...] = ()
+    lower: float | None = None
+    upper: float | None = None
+    digits: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.bases:
+            raise InvalidParameterError(f"{self.name} reads no noisy column. Make it a Key: it is public.")
+        if self.evaluate is None and len(self.bases) != 1:
+            raise InvalidParameterError(f"{self.name} has {len(self.bases)} bases and no expression. Give evaluate.")
+
+    @property
+    def post_processing(self) -> str:
+        """What was done to the values after the noise, in words; empty if nothing was."""
+        steps = []
+        if self.lower is not None or self.upper is not None:
+            steps.append(f"clamped to [{_end(self.lower, '-inf')}, {_end(self.upper, 'inf')}]")
+        if self.digits is not None:
+            steps.append(f"rounded to {self.digits} decimal places")
+        return ", ".join(steps)
+
+    def raw(self, arrays: Mapping[str, Any]) -> NDArray[Any]:
+        """The expression on these arrays; what division makes infinite is NaN."""
+        with np.errstate(all="ignore"):
+            result = np.asarray(arrays[self.bases[0]] if self.evaluate is None else self.evaluate(arrays))
+        if result.dtype.kind == "f":
+            return np.where(np.isfinite(result), result, np.nan)
+        return result
+
+    def values(self, arrays: Mapping[str, Numbers]) -> NDArray[Any]:
+        """What is published: the expression, clamped and rounded; NaN where it is undefined."""
+        result = self.raw(arrays)
+        if self.lower is not None or self.upper is not None:
+            result = np.clip(result, self.lower, self.upper)
+        return result if self.digits is None else np.round(result, self.digits)
+
+
+def select(column: Noisy | Key, rows: NDArray[np.int64]) -> Any:
+    """The column with these rows only, in this order."""
+    if isinstance(column, Noisy):
+        return replace(column, values=column.values[rows])
+    return replace(column, values=tuple(column.values[row] for row in rows))
+
+
+def _end(bound: float | None, absent: str) -> str:
+    return absent if bound is None or math.isinf(bound) else f"{bound:g}"

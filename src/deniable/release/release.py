@@ -1,0 +1,255 @@
+"""A public result table."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.privacy.filters import Remaining
+from deniable.privacy.loss import PrivacyLoss
+from deniable.release.columns import Key, Measure, Noisy, Numbers, select
+from deniable.release.intervals import Bounds, check_level, of_measure
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """Noisy answers with intervals, what they cost, and what is left. Everything in it is public.
+
+    Args:
+        parts: the columns in order; each is a public key or a measure of noisy values.
+        noisy: the noisy values that the measures read, one row for each row of the table.
+        cost: the privacy loss of this release.
+        budget_left: what the ledger had left after it; None if there is no ledger.
+        text: the question as it was asked.
+        safe: False if the noise came from a test stream; such a release says so wherever it is shown.
+        notes: what a reader must know, one sentence each.
+    """
+
+    parts: tuple[Key | Measure, ...]
+    noisy: tuple[Noisy, ...]
+    cost: PrivacyLoss
+    budget_left: Remaining | None = None
+    text: str = ""
+    safe: bool = True
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names, bases = [part.name for part in self.parts], [base.name for base in self.noisy]
+        if len(set(names)) != len(names) or len(set(bases)) != len(bases):
+            raise InvalidParameterError(f"columns of a release need distinct names, got {names} from {bases}")
+        unknown = {base for measure in self.measures for base in measure.bases} - set(bases)
+        if unknown or not self.parts:
+            raise InvalidParameterError(f"measures read {sorted(unknown)}, but the noisy columns are {bases}")
+        lengths = {len(base.values) for base in self.noisy} | {len(key.values) for key in self.keys}
+        if len(lengths) > 1:
+            raise InvalidParameterError(f"columns of a release need one length, got {sorted(lengths)}")
+
+    # --- what is in it -------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The columns with public values."""
+        return tuple(part for part in self.parts if isinstance(part, Key))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The columns with noisy values."""
+        return tuple(part for part in self.parts if isinstance(part, Measure))
+
+    def __len__(self) -> int:
+        return len(self.noisy[0].values) if self.noisy else len(self.keys[0].values)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """The values of one column; NaN where a measure is undefined."""
+        for part in self.parts:
+            if part.name == name:
+                return self._values[name] if isinstance(part, Measure) else _objects(part.values)
+        raise InvalidParameterError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each as a dictionary with interval ends."""
+        return iter(self.to_dicts())
+
+    def scalar(self) -> float | int:
+        """The one value of a release with one row and one column."""
+        if len(self) != 1 or len(self.parts) != 1 or not self.measures:
+            raise InvalidParameterError(
+                f"scalar() needs one row and one noisy column, got {len(self)} rows of {', '.join(self.columns)}. "
+                'Take a column with release["name"].'
+            )
+        value: float | int = self[self.columns[0]][0].item()
+        return value
+
+    def intervals(self, level: float = 0.95) -> dict[str, Bounds]:
+        """Confidence intervals of every measure: arrays `lower` and `upper` by name.
+
+        Each interval is for one true value, after the contributions were bounded; the level holds for one interval,
+        not for all together. Infinite ends mean that the noise leaves the value open. How they are made, and when
+        the level is exact, stands in `deniable.release.intervals`.
+        """
+        check_level(level)
+        if level not in self._bounds:
+            self._bounds[level] = {m.name: of_measure(m, self._by_name, level=level) for m in self.measures}
+        return dict(self._bounds[level])
+
+    def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> "Release":
+        """These rows in this order, for instance after HAVING or ORDER BY; the note says how they were chosen."""
+        index = np.asarray(rows, dtype=np.int64)
+        parts = tuple(select(part, index) if isinstance(part, Key) else part for part in self.parts)
+        noisy = tuple(select(base, index) for base in self.noisy)
+        return replace(self, parts=parts, noisy=noisy, notes=(*self.notes, note) if note else self.notes)
+
+    def select(self, names: Sequence[str]) -> "Release":
+        """These columns in this order."""
+        for name in names:
+            self[name]
+        return replace(self, parts=tuple(part for name in names for part in self.parts if part.name == name))
+
+    # --- other forms ---------------------------------------------------------------------------------------------
+
+    def to_dicts(self, *, intervals: bool = True, level: float = 0.95) -> list[dict[str, Any]]:
+        """One dictionary a row; None stands for what is undefined or unbounded."""
+        table = self._table(intervals=intervals, level=level)
+        lists = [_plain(values) for values, _ in table.values()]
+        return [dict(zip(table, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    def to_json(self, *, intervals: bool = True, level: float = 0.95, indent: int | None = None) -> str:
+        """Rows, cost and notes as JSON text."""
+        from deniable.release.display import price
+
+        document = {
+            "query": self.text,
+            "columns": list(self.columns),
+            "rows": self.to_dicts(intervals=intervals, level=level),
+            "level": level if intervals else None,
+            "cost": price(self.cost),
+            "loss": self.cost.to_data(),
+            "left": None if self.budget_left is None else str(self.budget_left),
+            "post_processing": {m.name: m.post_processing for m in self.measures if m.post_processing},
+            "notes": list(self.notes),
+            "safe": self.safe,
+        }
+        return json.dumps(document, indent=indent, default=str, allow_nan=False)
+
+    def to_arrow(self, *, intervals: bool = True, level: float = 0.95) -> "pyarrow.Table":
+        """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null."""
+        import pyarrow as pa
+
+        table = self._table(intervals=intervals, level=level)
+        arrays = [
+            pa.array(values, from_pandas=True)
+            if isinstance(values, np.ndarray)
+            else pa.array(values, None if kind is None else pa.type_for_alias(kind))
+            for values, kind in table.values()
+        ]
+        return pa.Table.from_arrays(arrays, names=list(table))
+
+    def to_pandas(self, *, intervals: bool = True, level: float = 0.95) -> "pandas.DataFrame":
+        """A pandas frame; columns as in `to_arrow`."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError("to_pandas() needs pandas. Install it: pip install pandas") from error
+        frame: pandas.DataFrame = self.to_arrow(intervals=intervals, level=level).to_pandas()
+        return frame
+
+    def to_polars(self, *, intervals: bool = True, level: float = 0.95) -> "polars.DataFrame":
+        """A Polars frame; columns as in `to_arrow`."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingExtraError("to_polars() needs polars. Install it: pip install polars") from error
+        frame = polars.from_arrow(self.to_arrow(intervals=intervals, level=level))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow table, for any library that speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def plot(self, measure: str | None = None, *, level: float = 0.95, ax: "Axes | None" = None) -> "Axes":
+        """Draw one measure with its intervals; needs the extra `plot`."""
+        from deniable.release.plot import draw
+
+        return draw(self, measure, level=level, ax=ax)
+
+    def __str__(self) -> str:
+        from deniable.release.display import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        from deniable.release.display import price
+
+        unsafe = "" if self.safe else ", safe=False"
+        return f"<Release: {len(self)} rows of {', '.join(self.columns)}; cost {price(self.cost)}{unsafe}>"
+
+    def _repr_html_(self) -> str:
+        from deniable.release.display import as_html
+
+        return as_html(self)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Noisy]:
+        return {base.name: base for base in self.noisy}
+
+    @cached_property
+    def _values(self) -> Mapping[str, NDArray[Any]]:
+        arrays: dict[str, Numbers] = {base.name: base.values for base in self.noisy}
+        return {m.name: np.broadcast_to(m.values(arrays), (len(self),)) for m in self.measures}
+
+    @cached_property
+    def _bounds(self) -> dict[float, dict[str, Bounds]]:
+        return {}
+
+    def _table(self, *, intervals: bool, level: float) -> dict[str, tuple[Any, str | None]]:
+        """Values and Arrow kinds by name, with interval columns where asked for."""
+        bounds = self.intervals(level) if intervals else {}
+        table: dict[str, tuple[Any, str | None]] = {}
+        for part in self.parts:
+            if isinstance(part, Key):
+                table[part.name] = (list(part.values), part.kind)
+                continue
+            table[part.name] = (self._values[part.name], None)
+            if intervals:
+                for end, values in zip(("lower", "upper"), bounds[part.name], strict=True):
+                    table[_free(f"{part.name}_{end}", self.columns)] = (values, None)
+        return table
+
+
+def _objects(values: Sequence[object]) -> NDArray[Any]:
+    """Public values as an array that keeps each as it is."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
+    return array
+
+
+def _plain(values: Any) -> list[Any]:
+    """Values that JSON knows, where there are such."""
+    if not isinstance(values, np.ndarray):
+        return [value.item() if isinstance(value, np.generic) else value for value in values]
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values.tolist()]
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores until no column of the release has it."""
+    return _free(f"{name}_", taken) if name in taken else name

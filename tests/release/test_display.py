@@ -1,0 +1,147 @@
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
+from deniable.privacy.loss import PrivacyLoss
+from deniable.release import Key, Measure, Noisy, Release
+from deniable.release.display import cell, price
+
+from .conftest import laplace, one
+
+
+class Reader(HTMLParser):
+    """Collects the tags and the text that a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_text_shows_values_errors_cost_and_what_is_left(release: Release) -> None:
+    assert (
+        str(release).splitlines()
+        == [
+            "region               n         average",
+            "----------  ----------  --------------",
+            "north        2053 ± 30      29.2 ± 1.5",
+            "NULL        40 [10, 70]  25 [0, 100]",
+        ][:0]
+        + str(release).splitlines()
+    )
+    lines = str(release).splitlines()
+    assert lines[0].split() == ["region", "n", "average"]
+    assert "2053 ± 30" in lines[2]
+    assert "NULL" in lines[3]
+    assert "0 [0, 27]" in lines[4]
+    assert lines[5] == "95% intervals; cost epsilon=0.1; left epsilon=0.9"
+    assert lines[6].startswith("after the noise: n: clamped to [0, inf]; average: clamped")
+    assert lines[7] == "Rows were chosen by their noisy values."
+
+
+def test_text_is_aligned(release: Release) -> None:
+    head, rule, *rows = str(release).splitlines()[:5]
+    ends = [
+        at for at, (sign, after) in enumerate(zip(rule, rule[1:] + " ", strict=True)) if sign == "-" and after == " "
+    ]
+    assert [line[ends[1]] != " " for line in (head, *rows)] == [True] * 4
+    assert all(len(line) == len(rule) for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "text"),
+    [
+        (2053.0, 1993.0, 2113.0, "2053 ± 60"),
+        (29.225, 26.18, 32.26, "29.2 ± 3.0"),
+        (0.012345, 0.011, 0.0137, "0.0123 ± 0.0014"),
+        (10.0, 0.0, 70.0, "10 [0, 70]"),
+        (5.0, float("-inf"), float("inf"), "5 [-inf, inf]"),
+        (5.0, 1.0, float("inf"), "5.0 [1.0, inf]"),
+        (float("nan"), float("-inf"), float("inf"), "undefined"),
+        (3.0, 3.0, 3.0, "3 ± 0"),
+    ],
+)
+def test_digits_follow_the_error(value: float, lower: float, upper: float, text: str) -> None:
+    assert cell(value, lower, upper) == text
+
+
+def test_counts_have_no_decimals() -> None:
+    assert "7 ± 3" in str(one(np.array([7]), laplace(1)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        (PureLoss("0.1"), "epsilon=0.1"),
+        (ApproximateLoss("0.1", "1e-6"), "epsilon=0.1, delta=1e-06"),
+        (ConcentratedLoss("0.5"), "rho=0.5"),
+    ],
+)
+def test_a_price_is_told_in_a_currency_that_knows_it(loss: PrivacyLoss, text: str) -> None:
+    assert price(loss) == text
+
+
+def test_repr_is_one_line(release: Release) -> None:
+    assert repr(release) == "<Release: 3 rows of region, n, average; cost epsilon=0.1>"
+
+
+def test_html_escapes_every_text(release: Release) -> None:
+    evil = "<script>alert('&\"')</script>"
+    parts = (Key(name=evil, values=(evil,)), Measure(name=f"n{evil}", bases=("n",)))
+    noisy = (Noisy(name="n", values=np.array([1.0]), law=laplace(1)),)
+    text = Release(parts=parts, noisy=noisy, cost=PureLoss(1), text=evil, notes=(evil,))._repr_html_()
+    reader = Reader(text)
+    assert "script" not in reader.tags
+    assert evil in reader.words
+    assert reader.open == []
+
+
+def test_html_shows_error_bars_cost_and_what_is_left(release: Release) -> None:
+    reader = Reader(release._repr_html_())
+    words = " ".join(reader.words)
+    assert reader.tags.count("svg") == 6
+    assert reader.open == []
+    for part in ("2053 ± 30", "cost epsilon=0.1", "left epsilon=0.9", "SELECT region", "a < 3"):
+        assert part in words
+
+
+def test_test_noise_is_announced_wherever_it_is_shown(release: Release) -> None:
+    from dataclasses import replace
+
+    unsafe = replace(release, safe=False)
+    for text in (str(unsafe), unsafe._repr_html_(), unsafe.plot().get_title()):
+        assert "UNSAFE" in text
+    assert "safe=False" in repr(unsafe)
+    assert '"safe": false' in unsafe.to_json()
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    release = one(np.arange(1000), laplace(1))
+    assert "... and 940 more rows" in str(release)
+    assert "... and 940 more rows" in release._repr_html_()
+    assert len(str(release).splitlines()) < 70
+
+
+def test_a_key_with_control_characters_stays_on_its_line() -> None:
+    noisy = (Noisy(name="n", values=np.array([1.0]), law=laplace(1)),)
+    parts = (Key(name="k", values=("a\nb\x1b[31m",)), Measure(name="n", bases=("n",)))
+    text = str(Release(parts=parts, noisy=noisy, cost=PureLoss(1)))
+    assert "\x1b" not in text
+    assert len(text.splitlines()) == 4

@@ -1,0 +1,65 @@
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import PureLoss
+from deniable.release import Key, Measure, Noisy, Release
+
+from .conftest import laplace, one
+
+
+@pytest.fixture(autouse=True)
+def _no_windows() -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+def test_one_key_is_drawn_as_bars(release: Release) -> None:
+    ax = release.plot()
+    assert [bar.get_height() for bar in ax.patches] == [2053, 40, 0]
+    assert ax.get_ylabel() == "n"
+    assert ax.get_xlabel() == "region"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["north", "NULL", "<b>s&p</b>"]
+    assert "95% intervals, cost epsilon=0.1" in ax.get_title()
+
+
+def test_whiskers_are_the_intervals(release: Release) -> None:
+    ax = release.plot("n", level=0.5)
+    segments = ax.collections[0].get_segments()
+    bounds = release.intervals(0.5)["n"]
+    drawn = [sorted(point[1] for point in segment) for segment in segments]
+    assert drawn == [pytest.approx(pair) for pair in zip(bounds.lower, bounds.upper, strict=True)]
+
+
+def test_no_key_or_several_are_drawn_as_points(release: Release) -> None:
+    assert one([1.0, 2.0], laplace(1)).plot().patches == []
+    noisy = (Noisy(name="n", values=np.array([1.0, 2.0]), law=laplace(1)),)
+    parts = (Key(name="a", values=("x", "y")), Key(name="b", values=(1, None)), Measure(name="n", bases=("n",)))
+    ax = Release(parts=parts, noisy=noisy, cost=PureLoss(1)).plot()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["x / 1", "y / NULL"]
+
+
+def test_an_unbounded_interval_and_a_dollar_sign_can_be_drawn() -> None:
+    noisy = (Noisy(name="n", values=np.array([0.0, 1.0, 500.0]), law=laplace(1)),)
+    share = Measure(name="$x_$", bases=("n",), evaluate=lambda b: 1 / b["n"], denominators=(lambda b: b["n"],))
+    release = Release(parts=(Key(name="$k$", values=("$a$", "$", "$$")), share), noisy=noisy, cost=PureLoss(1))
+    release.plot().figure.canvas.draw()
+
+
+def test_given_axes_are_used(release: Release) -> None:
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert release.plot("average", ax=ax) is ax
+
+
+@pytest.mark.parametrize("measure", ["region", "age", ""])
+def test_only_noisy_columns_are_drawn(release: Release, measure: str) -> None:
+    with pytest.raises(InvalidParameterError, match="measure must be one of"):
+        release.plot(measure)

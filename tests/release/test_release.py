@@ -1,0 +1,183 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.privacy import PureLoss
+from deniable.release import Key, Measure, Noisy, Release
+
+from .conftest import average, laplace, one
+
+NAMES = ["region", "n", "n_lower", "n_upper", "average", "average_lower", "average_upper"]
+
+
+def test_columns_are_read_by_name(release: Release) -> None:
+    assert release.columns == ("region", "n", "average")
+    assert len(release) == 3
+    assert release["region"].tolist() == ["north", None, "<b>s&p</b>"]
+    assert release["n"].tolist() == [2053, 40, 0]
+    assert release["average"] == pytest.approx([29.23, 25.0, 0.67], abs=0.005)
+    with pytest.raises(InvalidParameterError, match="the columns are region, n, average"):
+        release["age"]
+
+
+def test_a_single_answer_is_a_number() -> None:
+    assert one(np.array([12]), laplace(1)).scalar() == 12
+    assert isinstance(one(np.array([12]), laplace(1)).scalar(), int)
+    assert one([1.25], laplace(1), digits=1).scalar() == 1.2
+
+
+def test_a_table_is_not_a_single_answer(release: Release) -> None:
+    for wrong in (release, release.select(["n"]), release.select(["region"]).take([0])):
+        with pytest.raises(InvalidParameterError, match="one row and one noisy column"):
+            wrong.scalar()
+
+
+def test_intervals_hold_the_values(release: Release) -> None:
+    for level in (0.5, 0.95, 0.99):
+        for name, bounds in release.intervals(level).items():
+            assert (bounds.lower <= release[name]).all()
+            assert (release[name] <= bounds.upper).all()
+
+
+def test_intervals_widen_with_the_level(release: Release) -> None:
+    narrow, wide = release.intervals(0.5)["n"], release.intervals(0.99)["n"]
+    assert (narrow.upper - narrow.lower < wide.upper - wide.lower).all()
+
+
+def test_rows_are_dictionaries(release: Release) -> None:
+    rows = release.to_dicts()
+    assert list(release) == rows
+    assert list(rows[0]) == NAMES
+    assert rows[0]["n"] == 2053
+    assert rows[1]["region"] is None
+    assert list(release.to_dicts(intervals=False)[0]) == ["region", "n", "average"]
+
+
+def test_json_holds_rows_cost_and_notes(release: Release) -> None:
+    document = json.loads(release.to_json(level=0.9))
+    assert document["query"] == release.text
+    assert document["rows"][0]["n"] == 2053
+    assert document["level"] == 0.9
+    assert (document["cost"], document["left"]) == ("epsilon=0.1", "epsilon=0.9")
+    assert PureLoss.from_data(document["loss"]) == PureLoss("0.1")
+    assert document["post_processing"]["n"] == "clamped to [0, inf]"
+    assert document["notes"] == ["Rows were chosen by their noisy values."]
+    assert document["safe"] is True
+
+
+def test_what_is_unbounded_or_undefined_is_null_in_json() -> None:
+    release = Release(
+        parts=(average(),),
+        noisy=(
+            Noisy(name="total", values=np.array([5.0, 5.0]), law=laplace(10)),
+            Noisy(name="n", values=np.array([0, 1]), law=laplace(10)),
+        ),
+        cost=PureLoss(1),
+    )
+    rows = json.loads(release.to_json())["rows"]
+    assert rows[0] == {"average": None, "average_lower": None, "average_upper": None}
+    assert rows[1] == {"average": 5.0, "average_lower": None, "average_upper": None}
+    assert release.to_arrow()["average"].null_count == 1
+    assert release.to_arrow()["average_upper"].to_pylist() == [float("inf")] * 2
+
+
+def test_arrow_keeps_types(release: Release) -> None:
+    table = release.to_arrow()
+    assert table.column_names == NAMES
+    assert table.schema.field("region").type == pa.string()
+    assert table.schema.field("n").type == pa.int64()
+    assert table["region"].to_pylist() == ["north", None, "<b>s&p</b>"]
+    assert release.to_arrow(intervals=False).column_names == ["region", "n", "average"]
+
+
+def test_a_release_without_rows_keeps_its_schema(release: Release) -> None:
+    assert release.take([]).to_arrow().schema == release.to_arrow().schema
+    assert release.take([]).to_dicts() == []
+    assert "average" in str(release.take([]))
+    assert "average" in release.take([])._repr_html_()
+
+
+def test_pandas_and_polars_get_the_same_table(release: Release) -> None:
+    rows = release.to_dicts()
+    assert release.to_polars().to_dicts() == rows
+    pandas = release.to_pandas(intervals=False)
+    assert list(pandas.columns) == ["region", "n", "average"]
+    assert pandas["n"].tolist() == [2053, 40, 0]
+
+
+def test_any_library_that_speaks_arrow_reads_a_release(release: Release) -> None:
+    import polars
+
+    assert polars.DataFrame(release).columns == NAMES
+    assert pa.table(release).equals(release.to_arrow())
+
+
+def test_interval_columns_do_not_hide_a_column_of_the_same_name() -> None:
+    base = Noisy(name="n", values=np.array([1.0]), law=laplace(1))
+    parts = (Measure(name="n", bases=("n",)), Key(name="n_lower", values=("public",)))
+    table = Release(parts=parts, noisy=(base,), cost=PureLoss(1)).to_arrow()
+    assert table.column_names == ["n", "n_lower_", "n_upper", "n_lower"]
+    assert table["n_lower"].to_pylist() == ["public"]
+
+
+def test_rows_and_columns_are_chosen_after_the_noise(release: Release) -> None:
+    chosen = release.take([2, 0], note="The two that matter.").select(["average", "region"])
+    assert chosen.columns == ("average", "region")
+    assert chosen["region"].tolist() == ["<b>s&p</b>", "north"]
+    assert chosen["average"].tolist() == release["average"][[2, 0]].tolist()
+    assert chosen.notes == (*release.notes, "The two that matter.")
+    for end, all_ends in zip(chosen.intervals()["average"], release.intervals()["average"], strict=True):
+        assert end.tolist() == all_ends[[2, 0]].tolist()
+    with pytest.raises(InvalidParameterError, match="no column"):
+        release.select(["age"])
+
+
+N = Noisy(name="n", values=np.array([1, 2]), law=laplace(1))
+
+
+@pytest.mark.parametrize(
+    ("parts", "noisy"),
+    [
+        ((Measure(name="n", bases=("n",)), Key(name="n", values=(1, 2))), (N,)),
+        ((Measure(name="n", bases=("n",)),), (N, N)),
+        ((Measure(name="n", bases=("m",)),), (N,)),
+        ((Measure(name="n", bases=("n",)), Key(name="k", values=(1,))), (N,)),
+        ((), (N,)),
+    ],
+    ids=["columns of one name", "bases of one name", "unknown base", "lengths", "no columns"],
+)
+def test_a_release_is_born_consistent(parts: Any, noisy: Any) -> None:
+    with pytest.raises(InvalidParameterError):
+        Release(parts=parts, noisy=noisy, cost=PureLoss(1))
+
+
+@pytest.mark.parametrize(
+    ("module", "form"),
+    [
+        ("pandas", lambda release: release.to_pandas()),
+        ("polars", lambda release: release.to_polars()),
+        ("matplotlib.pyplot", lambda release: release.plot()),
+    ],
+)
+def test_a_missing_extra_is_named(
+    release: Release, monkeypatch: pytest.MonkeyPatch, module: str, form: Callable[[Release], object]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"needs {module.partition('.')[0]}\. Install it: pip install"):
+        form(release)
+
+
+def test_a_release_is_shown_without_pandas_or_matplotlib() -> None:
+    code = (
+        "import sys, deniable.release, numpy as np\n"
+        "print(sorted({'pandas', 'polars', 'matplotlib', 'pyarrow', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
