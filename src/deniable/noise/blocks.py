@@ -34,8 +34,9 @@ MARGIN = 2.0**-36
 """Relative margin of the float filter: above the errors of the energy (700 * 2^-50), of exp and of the products."""
 
 _INDEX_BITS = 16  # a table of 2^16 int64 stays in the second-level cache
-_CELL_BITS = 6  # a cell is between 1/128 and 1/64 of the spread wide
-_BLOCK = 1 << 15  # words a pass works on
+_BLOCK = 1 << 16  # words that are worked on while they are in the cache
+_GROUP = 1 << 19  # draws whose doubtful cases are judged together
+_STEADY = 1 << 12  # up to this number of draws all are judged
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,18 @@ class Law:
         """-ln of the weight of k."""
         return self.rate * (abs(k) if self.power == 1 else k * k)
 
-    def energies(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
+    def energies(self, k: Draws) -> NDArray[np.float64]:
         """-ln of the weights; relative error below 2^-50."""
         x = np.abs(k.astype(np.float64))
         if self.power == 2:
             x *= x
         x *= float(self.rate)
         return x
+
+    @property
+    def cell_bits(self) -> int:
+        """The spread is 2^cell_bits to twice as many cells wide: the number that leaves the fewest blocks cut."""
+        return 5 if self.power == 1 else 6
 
     @property
     def spread(self) -> float:
@@ -79,17 +85,15 @@ class Blocks:
         law: what to draw from.
         width: bits of a word that are used; below 64 in tests, which then can try every word.
         index_bits: the table has 2^index_bits blocks.
-        cell_bits: the spread is about 2^cell_bits cells wide.
     """
 
-    def __init__(
-        self, law: Law, *, width: int = 64, index_bits: int = _INDEX_BITS, cell_bits: int = _CELL_BITS
-    ) -> None:
+    def __init__(self, law: Law, *, width: int = 64, index_bits: int = _INDEX_BITS) -> None:
         self.law = law
         self.width = width
         self.index_bits = index_bits
-        self.low_bits = min(max(0, math.frexp(law.spread)[1] - 1 - cell_bits), width - index_bits)
+        self.low_bits = min(max(0, math.frexp(law.spread)[1] - 1 - law.cell_bits), width - index_bits)
         half = int(law.reach(index_bits) * law.spread / 2**self.low_bits) + 1
+        self._shift, self._low_mask = np.uint64(width - index_bits), np.uint64((1 << self.low_bits) - 1)
         self.edge = half << self.low_bits  # the cells cover [-edge, edge)
         self._cover(np.arange(-half, half, dtype=np.int64))
 
@@ -115,14 +119,18 @@ class Blocks:
         cut = tops - whole
         self.tail_blocks = max(1, math.ceil(low * tail))
         self.whole_blocks = int(whole.sum())
-        spare = total - self.tail_blocks - self.whole_blocks - int(cut.sum())
-        never = np.full(spare, total, dtype=np.int64)
 
         starts = cells << self.low_bits
         rank = np.arange(int(cut.sum())) - np.repeat(np.cumsum(cut) - cut, cut)  # 0, 1, .. within a cell
-        ends_of_table = np.zeros(spare + self.tail_blocks, dtype=np.int64)
-        self._starts = np.concatenate([np.repeat(starts, whole), np.repeat(starts, cut), ends_of_table])
-        self._floors = np.concatenate([np.repeat(whole, cut) + rank, never])
+        self._starts = np.zeros(total, dtype=np.int64)
+        self._floors = np.full(total, total, dtype=np.int32)  # spare blocks: nothing is under the curve at this height
+        used = self.whole_blocks + rank.size
+        self._starts[: self.whole_blocks], self._starts[self.whole_blocks : used] = (
+            starts.repeat(whole),
+            starts.repeat(cut),
+        )
+        self._floors[: self.whole_blocks] = -1  # all of it is under the curve
+        self._floors[self.whole_blocks : used] = whole.repeat(cut) + rank
 
     def _tail_weight(self) -> float:
         """Upper bound, in areas of a block per unit of height, of the geometric cover of |k| >= edge."""
@@ -146,42 +154,51 @@ class Blocks:
 
     def _pass(self, out: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Propose once for every place of `out`; the places to be drawn anew, and those in the tail."""
-        size = min(_BLOCK, out.size)
-        words, scratch, late = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.bool_)
         again, tails = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
-        first_late = np.uint64(self.whole_blocks << (self.width - self.index_bits))
-        for start in range(0, out.size, _BLOCK):
-            part = out[start : start + _BLOCK]
-            word, other, is_late = words[: part.size], scratch[: part.size], late[: part.size]
-            bits.fill(word)
-            np.right_shift(word, np.uint64(self.width - self.index_bits), out=other)
-            np.take(self._starts, other.view(np.int64), out=part, mode="wrap")
-            if self.low_bits:
-                np.bitwise_and(word, np.uint64((1 << self.low_bits) - 1), out=other)
-                np.bitwise_or(part, other.view(np.int64), out=part)
-            np.greater_equal(word, first_late, out=is_late)
-            places = np.flatnonzero(is_late)
-            refused, tail = self._judge(part, places, word[places], bits)
+        for start in range(0, out.size, _GROUP):
+            part = out[start : start + _GROUP]
+            places, words = self._propose(part, bits)
+            refused, tail = self._judge(part[places], places, words, bits)
             again.append(refused + start)
             tails.append(tail + start)
-        words.fill(0)
-        scratch.fill(0)
         return np.concatenate(again), np.concatenate(tails)
 
-    def _judge(
-        self, part: NDArray[np.int64], places: NDArray[np.intp], words: NDArray[np.uint64], bits: Bits
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Of the places that fell on no whole block: those whose point is above the curve, and those in the tail."""
-        block = (words >> np.uint64(self.width - self.index_bits)).astype(np.int64) - self.whole_blocks
-        in_tail = block >= self._floors.size
-        tail = places[in_tail]
-        places, block = places[~in_tail], block[~in_tail]
-        stands = self._under(part[places], self._floors[block], self.height, self.law, bits)
-        return places[~stands], tail
+    def _propose(self, out: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """Fill `out` with the integers of random blocks; the places that must be judged, and their words.
 
-    def _under(
-        self, k: NDArray[np.int64], floors: NDArray[np.int64], height: float, law: Law, bits: Bits
-    ) -> NDArray[np.bool_]:
+        Few draws are judged all, so that their time does not tell which of them fell on a whole block.
+        """
+        size = min(_BLOCK, out.size)
+        words, scratch, judged = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.bool_)
+        places, chosen = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
+        whole = 0 if out.size <= _STEADY else self.whole_blocks
+        for start in range(0, out.size, _BLOCK):
+            part = out[start : start + _BLOCK]
+            word, other, is_judged = words[: part.size], scratch[: part.size], judged[: part.size]
+            bits.fill(word)
+            np.right_shift(word, self._shift, out=other)
+            np.take(self._starts, other.view(np.int64), out=part, mode="wrap")
+            if self.low_bits:
+                np.bitwise_and(word, self._low_mask, out=other)
+                np.bitwise_or(part, other.view(np.int64), out=part)
+            np.greater_equal(word, np.uint64(whole << int(self._shift)), out=is_judged)
+            found = np.flatnonzero(is_judged)
+            places.append(found + start)
+            chosen.append(word[found])
+        words.fill(0)
+        scratch.fill(0)
+        return np.concatenate(places), np.concatenate(chosen)
+
+    def _judge(
+        self, k: NDArray[np.int64], places: NDArray[np.intp], words: NDArray[np.uint64], bits: Bits
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The places whose point is above the curve, and those in the tail."""
+        block = (words >> self._shift).astype(np.int64)
+        in_tail = block >= self._starts.size - self.tail_blocks
+        stands = self._under(k, self._floors[block], self.height, self.law, bits)
+        return places[~(stands | in_tail)], places[in_tail]
+
+    def _under(self, k: Draws, floors: NDArray[np.int32], height: float, law: Law, bits: Bits) -> NDArray[np.bool_]:
         """For each k, whether floor + v < height exp(-energy(k)) for a fresh uniform number v."""
         words = bits.words(k.size)
         curve = exp_of_minus(law.energies(k)) * height
@@ -201,8 +218,7 @@ class Blocks:
         further = self._beyond.draw(places.size, bits)
         stands = self._tail_stands(bits.words(places.size), bits)
         if self.law.power == 2:
-            near = np.clip(further, -(2**62), 2**62).astype(np.int64)
-            stands &= self._under(near, np.zeros(places.size, dtype=np.int64), 1.0, self.law, bits)
+            stands &= self._under(further, np.zeros(places.size, dtype=np.int32), 1.0, self.law, bits)
         room = 2**63 - 1 - self.edge
         if further.dtype == object or bool((np.abs(further) > room).any()):
             out, further = out.astype(object), further.astype(object)
