@@ -1,3 +1,4 @@
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -36,16 +37,6 @@ class Reader(HTMLParser):
 
 
 def test_text_shows_values_errors_cost_and_what_is_left(release: Release) -> None:
-    assert (
-        str(release).splitlines()
-        == [
-            "region               n         average",
-            "----------  ----------  --------------",
-            "north        2053 ± 30      29.2 ± 1.5",
-            "NULL        40 [10, 70]  25 [0, 100]",
-        ][:0]
-        + str(release).splitlines()
-    )
     lines = str(release).splitlines()
     assert lines[0].split() == ["region", "n", "average"]
     assert "2053 ± 30" in lines[2]
@@ -56,13 +47,10 @@ def test_text_shows_values_errors_cost_and_what_is_left(release: Release) -> Non
     assert lines[7] == "Rows were chosen by their noisy values."
 
 
-def test_text_is_aligned(release: Release) -> None:
-    head, rule, *rows = str(release).splitlines()[:5]
-    ends = [
-        at for at, (sign, after) in enumerate(zip(rule, rule[1:] + " ", strict=True)) if sign == "-" and after == " "
-    ]
-    assert [line[ends[1]] != " " for line in (head, *rows)] == [True] * 4
-    assert all(len(line) == len(rule) for line in rows)
+def test_numbers_end_below_each_other(release: Release) -> None:
+    head, rule, *rows = str(release.select(["region", "n"])).splitlines()[:5]
+    assert {len(line) for line in (head, rule, *rows)} == {len(rule)}
+    assert all(line.startswith(start) for line, start in zip(rows, ("north ", "NULL ", "<b>s&p</b> "), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -123,10 +111,8 @@ def test_html_shows_error_bars_cost_and_what_is_left(release: Release) -> None:
 
 
 def test_test_noise_is_announced_wherever_it_is_shown(release: Release) -> None:
-    from dataclasses import replace
-
     unsafe = replace(release, safe=False)
-    for text in (str(unsafe), unsafe._repr_html_(), unsafe.plot().get_title()):
+    for text in (str(unsafe), unsafe._repr_html_()):
         assert "UNSAFE" in text
     assert "safe=False" in repr(unsafe)
     assert '"safe": false' in unsafe.to_json()

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -38,7 +39,7 @@ def test_whiskers_are_the_intervals(release: Release) -> None:
 
 
 def test_no_key_or_several_are_drawn_as_points(release: Release) -> None:
-    assert one([1.0, 2.0], laplace(1)).plot().patches == []
+    assert len(one([1.0, 2.0], laplace(1)).plot().patches) == 0
     noisy = (Noisy(name="n", values=np.array([1.0, 2.0]), law=laplace(1)),)
     parts = (Key(name="a", values=("x", "y")), Key(name="b", values=(1, None)), Measure(name="n", bases=("n",)))
     ax = Release(parts=parts, noisy=noisy, cost=PureLoss(1)).plot()
@@ -50,6 +51,10 @@ def test_an_unbounded_interval_and_a_dollar_sign_can_be_drawn() -> None:
     share = Measure(name="$x_$", bases=("n",), evaluate=lambda b: 1 / b["n"], denominators=(lambda b: b["n"],))
     release = Release(parts=(Key(name="$k$", values=("$a$", "$", "$$")), share), noisy=noisy, cost=PureLoss(1))
     release.plot().figure.canvas.draw()
+
+
+def test_test_noise_is_announced_in_the_title(release: Release) -> None:
+    assert replace(release, safe=False).plot().get_title().startswith("UNSAFE test noise")
 
 
 def test_given_axes_are_used(release: Release) -> None:
