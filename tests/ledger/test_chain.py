@@ -85,6 +85,18 @@ def test_verify_computes_each_charge_again_from_its_loss(path: Path, ledger: Led
         open_ledger(path).verify()
 
 
+def test_a_record_with_a_hash_of_its_own_does_not_fit_the_next(
+    path: Path, ledger: Ledger, edit: Callable[..., None]
+) -> None:
+    ledger.reserve(entry(1))
+    ledger.reserve(entry(2))
+    text = records(path)[1][1].replace("SELECT 1", "SELECT 9")
+    hash_ = hashlib.sha256(text.encode()).hexdigest()
+    edit(f"UPDATE records SET body = '{text}', hash = '{hash_}' WHERE number = 1")
+    with pytest.raises(LedgerTamperedError, match=r"Record 2 .*does not follow the record before it"):
+        ledger.verify()
+
+
 def test_a_charge_above_the_cost_of_its_loss_verifies(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
     ledger.reserve(entry(1, "0.5"))
     more = PureLoss("0.6").charge().to_data()
