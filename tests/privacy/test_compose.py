@@ -107,6 +107,14 @@ def test_pure_and_gaussian_parts_mix_through_rho() -> None:
     assert mixed.epsilon(0).upper == math.inf
 
 
+def test_many_gaussian_answers_cost_little_more_than_real_gaussians() -> None:
+    """A thousand counts with sigma = 300: mu^2 = 1/90, within a thousandth in epsilon."""
+    reach = of_count(rows=1, groups=1, relation=AddRemove)
+    found = (DiscreteGaussianLoss(90_000, reach) * 1000).epsilon(1e-6)
+    real = (GaussianLoss(300) * 1000).epsilon(1e-6)
+    assert real.lower <= found.upper <= real.upper * 1.001
+
+
 def test_stated_pairs_bound_a_sum_that_has_no_rho() -> None:
     reach = of_count(rows=1, groups=1, relation=AddRemove)
     stated = Stated(DiscreteGaussianLoss(30, reach), 1, "1e-5")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.privacy.gaussian_dp import gaussian_delta, mu_squared_of_pure
+from deniable.privacy.gaussian_dp import gaussian_delta, largest_mu_squared, mu_squared_of_pure
 
 
 def reference_delta(mu: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
@@ -71,6 +71,15 @@ def test_the_gaussian_curve_lies_below_randomised_response(epsilon: str) -> None
             level = mpmath.mpf(k) / (21 * (e if k % 2 else 1))
             z = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * level)
             assert mpmath.ncdf(z - mu) <= max(mpmath.mpf(0), 1 - e * level, (1 - level) / e)
+
+
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=30), st.integers(min_value=1, max_value=40))
+@settings(max_examples=60, deadline=None)
+def test_the_largest_mu_is_private_and_a_little_more_is_not(epsilon: Fraction, digits: int) -> None:
+    delta = Fraction(1, 10**digits)
+    mu_squared = largest_mu_squared(epsilon, delta)
+    assert 0 < Fraction(gaussian_delta(mu_squared, epsilon).upper) <= delta
+    assert Fraction(gaussian_delta(mu_squared * (1 + Fraction(1, 10**9)), epsilon).lower) > delta
 
 
 def test_mu_of_nothing_is_nothing() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified, inverse
+from deniable.privacy.profile import ball, certified, inverse, largest
 
 
 def test_a_formula_that_cancels_gets_more_bits() -> None:
@@ -57,6 +57,13 @@ def test_a_step_is_found_exactly() -> None:
     found = inverse(lambda x: Interval(0.5, 0.5) if x < 3 else Interval(0.0, 0.0), Fraction(1, 10), limit=Fraction(5))
     assert found.lower < 3 <= found.upper
     assert found.width < 1e-11
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
+@settings(max_examples=50, deadline=None)
+def test_the_largest_is_below_the_edge_and_close_to_it(edge: Fraction) -> None:
+    found = largest(lambda x: x <= edge)
+    assert found <= edge < found * (1 + Fraction(1, 10**10))
 
 
 def test_the_edges() -> None:

@@ -23,8 +23,8 @@ class Composed(PrivacyLoss):
     """Several losses about the same unit, chosen in advance, in any order; `parts` holds (loss, count) pairs.
 
     Guarantee: delta is at most each of these. (a) Basic sums of the booked (epsilon, delta). (b) Failures set aside and
-        added, the rest bounded by the sum of pure epsilons. (c) The same, the rest bounded by the sum of rho. It is at
-        least the delta of every part. A composition of real Gaussians alone is exact.
+        added, the rest bounded by the sum of pure epsilons. (c) The same, the rest bounded by the sum of rho. (d) The
+        curve of the sum of mu^2. It is at least the delta of every part. Real Gaussians alone are exact.
     Source: docs/theory/filters.md, where the same sums are proved for parameters that depend on earlier answers.
     """
 
@@ -65,6 +65,8 @@ class Composed(PrivacyLoss):
         if self.rho is not None:
             rest = Interval(0.0, concentrated_delta(self.rho, epsilon))
             bounds.append(mixed_with_failure(rest, self.failure).upper)
+        if self.mu_squared is not None:
+            bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
         return Interval(min(lower, *bounds), min(bounds))
 
     @property

@@ -5,12 +5,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from deniable.privacy.profile import ball, certified
+from deniable.privacy.profile import ball, certified, largest
 
 if TYPE_CHECKING:
     from flint import arb
-
-_DIGITS = 12  # significant decimal digits of a rho that is searched for
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
@@ -38,26 +36,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Guarantee: concentrated_delta(rho, epsilon) <= delta for the value returned.
     """
-    below, above = 0.0, 1.0
-    while Fraction(concentrated_delta(Fraction(above), epsilon)) <= delta:
-        below, above = above, 4 * above
-    if below == 0.0:
-        while Fraction(concentrated_delta(Fraction(above), epsilon)) > delta:
-            above /= 16
-        below, above = above, 16 * above
-    while above - below > 1e-13 * above:
-        middle = math.sqrt(below * above) if above > 2 * below else (below + above) / 2
-        if not below < middle < above:
-            break
-        if Fraction(concentrated_delta(Fraction(middle), epsilon)) <= delta:
-            below = middle
-        else:
-            above = middle
-    unit = Fraction(10) ** (math.floor(math.log10(below)) - _DIGITS + 1)
-    rho = math.floor(Fraction(below) / unit) * unit
-    while Fraction(concentrated_delta(rho, epsilon)) > delta:
-        rho -= unit
-    return rho
+    return largest(lambda rho: Fraction(concentrated_delta(rho, epsilon)) <= delta)
 
 
 def _best_excess(rho: float, epsilon: float) -> float:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability
+from deniable.privacy.gaussian_dp import largest_mu_squared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,7 @@ class Rule(Enum):
     PURE = "sum of epsilons"
     BASIC = "sums of epsilons and of deltas"
     CONCENTRATED = "sum of epsilons while everything is pure, or sum of rhos"
+    GAUSSIAN = "sum of epsilons while everything is pure, or sum of squared mus"
     RHO = "sum of rhos"
     MU = "sum of squared mus"
 
@@ -132,7 +134,8 @@ class Budget:
     def rule(self, first: Charge) -> Rule:
         """The rule of this budget for a ledger whose first charge is `first`.
 
-        Only an (epsilon, delta) budget with delta > 0 has a choice. The first charge was made before any answer was
+        Only an (epsilon, delta) budget with delta > 0 has a choice: sums of rho or of mu^2, whichever the first charge
+        uses less of, or of (epsilon, delta) pairs if it exceeds both. The first charge was made before any answer was
         seen, so the choice depends on nothing private.
         """
         if self.rho is not None:
@@ -141,7 +144,10 @@ class Budget:
             return Rule.MU
         if not self.delta:
             return Rule.PURE
-        return Rule.CONCENTRATED if self._fits_concentrated(first) else Rule.BASIC
+        shares = {rule: _share(_spent(first, rule), self._limit(rule)) for rule in (Rule.CONCENTRATED, Rule.GAUSSIAN)}
+        known = {rule: share for rule, share in shares.items() if share is not None}
+        best = min(known, key=known.__getitem__, default=Rule.BASIC)
+        return best if known and self._fits(best, first) else Rule.BASIC
 
     def admits(self, first: Charge, total: Charge) -> bool:
         """Whether a ledger that began with `first` may come to `total`, the newcomer included.
@@ -153,55 +159,37 @@ class Budget:
         Raises: UnprovedError if the total is not known in the currency of the rule; the message says what to use.
         """
         rule = self.rule(first)
-        if rule is Rule.CONCENTRATED:
-            if total.rho is None and total.delta > 0:
-                raise UnprovedError(_REMEDIES[rule])
-            return self._fits_concentrated(total)
-        if rule in (Rule.PURE, Rule.BASIC):
-            if total.epsilon is None or (rule is Rule.PURE and total.delta > 0):
-                raise UnprovedError(_REMEDIES[rule])
-            return total.epsilon <= self._number("epsilon") and total.delta <= self._number("delta")
-        spent = total.rho if rule is Rule.RHO else total.mu_squared
-        if spent is None:
+        if not self._proved(rule, total):
             raise UnprovedError(_REMEDIES[rule])
-        return spent <= (self._number("rho") if rule is Rule.RHO else self._number("mu") ** 2)
+        return self._fits(rule, total)
 
     def left(self, first: Charge | None, total: Charge) -> "Remaining":
         """What is left after `total`, for display; `first` is None on an empty ledger."""
-        rule = None if first is None and self.delta else self.rule(first or total)
         epsilon = delta = rho = mu_squared = None
-        if self.epsilon is not None:
-            pure = total.delta == 0 and total.epsilon is not None and total.epsilon <= self.epsilon
-            if rule in (Rule.PURE, Rule.BASIC, None) or pure:
-                epsilon = _minus(self.epsilon, total.epsilon)
-            if rule in (Rule.BASIC, None):
-                delta = _minus(self._number("delta"), total.delta)
-            if rule is Rule.CONCENTRATED:
-                rho = _minus(self._rho_of_pair(), total.rho)
-        elif self.rho is not None:
-            rho = _minus(self.rho, total.rho)
-        else:
-            mu_squared = _minus(self._number("mu") ** 2, total.mu_squared)
+        rule = self.rule(first or total)
+        if first is None and self.epsilon is not None:
+            rule = Rule.BASIC  # the pair that was promised, until the first charge decides how to add
+        if rule in (Rule.PURE, Rule.BASIC) or (self.epsilon is not None and self._fits_purely(total)):
+            epsilon = _minus(self._number("epsilon"), total.epsilon)
+        if rule is Rule.BASIC and self.delta:
+            delta = _minus(self.delta, total.delta)
+        if rule in (Rule.RHO, Rule.CONCENTRATED):
+            rho = _minus(self._limit(rule), total.rho)
+        if rule in (Rule.MU, Rule.GAUSSIAN):
+            mu_squared = _minus(self._limit(rule), total.mu_squared)
         return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared)
 
     def fraction_spent(self, first: Charge | None, total: Charge) -> Fraction:
         """The spent share of the budget in [0, 1], by the sum that leaves the most room."""
         rule = self.rule(first or total)
-        shares: list[Fraction | None] = []
-        if rule is Rule.RHO:
-            shares = [_share(total.rho, self._number("rho"))]
-        elif rule is Rule.MU:
-            shares = [_share(total.mu_squared, self._number("mu") ** 2)]
-        elif rule is Rule.CONCENTRATED:
-            shares = [_share(total.rho, self._rho_of_pair())]
-            if total.delta == 0:
-                shares.append(_share(total.epsilon, self._number("epsilon")))
+        by_epsilon = _share(total.epsilon, self.epsilon) if self.epsilon is not None else None
+        if rule is Rule.BASIC and by_epsilon is not None:
+            shares = [max(by_epsilon, total.delta / self._number("delta"))]
         else:
-            by_epsilon = _share(total.epsilon, self._number("epsilon"))
-            by_delta = _share(total.delta, self._number("delta")) if self.delta else Fraction(0)
-            shares = [None if by_epsilon is None or by_delta is None else max(by_epsilon, by_delta)]
-        known = [share for share in shares if share is not None]
-        return min(min(known, default=Fraction(1)), Fraction(1))
+            pure = [by_epsilon] if total.delta == 0 and by_epsilon is not None else []
+            summed = _share(_spent(total, rule), self._limit(rule)) if rule not in (Rule.PURE, Rule.BASIC) else None
+            shares = pure if summed is None else [*pure, summed]
+        return min([Fraction(1), *shares])
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, rationals as text; only the currency that is used."""
@@ -223,13 +211,37 @@ class Budget:
         """The inverse of `to_json`."""
         return cls.from_data(json.loads(text))
 
-    def _fits_concentrated(self, total: Charge) -> bool:
-        """The pure sum or the sum of rhos stays inside an (epsilon, delta) budget."""
-        pure = total.epsilon is not None and total.delta == 0 and total.epsilon <= self._number("epsilon")
-        return pure or (total.rho is not None and total.rho <= self._rho_of_pair())
+    def _proved(self, rule: Rule, total: Charge) -> bool:
+        """Whether the total is known in a currency that the rule adds up."""
+        if rule is Rule.PURE:
+            return total.epsilon is not None and total.delta == 0
+        if rule is Rule.BASIC:
+            return total.epsilon is not None
+        pure = rule in (Rule.CONCENTRATED, Rule.GAUSSIAN) and total.epsilon is not None and total.delta == 0
+        return pure or _spent(total, rule) is not None
 
-    def _rho_of_pair(self) -> Fraction:
-        return largest_rho(self._number("epsilon"), self._number("delta"))
+    def _fits(self, rule: Rule, total: Charge) -> bool:
+        """Whether the total stays inside the rule."""
+        if rule is Rule.PURE:
+            return self._fits_purely(total)
+        if rule is Rule.BASIC:
+            within = total.epsilon is not None and total.epsilon <= self._number("epsilon")
+            return within and total.delta <= self._number("delta")
+        spent = _spent(total, rule)
+        pure = rule in (Rule.CONCENTRATED, Rule.GAUSSIAN) and self._fits_purely(total)
+        return pure or (spent is not None and spent <= self._limit(rule))
+
+    def _fits_purely(self, total: Charge) -> bool:
+        return total.delta == 0 and total.epsilon is not None and total.epsilon <= self._number("epsilon")
+
+    def _limit(self, rule: Rule) -> Fraction:
+        """How far the sum of rho or mu^2 may go."""
+        if rule is Rule.RHO:
+            return self._number("rho")
+        if rule is Rule.MU:
+            return self._number("mu") ** 2
+        search = largest_rho if rule is Rule.CONCENTRATED else largest_mu_squared
+        return search(self._number("epsilon"), self._number("delta"))
 
     def _number(self, name: str) -> Fraction:
         value = getattr(self, name)
@@ -241,8 +253,8 @@ class Budget:
 class Remaining:
     """What is left of a budget, exact; None where the currency does not apply (any more).
 
-    In a (epsilon, delta) budget that is spent by rho, `epsilon` is what pure mechanisms may still spend while nothing
-    but pure ones was used, and `rho` what all mechanisms may still spend: either one suffices.
+    In an (epsilon, delta) budget that is spent by rho or mu^2, `epsilon` is what pure mechanisms may still spend while
+    nothing but pure ones was used, and the other what all mechanisms may still spend: either one suffices.
     """
 
     epsilon: Fraction | None = None
@@ -252,7 +264,8 @@ class Remaining:
 
     def __str__(self) -> str:
         parts = [f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value is not None]
-        return ", ".join(parts) if self.rho is None or self.epsilon is None else " or ".join(parts)
+        either = self.epsilon is not None and self.delta is None
+        return " or ".join(parts) if either else ", ".join(parts)
 
 
 _REMEDIES = {
@@ -268,13 +281,17 @@ _REMEDIES = {
         "this ledger adds up rho, and no rho is proved for a mechanism that is known by its (epsilon, delta) alone. "
         "Use Laplace or Gaussian noise, or open a ledger whose first question is of that kind."
     ),
+    Rule.GAUSSIAN: (
+        "this ledger adds up squares of mu, and no mu is proved for this mechanism. "
+        "Use Laplace or Gaussian noise, or open a ledger whose first question is of that kind."
+    ),
     Rule.RHO: (
         "a budget of rho pays for mechanisms with a proved rho, such as Laplace and Gaussian noise. "
         "Use one of these, or open a ledger with Budget(epsilon=..., delta=...)."
     ),
     Rule.MU: (
-        "a budget of mu pays for mechanisms with a proved mu. None is proved for discrete Gaussian noise: "
-        "use Laplace noise, or open a ledger with Budget(rho=...) or Budget(epsilon=..., delta=...)."
+        "a budget of mu pays for mechanisms with a proved mu, such as Laplace and Gaussian noise. "
+        "Use one of these, or open a ledger with Budget(rho=...) or Budget(epsilon=..., delta=...)."
     ),
 }
 
@@ -290,6 +307,10 @@ def _times(a: Fraction | None, count: int) -> Fraction | None:
 def _minus(whole: Fraction, spent: Fraction | None) -> Fraction:
     """Never below 0: an unknown or excessive sum leaves nothing."""
     return Fraction(0) if spent is None else max(whole - spent, Fraction(0))
+
+
+def _spent(total: Charge, rule: Rule) -> Fraction | None:
+    return total.rho if rule in (Rule.RHO, Rule.CONCENTRATED) else total.mu_squared
 
 
 def _share(spent: Fraction | None, whole: Fraction) -> Fraction | None:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified
+from deniable.privacy.profile import ball, certified, largest
 
 if TYPE_CHECKING:
     from flint import arb
@@ -25,6 +25,15 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
         return _upper_normal(x / mu - mu / 2) - x.exp() * _upper_normal(x / mu + mu / 2)
 
     return certified(formula)
+
+
+@lru_cache(maxsize=256)
+def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest mu^2 (to 12 digits, rounded down) for which mu-GDP implies (epsilon, delta)-DP; delta in (0, 1).
+
+    Guarantee: gaussian_delta(mu_squared, epsilon).upper <= delta for the value returned.
+    """
+    return largest(lambda mu_squared: Fraction(gaussian_delta(mu_squared, epsilon).upper) <= delta)
 
 
 @lru_cache(maxsize=1024)

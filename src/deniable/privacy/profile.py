@@ -16,6 +16,7 @@ _PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when ca
 _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
 _CLOSE = 2.0**-42  # relative width at which the inverse stops
 _MOST_STEPS = 400
+_DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
 
 def ball(number: Fraction) -> "arb":
@@ -63,6 +64,29 @@ def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachab
     upper = top if unreachable else _crossing(lambda epsilon: curve(epsilon).upper, target, top)[1]
     lower = _crossing(lambda epsilon: curve(epsilon).lower, target, top, guess=upper)[0]
     return Interval(min(lower, upper), upper)
+
+
+def largest(private: Callable[[Fraction], bool]) -> Fraction:
+    """A decimal of 12 digits for which `private` holds, and hardly any larger number does; `private` holds near 0."""
+    below = 1.0
+    while not private(Fraction(below)):
+        below /= 16
+    above = 4 * below
+    while private(Fraction(above)):
+        below, above = above, 4 * above
+    while above - below > 1e-13 * above:
+        middle = (below + above) / 2
+        if not below < middle < above:
+            break
+        if private(Fraction(middle)):
+            below = middle
+        else:
+            above = middle
+    unit = Fraction(10) ** (math.floor(math.log10(below)) - _DIGITS + 1)
+    found = math.floor(Fraction(below) / unit) * unit
+    while not private(found):
+        found -= unit
+    return found
 
 
 def _crossing(

@@ -26,7 +26,7 @@ def test_everything_else_is_that_of_the_loss() -> None:
     stated = Stated(GAUSS, 0.1, 1e-6)
     assert stated.delta(0.05) == GAUSS.delta(0.05)
     assert stated.relations == GAUSS.relations
-    assert (stated.pure_epsilon, stated.rho, stated.mu_squared) == (None, GAUSS.rho, None)
+    assert (stated.pure_epsilon, stated.rho, stated.mu_squared) == (None, GAUSS.rho, GAUSS.mu_squared)
     assert (stated.failure, stated.infinite_mass) == (0, 0)
     assert PrivacyLoss.from_json(stated.to_json()) == stated
 
