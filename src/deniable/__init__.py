@@ -1,0 +1,52 @@
+"""Differential privacy with exact noise, certified accounting and private SQL.
+
+>>> import deniable as dn
+>>> import pyarrow as pa
+>>> frame = pa.table({"respondent": range(1000), "affairs": [0, 0, 1, 3] * 250})
+>>> db = dn.connect(frame, name="survey", unit="respondent", budget=dn.Budget(epsilon=1))
+>>> answer = db.sql("SELECT COUNT(*) AS n FROM survey WHERE affairs > 0", epsilon=0.1)
+>>> print(db.budget)
+budget epsilon=1; left epsilon=0.9
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.privacy import AddRemove as AddRemove
+    from deniable.privacy import Budget as Budget
+    from deniable.privacy import PrivacyUnit as PrivacyUnit
+    from deniable.privacy import Replace as Replace
+    from deniable.query.catalog import Boolean as Boolean
+    from deniable.query.catalog import Date as Date
+    from deniable.query.catalog import Keys as Keys
+    from deniable.query.catalog import Number as Number
+    from deniable.query.catalog import Text as Text
+    from deniable.query.catalog import Timestamp as Timestamp
+    from deniable.query.catalog import each_row as each_row
+    from deniable.query.database import Database as Database
+    from deniable.query.database import connect as connect
+    from deniable.release import Release as Release
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Loaded at first use, so that `import deniable` costs nothing.
+_HOMES = {
+    **dict.fromkeys(("AddRemove", "Budget", "PrivacyUnit", "Replace"), "deniable.privacy"),
+    **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp", "each_row"), "deniable.query.catalog"),
+    **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
+    "Release": "deniable.release",
+}
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,1 @@
+"""SQL to releases: catalog, plan, rules, engines."""

@@ -1,0 +1,168 @@
+"""From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import UnsupportedQueryError
+from deniable.privacy import Remaining, compose
+from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
+from deniable.query.expression import Call, Column, Expression, Kind, columns_of
+from deniable.query.plan import Ordering, Outcome, Output, PricedAggregate, PricedPlan
+from deniable.release import Key, Measure, Noisy, Release
+
+KIND_OF_KEY = {Kind.TEXT: "string", Kind.INTEGER: "int64", Kind.BOOLEAN: "bool", Kind.DATE: "date32"}
+CHOSEN = "Rows were chosen or cut by their noisy values; an interval holds for a row as such, not for the best of many."
+FREE = "This question was answered before: the stored answer cost nothing."
+
+
+@dataclass(frozen=True)
+class Law:
+    """The error of one aggregate in its own unit."""
+
+    part: PricedAggregate
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.part.mechanism.quantile(p) * float(self.part.lattice.grid)
+
+    def half_width(self, level: float) -> float:
+        return self.part.error(level)
+
+    def standard_deviation(self) -> float:
+        return self.part.standard_deviation()
+
+
+def check_outcome(outcome: Outcome) -> None:
+    """Refuse what cannot be computed from noisy numbers, before anything is spent.
+
+    Raises: UnsupportedQueryError.
+    """
+    for output in outcome.outputs:
+        check_result(output.expression)
+        if _bases(output.expression) and not output.expression.facts.kind.is_number:
+            raise UnsupportedQueryError(
+                f"column {output.name!r} of the answer must be a number. Use HAVING to choose rows."
+            )
+        if _bases(output.expression) and _keys(output.expression):
+            raise UnsupportedQueryError(
+                f"column {output.name!r} mixes groups and aggregates. Show them in columns of their own."
+            )
+    for expression in (*(ordering.expression for ordering in outcome.order), outcome.having):
+        if expression is not None:
+            check_result(expression)
+
+
+def build_release(
+    plan: PricedPlan, noisy: Sequence[NDArray[Any]], *, left: Remaining, safe: bool, stored: bool
+) -> Release:
+    """The public answer, from one noisy integer array of shape (groups,) per aggregate."""
+    outcome = plan.query.outcome
+    bases = tuple(
+        _base(index, part, values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
+    )
+    keys = _key_columns(plan)
+    parts = tuple(_part(output, keys) for output in outcome.outputs)
+    release = Release(
+        parts=parts,
+        noisy=bases,
+        cost=compose([]) if stored else plan.loss,
+        budget_left=left,
+        text=plan.query.text,
+        safe=safe,
+        notes=(FREE,) if stored else (),
+    )
+    environment = {**{base.name: base.values.astype(np.float64) for base in bases}, **keys}
+    rows, chosen = _rows(outcome, environment, len(release))
+    return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
+
+
+def _base(index: int, part: PricedAggregate, values: NDArray[Any]) -> Noisy:
+    """Whole numbers stay integers; others are steps of the grid."""
+    whole = part.lattice.exponent == 0 and values.dtype == np.int64
+    return Noisy(name=f"base {index}", values=values if whole else part.lattice.to_reals(values), law=Law(part))
+
+
+def _key_columns(plan: PricedPlan) -> dict[str, Array]:
+    """The value of every key in every group, in the order of the groups."""
+    columns: dict[str, Array] = {}
+    values = plan.query.question.key_values
+    inner = plan.query.question.cells
+    outer = 1
+    for index, keys in enumerate(values):
+        inner //= len(keys)
+        column = np.empty(len(keys), dtype=object)
+        column[:] = keys
+        columns[f"key {index}"] = np.tile(np.repeat(column, inner), outer)
+        outer *= len(keys)
+    return columns
+
+
+def _part(output: Output, keys: dict[str, Array]) -> Key | Measure:
+    expression = output.expression
+    bases = _bases(expression)
+    if not bases:
+        length = len(next(iter(keys.values()))) if keys else 1
+        values = np.broadcast_to(evaluate(expression, keys), (length,))
+        return Key(name=output.name, values=tuple(values), kind=KIND_OF_KEY.get(expression.facts.kind))
+    if isinstance(expression, Column):
+        return Measure(name=output.name, bases=bases)
+    facts = expression.facts
+    return Measure(
+        name=output.name,
+        bases=bases,
+        evaluate=partial(evaluate, expression),
+        denominators=tuple(partial(evaluate, divisor) for divisor in _divisors(expression)),
+        lower=None if facts.lower is None else float(facts.lower),
+        upper=None if facts.upper is None else float(facts.upper),
+    )
+
+
+def _bases(expression: Expression) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in columns_of(expression) if name.startswith("base ")))
+
+
+def _keys(expression: Expression) -> bool:
+    return any(name.startswith("key ") for name in columns_of(expression))
+
+
+def _divisors(expression: Expression) -> Iterator[Expression]:
+    """Every divisor that depends on noise."""
+    if not isinstance(expression, Call):
+        return
+    if expression.operator in ("divide", "modulo") and _bases(expression.arguments[1]):
+        yield expression.arguments[1]
+    for argument in expression.arguments:
+        yield from _divisors(argument)
+
+
+def _rows(outcome: Outcome, values: dict[str, Array], count: int) -> tuple[NDArray[np.int64] | None, bool]:
+    """The rows of the answer in their order, or None for all as they are; and whether noisy values chose them."""
+    if outcome.having is None and not outcome.order and outcome.limit is None:
+        return None, False
+    rows = np.arange(count)
+    if outcome.having is not None:
+        kept = np.broadcast_to(numbers(evaluate(outcome.having, values)), (count,)) == 1
+        rows = rows[kept]
+    for ordering in reversed(outcome.order):
+        rows = rows[_order(ordering, values, rows, count)]
+    cut = outcome.limit is not None and outcome.limit < len(rows)
+    noisy_order = any(_bases(ordering.expression) for ordering in outcome.order)
+    chosen = (outcome.having is not None and bool(_bases(outcome.having))) or (cut and noisy_order)
+    return rows[: outcome.limit], chosen
+
+
+def _order(ordering: Ordering, values: dict[str, Array], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """A stable order of `rows` by one expression."""
+    everywhere: Any = np.broadcast_to(evaluate(ordering.expression, values), (count,))
+    column: Array = everywhere[rows]
+    absent = missing(column)
+    ranks = np.zeros(len(column))
+    _, ranks[~absent] = np.unique(column[~absent], return_inverse=True)
+    if ordering.descending:
+        ranks = -ranks
+    ranks[absent] = -np.inf if ordering.nulls_first else np.inf
+    return np.argsort(ranks, kind="stable")

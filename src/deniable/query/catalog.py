@@ -1,0 +1,214 @@
+"""What the owner declares about a table: public facts, and nothing learned from the rows.
+
+A declaration fails closed: a column without bounds cannot be summed, a column without keys cannot be a group, and a
+name that is not declared cannot be used.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+
+from deniable.errors import CatalogError, UnsupportedQueryError
+from deniable.privacy import AddRemove, PrivacyUnit, Relation
+from deniable.privacy.exact import exact_rational
+from deniable.query.expression import Column, Expression, Facts, Key, Kind, literal
+from deniable.query.operators import call
+
+LARGEST_BOUND = 2**53  # integers up to here are exact in every engine and in float64
+LARGEST_ROWS = 2**20
+LARGEST_KEYS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`."""
+
+    kind: Kind | None = None  # None: as the source's schema says
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    keys: tuple[Key, ...] | None = None
+    null: Fraction | None = None  # what a missing number counts as; None: it is left out
+
+    def __post_init__(self) -> None:
+        if (self.lower is None) != (self.upper is None):
+            raise CatalogError("bounds come in pairs: give both lower and upper, or neither.")
+        if self.lower is not None and self.upper is not None:
+            if self.lower >= self.upper:
+                raise CatalogError(
+                    f"lower must be below upper, got lower={_plain(self.lower)} and upper={_plain(self.upper)}."
+                )
+            if max(abs(self.lower), abs(self.upper)) > LARGEST_BOUND:
+                raise CatalogError("bounds must lie within -2**53 and 2**53. Use another unit (thousands, millions).")
+        if self.keys is not None:
+            _check_keys(self.keys)
+
+
+def Number(  # noqa: N802
+    *, lower: object = None, upper: object = None, integer: bool | None = None, null: object = None
+) -> Declaration:
+    """A number. `lower` and `upper` are public bounds that any sum or average needs; values beyond them are clamped.
+
+    `integer` says how text files and mixed columns are read; None leaves it to the schema of the source. A missing
+    value or NaN is left out of sums and averages, unless `null` says what it counts as.
+    """
+    kind = None if integer is None else Kind.INTEGER if integer else Kind.REAL
+    return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
+
+
+def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: N802
+    """A column whose public list of values may be a GROUP BY. Rows with another value belong to no group.
+
+    `null=True` adds a group for missing values.
+    """
+    if isinstance(values, str):
+        raise CatalogError(f"keys must be a list of values, got the text {values!r}. Write Keys([...]).")
+    keys = (*values, None) if null else tuple(values)
+    _check_keys(keys)
+    known = [key for key in keys if key is not None]
+    if known and all(_kind_of_key(key) is Kind.INTEGER for key in known):
+        whole = [Fraction(key) for key in known if isinstance(key, int)]
+        lower, upper = min(whole), max(whole)
+        return Declaration(
+            kind=Kind.INTEGER, lower=lower if lower < upper else None, upper=upper if lower < upper else None, keys=keys
+        )
+    return Declaration(kind=_kind_of_key(known[0]), keys=keys)
+
+
+def Text() -> Declaration:  # noqa: N802
+    """A column of text that may be filtered on."""
+    return Declaration(kind=Kind.TEXT)
+
+
+def Boolean() -> Declaration:  # noqa: N802
+    """A column of true and false; its groups are known."""
+    return Declaration(kind=Kind.BOOLEAN)
+
+
+def Date() -> Declaration:  # noqa: N802
+    """A column of calendar dates."""
+    return Declaration(kind=Kind.DATE)
+
+
+def Timestamp() -> Declaration:  # noqa: N802
+    """A column of moments in time."""
+    return Declaration(kind=Kind.TIMESTAMP)
+
+
+def each_row(noun: str = "row") -> PrivacyUnit:
+    """The privacy unit of a table in which every row is one person (or whatever `noun` names)."""
+    return PrivacyUnit(column=None, noun=noun)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A private table as the planner sees it.
+
+    `rows` and `groups` say how much of one unit can count: at most `rows` rows in a group, in at most `groups` groups.
+    """
+
+    name: str
+    schema: Mapping[str, Kind | None]  # of the source; None: a type that queries cannot use
+    unit: PrivacyUnit
+    relation: Relation = AddRemove
+    columns: Mapping[str, Declaration] = field(default_factory=dict)
+    rows: int = 1
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        folded: dict[str, str] = {}
+        for name in self.schema:
+            other = folded.setdefault(name.casefold(), name)
+            if other != name:
+                raise CatalogError(
+                    f"columns {other!r} and {name!r} of {self.name} differ only by case. Rename one of them."
+                )
+        for name in self.columns:
+            if name not in self.schema:
+                raise CatalogError(
+                    f"columns declares {name!r}, which {self.name} does not have. Its columns: {_listed(self.schema)}."
+                )
+        self._check_unit()
+        for word, value, most in (("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise CatalogError(f"{word} must be a whole number from 1 to {most}, got {value!r}.")
+
+    def _check_unit(self) -> None:
+        column = self.unit.column
+        if column is None:
+            if (self.rows, self.groups) != (1, 1):
+                raise CatalogError(
+                    f"rows={self.rows} and groups={self.groups} need a unit column, but every row of {self.name} is "
+                    f"one {self.unit.noun}. Name the column that says whose row it is: unit='...'."
+                )
+        elif column not in self.schema:
+            raise CatalogError(
+                f"unit={column!r} names no column of {self.name} (columns: {_listed(self.schema)}). Name the column "
+                f"that says whose row it is, or, if every row is one {column}, write unit=dn.each_row({column!r})."
+            )
+        elif self.schema[column] is None:
+            raise CatalogError(
+                f"the unit column {column!r} has a type that cannot identify a unit. Use numbers or text."
+            )
+
+    def column(self, name: str) -> Expression:
+        """What `name` means: a column, by exact name or failing that by any case, with its missing values filled.
+
+        Raises: UnsupportedQueryError if there is none or its type is not supported.
+        """
+        found = name if name in self.schema else next((c for c in self.schema if c.casefold() == name.casefold()), None)
+        if found is None:
+            raise UnsupportedQueryError(f"{self.name} has no column {name!r}. Its columns: {_listed(self.schema)}.")
+        declared = self.columns.get(found, Declaration())
+        kind = declared.kind or self.schema[found]
+        if kind is None:
+            raise UnsupportedQueryError(
+                f"column {found!r} has a type that queries cannot use. Declare how to read it, for example "
+                f"columns={{{found!r}: dn.Text()}}."
+            )
+        keys = declared.keys if declared.keys is not None else (False, True) if kind is Kind.BOOLEAN else None
+        column = Column(found, Facts(kind=kind, lower=declared.lower, upper=declared.upper, keys=keys))
+        if declared.null is None:
+            return column
+        whole = kind is Kind.INTEGER and declared.null.denominator == 1
+        return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def _bound(name: str, value: object) -> Fraction | None:
+    return None if value is None else exact_rational(name, value)
+
+
+def _check_keys(keys: tuple[Key, ...]) -> None:
+    known = [key for key in keys if key is not None]
+    if not known:
+        raise CatalogError("keys must list at least one value.")
+    if len(keys) > LARGEST_KEYS:
+        raise CatalogError(f"keys must list at most {LARGEST_KEYS:,} values, got {len(keys):,}.")
+    if len({_kind_of_key(key) for key in known}) > 1:
+        raise CatalogError("keys must be of one kind: all whole numbers, all text, all true/false or all dates.")
+    if len(set(keys)) < len(keys):
+        raise CatalogError("keys must differ from each other; one is listed twice.")
+
+
+def _kind_of_key(key: Key) -> Kind:
+    match key:
+        case bool():
+            return Kind.BOOLEAN
+        case int() if abs(key) <= LARGEST_BOUND:
+            return Kind.INTEGER
+        case str():
+            return Kind.TEXT
+        case date() if type(key) is date:
+            return Kind.DATE
+    raise CatalogError(
+        f"a key must be a whole number, text, true/false or a date, got {type(key).__name__}. Fractions make no "
+        "groups: group by CASE, FLOOR or ROUND to whole numbers instead."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _plain(value: Fraction) -> str:
+    return f"{float(value):g}"

@@ -1,0 +1,286 @@
+"""The clauses of a SELECT: which aggregates are asked of the private table, and what is done with the noisy numbers."""
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor, prod
+
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import LARGEST_KEYS
+from deniable.query.expression import Column, Expression, Facts, Key, Kind, Literal, columns_of, literal
+from deniable.query.operators import call
+from deniable.query.plan import Aggregate, Ordering, Outcome, Output, Query, Question
+from deniable.query.scope import RowScope, Scope
+from deniable.query.sql import checked, condition, translate
+
+MOST_DERIVED_KEYS = 10_000
+
+
+@dataclass
+class ResultScope(Scope):
+    """After the noise: names are groups, aliases and aggregates. Collects the aggregates that it meets."""
+
+    rows: RowScope
+    keys: tuple[Expression, ...]
+    aliases: dict[str, Expression] = field(default_factory=dict)
+    aggregates: list[Aggregate] = field(default_factory=list)
+    counted: frozenset[Expression] = frozenset()  # values whose count is asked for anyway
+
+    def resolve(self, node: exp.Expr) -> Expression | None:
+        if isinstance(node, exp.Filter):
+            aggregate = checked(node).this
+            where = condition(checked(node.expression).this, self.rows, "FILTER")
+            return self._aggregate(aggregate, where)
+        if isinstance(node, exp.AggFunc):
+            return self._aggregate(node, None)
+        grouped = self._group(node)
+        if grouped is not None:
+            return grouped
+        if not isinstance(node, exp.Column):
+            return None
+        name = self.rows.name_of(node)
+        for alias, expression in self.aliases.items():
+            if alias.casefold() == name.casefold():
+                return expression
+        self.rows.table.column(name)  # an unknown name is reported as such
+        raise UnsupportedQueryError(
+            f"column {name!r} is neither grouped nor aggregated. Add it to GROUP BY, or wrap it in COUNT, SUM or AVG."
+        )
+
+    def _group(self, node: exp.Expr) -> Expression | None:
+        """The key that `node` equals, if any."""
+        if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean) or node.find(exp.AggFunc):
+            return None
+        if any(column.name.casefold() in map(str.casefold, self.aliases) for column in node.find_all(exp.Column)):
+            return None
+        expression = translate(node, self.rows)
+        if expression not in self.keys:
+            return None
+        position = self.keys.index(expression)
+        return Column(f"key {position}", self.keys[position].facts)
+
+    def _aggregate(self, node: exp.Expr, where: Expression | None) -> Expression:
+        match checked(node):
+            case exp.Count(this=exp.Star()):
+                argument = None if where is None else _where(where, literal(1))
+                return self._base(Aggregate("count", argument))
+            case exp.Count(this=exp.Distinct() as distinct):
+                return self._units(distinct, where)
+            case exp.Count() as count:
+                return self._count(_where(where, translate(count.this, self.rows)))
+            case exp.Sum() as total:
+                return self._total(self._summand("SUM", total, where))
+            case exp.Avg() as mean:
+                return self._average(self._summand("AVG", mean, where))
+        raise UnsupportedQueryError(f"{node.sql_name()}() is not supported yet. Use COUNT, SUM or AVG.")  # type: ignore[attr-defined]
+
+    def _total(self, value: Expression) -> Expression:
+        """SUM; where the count is asked for too, the sum around the middle plus the middle times the count.
+
+        Both ways are exact before the noise. The second has the smaller sensitivity, and the count is paid already.
+        """
+        centre = _centre(value) if value in self.counted else Fraction(0)
+        total = self._base(Aggregate("sum", value, centre))
+        return call("add", total, call("multiply", literal(centre), self._count(value))) if centre else total
+
+    def _average(self, value: Expression) -> Expression:
+        """The noisy sum around the middle over the noisy count, plus the middle; undefined for counts below 1."""
+        centre = _centre(value)
+        total, count = self._base(Aggregate("sum", value, centre)), self._count(value)
+        positive = call("case", call("gt", count, literal(0)), count, literal(None))
+        average = call("add", call("divide", total, positive), literal(centre))
+        return replace(average, facts=replace(average.facts, lower=value.facts.lower, upper=value.facts.upper))
+
+    def _count(self, value: Expression) -> Expression:
+        """COUNT(value), which is COUNT(*) where the value is never missing."""
+        return self._base(Aggregate("count", value if value.facts.nullable else None))
+
+    def _units(self, distinct: exp.Distinct, where: Expression | None) -> Expression:
+        unit = self.rows.table.unit.column
+        columns = checked(distinct).expressions
+        named = len(columns) == 1 and isinstance(columns[0], exp.Column) and self.rows.name_of(columns[0])
+        if unit is None or not named or set(columns_of(self.rows.table.column(named))) != {unit}:
+            raise UnsupportedQueryError(
+                "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
+                + (f", which is {unit!r}." if unit else "; in this table every row is a unit, so use COUNT(*).")
+            )
+        if where is not None:
+            raise UnsupportedQueryError("COUNT(DISTINCT ...) FILTER is not supported yet. Use WHERE.")
+        return self._base(Aggregate("units"))
+
+    def _summand(self, name: str, node: exp.Sum | exp.Avg, where: Expression | None) -> Expression:
+        value = translate(node.this, self.rows)
+        if not value.facts.kind.is_number:
+            raise UnsupportedQueryError(
+                f"{name} takes numbers, got a value of kind {value.facts.kind.value}. CAST it, or COUNT it with FILTER."
+            )
+        if not value.facts.bounded:
+            wanted = node.this.name or "the value"
+            raise UnsupportedQueryError(
+                f"{name}({node.this.name or '...'}) needs public bounds. Declare them: "
+                f"columns={{{wanted!r}: dn.Number(lower=..., upper=...)}}, or write LEAST(GREATEST(value, low), high)."
+            )
+        return _where(where, value)
+
+    def _base(self, aggregate: Aggregate) -> Expression:
+        """The noisy base value of an aggregate, shared by equal ones."""
+        if aggregate not in self.aggregates:
+            self.aggregates.append(aggregate)
+        whole = aggregate.function != "sum" or _is_whole(aggregate.argument)
+        return Column(f"base {self.aggregates.index(aggregate)}", Facts(kind=Kind.INTEGER if whole else Kind.REAL))
+
+
+def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
+    """The plan of a SELECT whose FROM is already resolved."""
+    where = select.args.get("where")
+    keys = _keys(select, rows)
+    scope = ResultScope(rows, keys)
+    _outcome(select, scope)  # a first reading, to learn which counts are asked for
+    counted = {a.argument for a in scope.aggregates if a.function == "count" and a.argument is not None}
+    scope = ResultScope(rows, keys, counted=frozenset(counted))
+    outcome = _outcome(select, scope)
+    if not scope.aggregates:
+        raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
+    question = Question(
+        table=rows.table,
+        where=condition(checked(where).this, rows, "WHERE") if where else None,
+        keys=tuple(with_keys(key) for key in keys),
+        aggregates=tuple(scope.aggregates),
+    )
+    return Query(text, question, outcome)
+
+
+def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
+    outputs = _outputs(select, scope)
+    scope.aliases = {output.name: output.expression for output in outputs}
+    having = select.args.get("having")
+    return Outcome(
+        outputs=outputs,
+        having=condition(checked(having).this, scope, "HAVING") if having else None,
+        order=_order(select, scope, outputs),
+        limit=_limit(select),
+    )
+
+
+def _keys(select: exp.Select, rows: RowScope) -> tuple[Expression, ...]:
+    group = select.args.get("group")
+    if group is None:
+        return ()
+    keys = tuple(_key(node, select, rows) for node in checked(group).expressions)
+    if not keys:
+        raise UnsupportedQueryError("GROUP BY needs at least one column.")
+    if len(set(keys)) < len(keys):
+        raise UnsupportedQueryError("GROUP BY names the same column twice.")
+    cells = prod(len(with_keys(key).facts.keys or ()) for key in keys)
+    if cells > LARGEST_KEYS:
+        raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once.")
+    return keys
+
+
+def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> Expression:
+    """GROUP BY takes an expression, the position of an output, or an alias that is no column."""
+    if isinstance(node, exp.Literal) and not node.args["is_string"]:
+        position = int(node.this) if node.this.isdigit() else 0
+        if not 1 <= position <= len(select.expressions):
+            raise UnsupportedQueryError(f"GROUP BY {node.this}: SELECT has {len(select.expressions)} columns.")
+        return _key(select.expressions[position - 1].unalias(), select, rows)
+    if isinstance(node, exp.Column) and not node.table:
+        schema = {name.casefold() for name in rows.table.schema}
+        for output in select.expressions:
+            if output.alias and output.alias.casefold() == node.name.casefold() and node.name.casefold() not in schema:
+                return translate(output.unalias(), rows)
+    return translate(node, rows)
+
+
+def with_keys(expression: Expression) -> Expression:
+    """A GROUP BY expression whose values are publicly listed.
+
+    Raises: UnsupportedQueryError if they are not known.
+    """
+    facts = expression.facts
+    if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
+        return expression
+    if facts.kind is Kind.INTEGER and facts.lower is not None and facts.upper is not None:
+        keys: tuple[Key, ...] = tuple(range(ceil(facts.lower), floor(facts.upper) + 1))
+        if 0 < len(keys) <= MOST_DERIVED_KEYS:
+            return replace(expression, facts=replace(facts, keys=keys))
+    name = expression.name if isinstance(expression, Column) else "the expression"
+    raise UnsupportedQueryError(
+        f"GROUP BY {name} needs a public list of groups. Declare it: columns={{{name!r}: dn.Keys([...])}}, or group by "
+        "an expression with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
+    )
+
+
+def _outputs(select: exp.Select, scope: ResultScope) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    for number, node in enumerate(select.expressions, 1):
+        if isinstance(node, exp.Star):
+            raise UnsupportedQueryError("SELECT * would list rows of people. Ask for COUNT(*), SUM(...) or AVG(...).")
+        body = checked(node).this if isinstance(node, exp.Alias) else node
+        name = node.alias if isinstance(node, exp.Alias) else _default_name(body, number)
+        if not isinstance(node, exp.Alias) and name in (output.name for output in outputs):
+            name = f"{name}_{number}"
+        outputs.append(Output(name, translate(body, scope)))
+    names = [output.name.casefold() for output in outputs]
+    for name in names:
+        if names.count(name) > 1:
+            raise UnsupportedQueryError(f"two columns of the answer are called {name!r}. Name one with AS.")
+    return tuple(outputs)
+
+
+def _default_name(node: exp.Expr, number: int) -> str:
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    if isinstance(node, exp.AggFunc):
+        inner = node.this.name if isinstance(node.this, exp.Column) else ""
+        return f"{node.sql_name().lower()}_{inner}" if inner else node.sql_name().lower()
+    return f"column_{number}"
+
+
+def _order(select: exp.Select, scope: ResultScope, outputs: tuple[Output, ...]) -> tuple[Ordering, ...]:
+    order = select.args.get("order")
+    if order is None:
+        return ()
+    orderings = []
+    for node in checked(order).expressions:
+        ordered = checked(node)
+        expression = translate(ordered.this, scope)
+        if isinstance(ordered.this, exp.Literal):
+            position = expression.value if isinstance(expression, Literal) else None
+            if not isinstance(position, int) or not 1 <= position <= len(outputs):
+                raise UnsupportedQueryError(f"ORDER BY {ordered.this.this}: SELECT has {len(outputs)} columns.")
+            expression = outputs[position - 1].expression
+        orderings.append(Ordering(expression, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
+    return tuple(orderings)
+
+
+def _limit(select: exp.Select) -> int | None:
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    count = checked(limit).expression
+    if not isinstance(count, exp.Literal) or not str(count.this).isdigit():
+        raise UnsupportedQueryError("LIMIT takes a whole number.")
+    return int(count.this)
+
+
+def _where(where: Expression | None, value: Expression) -> Expression:
+    """`value` in rows that satisfy the FILTER, NULL in others."""
+    return value if where is None else call("case", where, value, literal(None))
+
+
+def _centre(value: Expression) -> Fraction:
+    """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive."""
+    lower, upper = value.facts.lower, value.facts.upper
+    assert lower is not None
+    assert upper is not None
+    grid = Fraction(1)
+    if value.facts.kind is Kind.REAL:
+        while upper > lower and grid > (upper - lower) / 1024:
+            grid /= 2
+    return floor((lower + upper) / 2 / grid) * grid
+
+
+def _is_whole(argument: Expression | None) -> bool:
+    return argument is not None and argument.facts.kind is Kind.INTEGER

@@ -1,0 +1,234 @@
+"""The front door: a private table, a budget, and questions."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import CatalogError, InvalidParameterError
+from deniable.ledger import Entry, Ledger
+from deniable.ledger.entry import Json
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, Budget, Charge, PrivacyUnit, Relation, Remaining
+from deniable.privacy.exact import positive_rational, probability
+from deniable.query.answer import build_release, check_outcome
+from deniable.query.backends.base import Engine
+from deniable.query.catalog import Declaration, Table
+from deniable.query.explanation import Explanation, spoken
+from deniable.query.plan import PricedPlan, Request
+from deniable.query.policy import read_policy
+from deniable.query.rules import price
+from deniable.query.source import open_source
+from deniable.query.sql import parse
+from deniable.release import Release
+
+
+def connect(
+    source: object,
+    *,
+    name: str | None = None,
+    unit: str | PrivacyUnit | None = None,
+    budget: Budget | None = None,
+    columns: Mapping[str, Declaration] | None = None,
+    rows: int = 1,
+    groups: int = 1,
+    relation: Relation = AddRemove,
+    ledger: str | Path | None = None,
+    table: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+) -> "Database":
+    """Open a private table for questions.
+
+    Args:
+        source: a dataframe (pandas, Polars, Arrow), the path of a .parquet, .csv or .duckdb file, or of a policy
+            (.toml), which says all of the rest.
+        name: the table's name in SQL; by default that of the file.
+        unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
+        budget: what may ever be spent; needed unless the ledger exists.
+        columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...
+        rows: at most so many rows of one unit count in one group.
+        groups: in at most so many groups of one GROUP BY.
+        relation: what neighbouring tables are.
+        ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
+        table: the table inside a .duckdb file.
+        memory: a limit such as "2GB"; beyond it intermediate results go to disk.
+        threads: of the engine; all cores by default.
+
+    Reads the schema of the source and no row.
+    Raises: SourceError, CatalogError or LedgerError, in the user's words.
+    """
+    if isinstance(source, str | Path) and str(source).endswith(".toml"):
+        given = {"unit": unit, "budget": budget, "columns": columns, "name": name, "ledger": ledger, "table": table}
+        extra = [word for word, value in given.items() if value is not None]
+        if extra or (rows, groups, relation) != (1, 1, AddRemove):
+            raise InvalidParameterError(
+                f"a policy says it all: put {', '.join(extra) or 'rows, groups'} into the file."
+            )
+        return _connect_policy(Path(source), memory, threads)
+    if unit is None:
+        raise CatalogError(
+            'say who is protected: unit="column" for the column that says whose row it is, or '
+            'unit=dn.each_row("person") if every row is one person.'
+        )
+    engine = open_source(source, table=table, memory=memory, threads=threads)
+    described = Table(
+        name=name or (Path(source).stem if isinstance(source, str | Path) else "data"),
+        schema=engine.schema(),
+        unit=unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit),
+        relation=relation,
+        columns=columns or {},
+        rows=rows,
+        groups=groups,
+    )
+    return Database(engine, described, _open_ledger(described, budget, ledger))
+
+
+def _connect_policy(path: Path, memory: str | None, threads: int | None) -> "Database":
+    policy = read_policy(path)
+    engine = open_source(policy.source, table=policy.table, memory=memory, threads=threads)
+    described = Table(
+        name=policy.name,
+        schema=engine.schema(),
+        unit=policy.unit,
+        relation=policy.relation,
+        columns=policy.columns,
+        rows=policy.rows,
+        groups=policy.groups,
+    )
+    return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger))
+
+
+def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None) -> Ledger:
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidParameterError(
+            f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
+        )
+    return Ledger.open(
+        None if path is None else Path(path),
+        budget=budget,
+        relation=table.relation,
+        unit=table.unit,
+        dataset=table.name,
+    )
+
+
+@dataclass(frozen=True)
+class BudgetStatus:
+    """What a database may spend, has spent and has left."""
+
+    total: Budget
+    spent: Charge
+    left: Remaining
+
+    def __str__(self) -> str:
+        return f"budget {self.total}; left {self.left}"
+
+    __repr__ = __str__
+
+
+class Database:
+    """A private table with its budget. Made by `connect`."""
+
+    def __init__(self, engine: Engine, table: Table, ledger: Ledger, *, bits: Bits = SECURE) -> None:
+        self._engine = engine
+        self._bits = bits
+        self.table = table
+        self.ledger = ledger
+
+    @property
+    def budget(self) -> BudgetStatus:
+        """What was spent and what is left."""
+        return BudgetStatus(self.ledger.budget, self.ledger.spent(), self.ledger.left())
+
+    def explain(self, text: str, *, epsilon: object = None, delta: object = None, rho: object = None) -> Explanation:
+        """What `sql` would do, cost and how exact its answer would be. Reads no row, spends nothing."""
+        plan = self._plan(text, epsilon, delta, rho)
+        return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: object = None,
+        delta: object = None,
+        rho: object = None,
+        fresh: bool = False,
+    ) -> Release:
+        """Answer a SELECT with noise, and pay for it.
+
+        Args:
+            text: one SELECT of COUNT, SUM, AVG over the table; see docs/guide/query.md.
+            epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
+            fresh: pay again for new noise, although the question has an answer already.
+
+        The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
+        Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
+            ExecutionError, with a constant text, if the engine stops.
+        """
+        plan = self._plan(text, epsilon, delta, rho)
+        stored = None if fresh else self._recall(plan)
+        if stored is not None:
+            noisy, safe = _from_json(stored), self._bits.safe
+        else:
+            noisy, safe = self._answer(plan)
+        return build_release(plan, noisy, left=self.ledger.left(), safe=safe, stored=stored is not None)
+
+    def _plan(self, text: str, epsilon: object, delta: object, rho: object) -> PricedPlan:
+        request = _request(epsilon, delta, rho)
+        query = parse(text, {self.table.name: self.table})
+        check_outcome(query.outcome)
+        return price(query, request, self.ledger.budget)
+
+    def _recall(self, plan: PricedPlan) -> str | None:
+        return self.ledger.recall(plan.key, safe=self._bits.safe)
+
+    def _answer(self, plan: PricedPlan) -> tuple[list[NDArray[Any]], bool]:
+        """Pay, look, add noise, remember: in this order."""
+        secret = self.ledger.secret("groups of a unit")
+        described: Json = [
+            {"aggregate": spoken(part.aggregate), "mechanism": part.mechanism.to_json(), "grid": str(part.lattice.grid)}
+            for part in plan.parts
+        ]
+        reservation = self.ledger.reserve(
+            Entry(question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe)
+        )
+        exact = self._engine.exact(plan, secret=secret)
+        drawn = [part.mechanism.release(value, bits=self._bits) for part, value in zip(plan.parts, exact, strict=True)]
+        noisy = [draw.values for draw in drawn]
+        self.ledger.store(reservation, _to_json(noisy))
+        return noisy, all(draw.safe for draw in drawn)
+
+
+def _request(epsilon: object, delta: object, rho: object) -> Request:
+    """What the caller pays.
+
+    Raises: InvalidParameterError unless it is epsilon, epsilon with delta, or rho.
+    """
+    if (epsilon is None) == (rho is None):
+        raise InvalidParameterError(
+            "say what this question may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01."
+        )
+    if rho is not None:
+        if delta is not None:
+            raise InvalidParameterError("delta goes with epsilon, not with rho.")
+        return Request(rho=positive_rational("rho", rho))
+    return Request(
+        epsilon=positive_rational("epsilon", epsilon), delta=probability("delta", 0 if delta is None else delta)
+    )
+
+
+def _to_json(noisy: list[NDArray[Any]]) -> str:
+    return json.dumps({"noisy": [[int(value) for value in values] for values in noisy]})
+
+
+def _from_json(text: str) -> list[NDArray[Any]]:
+    columns = json.loads(text)["noisy"]
+    return [
+        np.array(values, dtype=np.int64 if all(abs(value) < 2**62 for value in values) else object)
+        for values in columns
+    ]

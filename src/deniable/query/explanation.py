@@ -1,0 +1,111 @@
+"""What a query would do and cost, said before any private row is read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from deniable.privacy import Remaining
+from deniable.privacy.exact import decimal_text
+from deniable.query.expression import Call, Column, Expression, Literal
+from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A priced plan in words. `stored` says that the answer is known already and free."""
+
+    plan: PricedPlan
+    left: Remaining
+    stored: bool
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """(subject, statement) pairs, in reading order."""
+        question, plan = self.plan.query.question, self.plan
+        table = question.table
+        yield "protects", f"{table.unit} of {table.name} ({table.relation})"
+        if table.unit.column is not None:
+            yield (
+                "bounding",
+                f"at most {table.rows} rows in one group and {table.groups} groups of one {table.unit.noun}",
+            )
+        yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
+        for part in plan.parts:
+            yield spoken(part.aggregate), _noise(part)
+        yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
+        yield "left", f"{self.left}, before this question"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        return {
+            "text": self.plan.query.text,
+            "groups": self.plan.query.question.cells,
+            "stored": self.stored,
+            "cost": self.plan.loss.charge().to_data(),
+            "left": str(self.left),
+            "noise": [
+                {
+                    "aggregate": spoken(part.aggregate),
+                    "mechanism": type(part.mechanism).__name__,
+                    "sensitivity_l1": float(part.sensitivity.l1 * part.lattice.grid),
+                    "sensitivity_l2": part.sensitivity.l2 * float(part.lattice.grid),
+                    "sensitivity_linf": float(part.sensitivity.linf * part.lattice.grid),
+                    "scale": part.standard_deviation(),
+                    "error_95": part.error(0.95),
+                }
+                for part in self.plan.parts
+            ],
+        }
+
+    def __str__(self) -> str:
+        pairs = list(self.rows())
+        width = max(len(subject) for subject, _ in pairs)
+        return "\n".join(f"{subject:<{width}}  {statement}" for subject, statement in pairs)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><th>{escape(subject)}</th><td>{escape(said)}</td></tr>" for subject, said in self.rows())
+        return f'<table class="deniable-explanation">{cells}</table>'
+
+
+def cost_text(plan: PricedPlan) -> str:
+    """What the plan's loss charges, in the currencies in which it is known."""
+    charge = plan.loss.charge()
+    parts = []
+    if charge.epsilon is not None:
+        parts.append(f"epsilon={decimal_text(charge.epsilon)}")
+        if charge.delta:
+            parts.append(f"delta={decimal_text(charge.delta)}")
+    if charge.rho is not None:
+        parts.append(f"rho={decimal_text(charge.rho)}")
+    return ", ".join(parts)
+
+
+def _noise(part: PricedAggregate) -> str:
+    grid = float(part.lattice.grid)
+    return (
+        f"{type(part.mechanism).__name__} noise of standard deviation {part.standard_deviation():.4g}, "
+        f"95% within ±{part.error(0.95):.4g} "
+        f"(sensitivity l1={float(part.sensitivity.l1) * grid:.6g}, l2={part.sensitivity.l2 * grid:.6g})"
+    )
+
+
+def spoken(aggregate: Aggregate) -> str:
+    """An aggregate as text, for people."""
+    argument = "*" if aggregate.argument is None else text_of(aggregate.argument)
+    match aggregate.function:
+        case "units":
+            return "COUNT(DISTINCT unit)"
+        case "sum" if aggregate.centre:
+            return f"SUM({argument} - {float(aggregate.centre):g})"
+    return f"{aggregate.function.upper()}({argument})"
+
+
+def text_of(expression: Expression) -> str:
+    """An expression as text, for people; long ones are cut."""
+    match expression:
+        case Column(name=name):
+            said = name
+        case Literal(value=value):
+            said = repr(value) if isinstance(value, str) else str(value)
+        case Call(operator=operator, arguments=arguments):
+            said = f"{operator.upper()}({', '.join(text_of(argument) for argument in arguments)})"
+    return said if len(said) <= 60 else said[:57] + "..."

@@ -1,0 +1,119 @@
+"""Typed, immutable row-wise expressions: what a query may compute from one row, or from one row of noisy results.
+
+An expression carries facts that the planner needs and that hold for every row, whatever the data: its kind, a public
+range of its value and, where it can take few values only, the list of them. Every operator is *total*: where SQL would
+stop (overflow, division by zero, a date that is none) the value is NULL, and no expression is ever NaN.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+
+Value = bool | int | Fraction | str | date | datetime | None
+Key = bool | int | str | date | None
+
+
+class Kind(Enum):
+    """The kinds of value that expressions have; each engine maps its own column types to these."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    NULL = "null"
+
+    @property
+    def is_number(self) -> bool:
+        return self in (Kind.INTEGER, Kind.REAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is publicly known about a value: `lower` and `upper` bound it, `keys` lists all that it can be.
+
+    `nullable` is False only where the expression itself rules NULL out; a promise about the data is never relied on.
+    """
+
+    kind: Kind
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    keys: tuple[Key, ...] | None = None
+    nullable: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        return self.lower is not None and self.upper is not None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the private table, or a base value of the noisy result."""
+
+    name: str
+    facts: Facts
+
+    def to_json(self) -> object:
+        return {"column": self.name}
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant of the query text."""
+
+    value: Value
+    facts: Facts
+
+    def to_json(self) -> object:
+        value = self.value if isinstance(self.value, bool | int | str | None) else str(self.value)
+        return {"literal": value, "kind": self.facts.kind.value}
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator of the allow-list applied to expressions. Made by `operators.call`, which derives the facts."""
+
+    operator: str
+    arguments: tuple["Expression", ...]
+    facts: Facts
+
+    def to_json(self) -> object:
+        return {"call": self.operator, "arguments": [argument.to_json() for argument in self.arguments]}
+
+
+Expression = Column | Literal | Call
+
+
+def literal(value: Value) -> Literal:
+    """The constant `value` with its facts."""
+    match value:
+        case None:
+            return Literal(None, Facts(kind=Kind.NULL))
+        case bool():
+            return Literal(value, Facts(kind=Kind.BOOLEAN, keys=(value,), nullable=False))
+        case int():
+            exact = Fraction(value)
+            return Literal(value, Facts(kind=Kind.INTEGER, lower=exact, upper=exact, keys=(value,), nullable=False))
+        case Fraction():
+            return Literal(value, Facts(kind=Kind.REAL, lower=value, upper=value, nullable=False))
+        case str():
+            return Literal(value, Facts(kind=Kind.TEXT, keys=(value,), nullable=False))
+        case datetime():
+            return Literal(value, Facts(kind=Kind.TIMESTAMP, nullable=False))
+        case date():
+            return Literal(value, Facts(kind=Kind.DATE, keys=(value,), nullable=False))
+
+
+def columns_of(expression: Expression) -> Iterator[str]:
+    """Names of the columns that an expression reads, with repetitions."""
+    match expression:
+        case Column(name=name):
+            yield name
+        case Call(arguments=arguments):
+            for argument in arguments:
+                yield from columns_of(argument)
+        case Literal():
+            return

@@ -1,0 +1,356 @@
+"""The allow-list of operators: which kinds each takes, which kind it gives, and how far its value can reach.
+
+`OPERATORS` is the only list. An engine translates each entry (`backends/`), the result side evaluates some of them with
+numpy (`outcome.py`), and a test holds the three together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor, isqrt
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.expression import Call, Expression, Facts, Key, Kind
+
+Bound = Fraction | None
+Range = tuple[Bound, Bound]
+UNKNOWN: Range = (None, None)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """`typing` gives the kind of the result or None if the arguments do not fit; `reach` gives its range."""
+
+    typing: Callable[[Sequence[Kind]], Kind | None]
+    takes: str  # in the user's words, for the error
+    reach: Callable[[Sequence[Facts]], Range] = lambda facts: UNKNOWN
+    keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None] = lambda facts: None
+
+
+def call(name: str, *arguments: Expression) -> Call:
+    """`name(*arguments)` with its facts.
+
+    Raises: UnsupportedQueryError if the operator does not take values of these kinds.
+    """
+    operator = OPERATORS[name]
+    facts = [argument.facts for argument in arguments]
+    kind = operator.typing([fact.kind for fact in facts])
+    if kind is None:
+        given = ", ".join(fact.kind.value for fact in facts)
+        raise UnsupportedQueryError(
+            f"{name.upper()} takes {operator.takes}, got {given}. Change the expression, or CAST its parts."
+        )
+    lower, upper = operator.reach(facts) if kind.is_number else UNKNOWN
+    nullable = name != "coalesce" or all(fact.nullable for fact in facts)
+    return Call(
+        name, arguments, Facts(kind=kind, lower=lower, upper=upper, keys=operator.keys(facts), nullable=nullable)
+    )
+
+
+# Kinds ------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(kinds: Sequence[Kind]) -> Kind | None:
+    """INTEGER if all are, REAL if all are numbers; NULL literals fit anywhere."""
+    known = [kind for kind in kinds if kind is not Kind.NULL]
+    if not known or not all(kind.is_number for kind in known):
+        return None
+    return Kind.INTEGER if all(kind is Kind.INTEGER for kind in known) else Kind.REAL
+
+
+def _alike(kinds: Sequence[Kind]) -> Kind | None:
+    """The one kind that all share: numbers mix, dates mix with timestamps."""
+    known = {kind for kind in kinds if kind is not Kind.NULL}
+    if not known:
+        return Kind.NULL
+    if len(known) == 1:
+        return next(iter(known))
+    if known <= {Kind.DATE, Kind.TIMESTAMP}:
+        return Kind.TIMESTAMP
+    return _numbers(list(known))
+
+
+def _real(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.REAL if _numbers(kinds) else None
+
+
+def _whole(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.INTEGER if _numbers(kinds) else None
+
+
+def _comparison(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.BOOLEAN if _alike(kinds) else None
+
+
+def _boolean(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.BOOLEAN if all(kind in (Kind.BOOLEAN, Kind.NULL) for kind in kinds) else None
+
+
+def _any_to_boolean(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.BOOLEAN
+
+
+def _texts(result: Kind) -> Callable[[Sequence[Kind]], Kind | None]:
+    return lambda kinds: result if all(kind in (Kind.TEXT, Kind.NULL) for kind in kinds) else None
+
+
+def _moment(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.INTEGER if kinds[0] in (Kind.DATE, Kind.TIMESTAMP) else None
+
+
+def _clock(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.INTEGER if kinds[0] is Kind.TIMESTAMP else None
+
+
+def _case(kinds: Sequence[Kind]) -> Kind | None:
+    """CASE is laid out as condition, value, condition, value, ..., else."""
+    if _boolean(kinds[:-1:2]) is None:
+        return None
+    return _alike([*kinds[1::2], kinds[-1]])
+
+
+def _substring(kinds: Sequence[Kind]) -> Kind | None:
+    return Kind.TEXT if kinds[0] is Kind.TEXT and all(kind is Kind.INTEGER for kind in kinds[1:]) else None
+
+
+def _cast(result: Kind, *sources: Kind) -> Callable[[Sequence[Kind]], Kind | None]:
+    return lambda kinds: result if kinds[0] in (*sources, Kind.NULL) else None
+
+
+# Ranges -----------------------------------------------------------------------------------------------------------
+
+
+def _values(facts: Sequence[Facts]) -> list[Facts]:
+    """The facts of arguments that can be something else than NULL."""
+    return [fact for fact in facts if fact.kind is not Kind.NULL]
+
+
+def _hull(facts: Sequence[Facts]) -> Range:
+    known = _values(facts)
+    lowers, uppers = [fact.lower for fact in known], [fact.upper for fact in known]
+    return _least_known(lowers, all_needed=True), _greatest_known(uppers, all_needed=True)
+
+
+def _least_known(bounds: Sequence[Bound], *, all_needed: bool) -> Bound:
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if known and (not all_needed or len(known) == len(bounds)) else None
+
+
+def _greatest_known(bounds: Sequence[Bound], *, all_needed: bool) -> Bound:
+    least = _least_known([None if bound is None else -bound for bound in bounds], all_needed=all_needed)
+    return None if least is None else -least
+
+
+def _least(facts: Sequence[Facts]) -> Range:
+    lower = _least_known([fact.lower for fact in facts], all_needed=True)
+    return lower, _least_known([fact.upper for fact in facts], all_needed=False)
+
+
+def _greatest(facts: Sequence[Facts]) -> Range:
+    lower = _greatest_known([fact.lower for fact in facts], all_needed=False)
+    return lower, _greatest_known([fact.upper for fact in facts], all_needed=True)
+
+
+def _add(facts: Sequence[Facts]) -> Range:
+    a, b = facts
+    return _plus(a.lower, b.lower), _plus(a.upper, b.upper)
+
+
+def _subtract(facts: Sequence[Facts]) -> Range:
+    a, b = facts
+    return _plus(a.lower, _minus(b.upper)), _plus(a.upper, _minus(b.lower))
+
+
+def _plus(a: Bound, b: Bound) -> Bound:
+    return None if a is None or b is None else a + b
+
+
+def _minus(a: Bound) -> Bound:
+    return None if a is None else -a
+
+
+def _negate(facts: Sequence[Facts]) -> Range:
+    return _minus(facts[0].upper), _minus(facts[0].lower)
+
+
+def _multiply(facts: Sequence[Facts]) -> Range:
+    a, b = facts
+    if a.lower is None or a.upper is None or b.lower is None or b.upper is None:
+        return UNKNOWN
+    corners = [x * y for x in (a.lower, a.upper) for y in (b.lower, b.upper)]
+    return min(corners), max(corners)
+
+
+def _divide(facts: Sequence[Facts]) -> Range:
+    a, b = facts
+    if b.lower is None or b.upper is None or b.lower <= 0 <= b.upper:
+        return UNKNOWN
+    return _multiply([a, replace(b, lower=1 / b.upper, upper=1 / b.lower)])
+
+
+def _modulo(facts: Sequence[Facts]) -> Range:
+    b = facts[1]
+    if b.lower is None or b.upper is None:
+        return UNKNOWN
+    size = max(abs(b.lower), abs(b.upper))
+    lower = Fraction(0) if facts[0].lower is not None and facts[0].lower >= 0 else -size
+    return lower, size
+
+
+def _absolute(facts: Sequence[Facts]) -> Range:
+    lower, upper = facts[0].lower, facts[0].upper
+    largest = None if lower is None or upper is None else max(abs(lower), abs(upper))
+    if lower is not None and lower > 0:
+        return lower, largest
+    if upper is not None and upper < 0:
+        return -upper, largest
+    return Fraction(0), largest
+
+
+def _rounded(facts: Sequence[Facts]) -> Range:
+    """ROUND to no or some decimals moves a value by less than one unit of the integer grid."""
+    return _whole_bounds(facts[0])
+
+
+def _whole_bounds(fact: Facts) -> Range:
+    lower = None if fact.lower is None else Fraction(floor(fact.lower))
+    return lower, None if fact.upper is None else Fraction(ceil(fact.upper))
+
+
+def _root(facts: Sequence[Facts]) -> Range:
+    upper = facts[0].upper
+    return Fraction(0), None if upper is None else Fraction(isqrt(max(0, ceil(upper))) + 1)
+
+
+def _to_integer(facts: Sequence[Facts]) -> Range:
+    if facts[0].kind is Kind.BOOLEAN:
+        return Fraction(0), Fraction(1)
+    return _whole_bounds(facts[0])
+
+
+def _same(facts: Sequence[Facts]) -> Range:
+    if facts[0].kind is Kind.BOOLEAN:
+        return Fraction(0), Fraction(1)
+    return facts[0].lower, facts[0].upper
+
+
+def _between(lower: int, upper: int) -> Callable[[Sequence[Facts]], Range]:
+    return lambda facts: (Fraction(lower), Fraction(upper))
+
+
+def _nonnegative(facts: Sequence[Facts]) -> Range:
+    return Fraction(0), None
+
+
+# Keys: what a value can be, where that is a short public list ---------------------------------------------------------
+
+
+def _truth(facts: Sequence[Facts]) -> tuple[Key, ...] | None:
+    return (False, True)
+
+
+def _every(lower: int, upper: int) -> Callable[[Sequence[Facts]], tuple[Key, ...] | None]:
+    return lambda facts: tuple(range(lower, upper + 1))
+
+
+def _union(facts: Sequence[Facts]) -> tuple[Key, ...] | None:
+    keys: dict[Key, None] = {}
+    for fact in _values(facts):
+        if fact.keys is None or fact.kind is Kind.REAL:
+            return None
+        keys.update(dict.fromkeys(fact.keys))
+    return tuple(keys) or None
+
+
+def _case_values(facts: Sequence[Facts]) -> list[Facts]:
+    return [*facts[1::2], facts[-1]]
+
+
+_NUMBER_PAIR = "two numbers"
+_NUMBER = "a number"
+_ALIKE = "values of one kind (two numbers, two texts, two dates)"
+_COMPARISON = Operator(_comparison, _ALIKE, keys=_truth)
+_LOGIC = Operator(_boolean, "conditions", keys=_truth)
+_ELEMENTARY = Operator(_real, _NUMBER)
+_PATTERN = Operator(_texts(Kind.BOOLEAN), "text and a pattern", keys=_truth)
+_EDIT = Operator(_texts(Kind.TEXT), "text")
+_WHOLE = Operator(_whole, _NUMBER, _rounded)
+
+
+def _part(lower: int, upper: int, *, clock: bool = False) -> Operator:
+    typing, takes = (_clock, "a timestamp") if clock else (_moment, "a date or a timestamp")
+    return Operator(typing, takes, _between(lower, upper), _every(lower, upper))
+
+
+OPERATORS: dict[str, Operator] = {
+    "add": Operator(_numbers, _NUMBER_PAIR, _add),
+    "subtract": Operator(_numbers, _NUMBER_PAIR, _subtract),
+    "multiply": Operator(_numbers, _NUMBER_PAIR, _multiply),
+    "divide": Operator(_real, _NUMBER_PAIR, _divide),
+    "modulo": Operator(_numbers, _NUMBER_PAIR, _modulo),
+    "negate": Operator(_numbers, _NUMBER, _negate),
+    "abs": Operator(_numbers, _NUMBER, _absolute),
+    "round": Operator(_real, "a number and, if wanted, a count of decimals", _rounded),
+    "floor": _WHOLE,
+    "ceil": _WHOLE,
+    "sqrt": Operator(_real, _NUMBER, _root),
+    "ln": _ELEMENTARY,
+    "log10": _ELEMENTARY,
+    "exp": _ELEMENTARY,
+    "power": Operator(_real, _NUMBER_PAIR),
+    "sign": Operator(_whole, _NUMBER, _between(-1, 1), _every(-1, 1)),
+    "least": Operator(_numbers, "numbers", _least),
+    "greatest": Operator(_numbers, "numbers", _greatest),
+    "eq": _COMPARISON,
+    "ne": _COMPARISON,
+    "lt": _COMPARISON,
+    "le": _COMPARISON,
+    "gt": _COMPARISON,
+    "ge": _COMPARISON,
+    "in": Operator(_comparison, "a value and constants of its kind", keys=_truth),
+    "is_null": Operator(_any_to_boolean, "any value", keys=_truth),
+    "like": _PATTERN,
+    "ilike": _PATTERN,
+    "and": _LOGIC,
+    "or": _LOGIC,
+    "not": _LOGIC,
+    "case": Operator(
+        _case,
+        "conditions and values of one kind",
+        lambda facts: _hull(_case_values(facts)),
+        lambda facts: _union(_case_values(facts)),
+    ),
+    "coalesce": Operator(_alike, "values of one kind", _hull, _union),
+    "nullif": Operator(_alike, "two values of one kind", _same, lambda facts: facts[0].keys),
+    "lower": _EDIT,
+    "upper": _EDIT,
+    "trim": _EDIT,
+    "concat": Operator(_texts(Kind.TEXT), "texts"),
+    "length": Operator(_texts(Kind.INTEGER), "text", _nonnegative),
+    "substring": Operator(_substring, "text, a start and a length"),
+    "year": Operator(_moment, "a date or a timestamp"),
+    "quarter": _part(1, 4),
+    "month": _part(1, 12),
+    "week": _part(1, 53),
+    "day": _part(1, 31),
+    "dayofweek": _part(0, 6),
+    "dayofyear": _part(1, 366),
+    "hour": _part(0, 23, clock=True),
+    "minute": _part(0, 59, clock=True),
+    "to_integer": Operator(
+        _cast(Kind.INTEGER, Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT),
+        "a number, text or a condition",
+        _to_integer,
+    ),
+    "to_real": Operator(
+        _cast(Kind.REAL, Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT), "a number, text or a condition", _same
+    ),
+    "to_text": Operator(
+        _cast(Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.TEXT, Kind.DATE), "text, an integer, a date or a condition"
+    ),
+    "to_boolean": Operator(_cast(Kind.BOOLEAN, Kind.BOOLEAN, Kind.INTEGER), "a condition or an integer", keys=_truth),
+    "to_date": Operator(_cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text"),
+    "to_timestamp": Operator(
+        _cast(Kind.TIMESTAMP, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text"
+    ),
+}

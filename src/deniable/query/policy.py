@@ -1,0 +1,187 @@
+"""The owner's declaration as a TOML file: what is protected, what is public, what may be spent."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import CatalogError
+from deniable.privacy import Budget, PrivacyUnit, Relation
+from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Text, Timestamp, each_row
+from deniable.query.expression import Kind
+
+SECTIONS = {
+    "data": {"source", "name", "table"},
+    "privacy": {"unit", "row", "ids", "relation", "rows", "groups"},
+    "budget": {"epsilon", "delta", "rho", "mu", "ledger"},
+    "columns": None,
+}
+COLUMN_FIELDS = {"type", "lower", "upper", "keys", "null", "null_group"}
+SIMPLE = {"text": Text, "boolean": Boolean, "date": Date, "timestamp": Timestamp}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """A policy file, read and checked; paths are absolute."""
+
+    source: Path
+    name: str
+    table: str | None
+    unit: PrivacyUnit
+    relation: Relation
+    rows: int
+    groups: int
+    budget: Budget
+    ledger: Path
+    columns: Mapping[str, Declaration]
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy in a TOML file.
+
+    Raises: CatalogError that names the section and the field that is wrong or missing.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
+    except OSError:
+        raise CatalogError(
+            f"the policy {str(path)!r} cannot be read. Make one: deniable init DATA > {path.name}"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{path.name} is no TOML: {error}.") from None
+    for section, fields in content.items():
+        _check_fields(path, section, fields)
+    data, privacy = _section(path, content, "data"), _section(path, content, "privacy")
+    budget = dict(_section(path, content, "budget"))
+    if not isinstance(data.get("source"), str):
+        raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
+    source = path.parent / data["source"]
+    ledger = budget.pop("ledger", f"{path.stem}.ledger")
+    return Policy(
+        source=source.resolve(),
+        name=data.get("name", source.stem),
+        table=data.get("table"),
+        unit=_unit(path, privacy),
+        relation=_relation(path, privacy.get("relation", str(Relation.ADD_REMOVE))),
+        rows=privacy.get("rows", 1),
+        groups=privacy.get("groups", 1),
+        budget=Budget(**budget),
+        ledger=(path.parent / ledger).resolve(),
+        columns={name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()},
+    )
+
+
+def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bool = False) -> str:
+    """A commented policy for the owner to fill in, from the schema alone."""
+    guess = "# The types were guessed from the first rows of the file: check them.\n" if guessed else ""
+    lines = [
+        "# Policy for deniable: what is protected, what is public, what may be spent.",
+        "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",
+        "# never from the rows themselves.",
+        "",
+        "[data]",
+        f"source = {json.dumps(str(source))}",
+        f"name = {json.dumps(_table_name(source))}          # the table's name in SQL",
+        "",
+        "[privacy]",
+        "# Who is protected? Keep ONE of the two lines, without its '#'.",
+        '# unit = "..."              # the column that says whose row it is',
+        '# row = "person"            # or: every row is one person, and nobody has two',
+        "# With a unit column: how much of one unit can count. What goes beyond is bounded away.",
+        "rows = 1                    # at most so many rows of one unit in one group",
+        "groups = 1                  # in at most so many groups of one GROUP BY",
+        'relation = "add/remove"     # or "replace", if the number of units is public',
+        "",
+        "[budget]",
+        "epsilon = 1.0               # everything that is ever released from this file, together",
+        "# delta = 1e-6              # allows Gaussian noise, which is smaller when many numbers are released",
+        f"ledger = {json.dumps(_table_name(source) + '.ledger')}   # what was spent; keep it with the data",
+        "",
+        "# Columns. SUM and AVG need lower and upper; GROUP BY needs keys. Both must be public knowledge.",
+        guess.rstrip("\n"),
+    ]
+    for name, kind in schema.items():
+        lines += ["", *_column_lines(name, kind)]
+    return "\n".join(line for line in lines if line is not None) + "\n"
+
+
+def _column_lines(name: str, kind: Kind | None) -> list[str]:
+    key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+    if kind is None:
+        return [f"# [columns.{key}] has a type that queries cannot use."]
+    lines = [f"[columns.{key}]", f'type = "{kind.value}"']
+    if kind.is_number:
+        lines += [
+            "# lower = 0",
+            "# upper = 100",
+            "# null = 0                # what a missing value counts as; else it is left out",
+        ]
+    if kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE):
+        example = {Kind.INTEGER: "[1, 2, 3]", Kind.TEXT: '["north", "south"]'}.get(kind, "[2025-01-01, 2025-01-02]")
+        lines += [
+            f"# keys = {example}   # every group that GROUP BY shows",
+            "# null_group = true        # one more group, for missing values",
+        ]
+    return lines
+
+
+def _table_name(source: Path) -> str:
+    name = "".join(letter if letter.isalnum() else "_" for letter in source.stem)
+    return name if name and not name[0].isdigit() else f"t_{name}"
+
+
+def _check_fields(path: Path, section: str, fields: object) -> None:
+    if section not in SECTIONS or not isinstance(fields, dict):
+        raise CatalogError(f"{path.name}: [{section}] is not a section. Sections: {', '.join(SECTIONS)}.")
+    known = SECTIONS[section]
+    for field in fields:
+        if known is not None and field not in known:
+            raise CatalogError(f"{path.name}: [{section}] has no field {field!r}. Fields: {', '.join(sorted(known))}.")
+
+
+def _section(path: Path, content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    if name not in content:
+        raise CatalogError(f"{path.name} has no section [{name}]. `deniable init DATA` writes all of them.")
+    section: Mapping[str, Any] = content[name]
+    return section
+
+
+def _unit(path: Path, privacy: Mapping[str, Any]) -> PrivacyUnit:
+    if ("unit" in privacy) == ("row" in privacy):
+        raise CatalogError(
+            f'{path.name}: [privacy] must say who is protected, in one of two ways: unit = "column" for the column '
+            'that says whose row it is, or row = "person" if every row is one person.'
+        )
+    if "row" in privacy:
+        return each_row(privacy["row"])
+    return PrivacyUnit(column=privacy["unit"], noun=privacy["unit"], ids=privacy.get("ids", 1))
+
+
+def _relation(path: Path, text: object) -> Relation:
+    for relation in Relation:
+        if text == str(relation):
+            return relation
+    raise CatalogError(f'{path.name}: relation must be "add/remove" or "replace", got {text!r}.')
+
+
+def _declaration(path: Path, name: str, fields: object) -> Declaration:
+    where = f"{path.name}: [columns.{name}]"
+    if not isinstance(fields, dict) or not set(fields) <= COLUMN_FIELDS:
+        raise CatalogError(f"{where} has the fields {', '.join(sorted(COLUMN_FIELDS))}, and no others.")
+    try:
+        if "keys" in fields:
+            return Keys(fields["keys"], null=fields.get("null_group", False))
+        kind = fields.get("type")
+        if kind in ("integer", "real", None):
+            whole = None if kind is None else kind == "integer"
+            bounds = {bound: fields.get(bound) for bound in ("lower", "upper", "null")}
+            return Number(**bounds, integer=whole)
+        if kind in SIMPLE:
+            return SIMPLE[kind]()
+    except (CatalogError, ValueError) as error:
+        raise CatalogError(f"{where}: {error}") from None
+    raise CatalogError(
+        f'{where}: type must be "integer", "real", "text", "boolean", "date" or "timestamp", got {kind!r}.'
+    )

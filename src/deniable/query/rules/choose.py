@@ -1,0 +1,105 @@
+"""The mechanism with the least expected error among those that keep the request and that the budget can pay."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt, log
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms import Gaussian, Laplace, Mechanism
+from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
+from deniable.privacy.concentrated import largest_rho
+from deniable.query.plan import Request
+from deniable.query.rules.bound import Bounded
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One mechanism per aggregate and the loss of all of them together."""
+
+    mechanisms: tuple[Mechanism, ...]
+    losses: tuple[PrivacyLoss, ...]
+    loss: PrivacyLoss
+
+    def error(self) -> float:
+        """The product of the 95% errors, as a logarithm: lower is better, whatever the units of the aggregates are."""
+        return sum(log(mechanism.half_width(0.95) + 0.5) for mechanism in self.mechanisms)
+
+
+def choose(parts: Sequence[Bounded], request: Request, budget: Budget | None) -> Choice:
+    """Equal shares of the request for all parts, with Laplace or Gaussian noise for all of them.
+
+    A request of epsilon alone promises pure differential privacy, which Laplace noise keeps. A request with delta, or
+    of rho, may be met by either.
+
+    Raises: UnprovedError if the budget's currency can pay for none of them.
+    """
+    affordable = [choice for choice in _candidates(parts, request) if budget is None or _payable(choice, budget)]
+    if not affordable:
+        raise UnprovedError(
+            f"the budget ({budget}) cannot pay for the noise that was asked for. Ask with epsilon=... alone, or open "
+            "the ledger with a budget of rho, or of epsilon and delta."
+        )
+    return min(affordable, key=Choice.error)
+
+
+def _candidates(parts: Sequence[Bounded], request: Request) -> Iterator[Choice]:
+    count = len(parts)
+    if request.rho is not None:
+        yield _laplace(parts, _epsilon_of(request.rho / count))
+        yield _gaussian(parts, rho=request.rho / count)
+        return
+    assert request.epsilon is not None
+    yield _laplace(parts, request.epsilon / count)
+    if request.delta:
+        yield _stated_gaussian(parts, request.epsilon, request.delta)
+
+
+def _laplace(parts: Sequence[Bounded], epsilon: Fraction) -> Choice:
+    return _choice(parts, tuple(Laplace(scale=laplace_scale(part.sensitivity, epsilon)) for part in parts))
+
+
+def _gaussian(parts: Sequence[Bounded], *, rho: Fraction) -> Choice:
+    variances = [gaussian_sigma_squared(part.sensitivity, rho=rho) for part in parts]
+    return _choice(parts, tuple(Gaussian(sigma_squared=variance) for variance in variances))
+
+
+def _stated_gaussian(parts: Sequence[Bounded], epsilon: Fraction, delta: Fraction) -> Choice:
+    """One part: the certified curve of its own law. Several: an equal share of the largest rho that gives the pair."""
+    if len(parts) == 1:
+        variance = gaussian_sigma_squared(parts[0].sensitivity, epsilon=epsilon, delta=delta)
+        choice = _choice(parts, (Gaussian(sigma_squared=variance),))
+    else:
+        choice = _gaussian(parts, rho=largest_rho(epsilon, delta) / len(parts))
+    return Choice(choice.mechanisms, choice.losses, Stated(choice.loss, epsilon, delta))
+
+
+def _choice(parts: Sequence[Bounded], mechanisms: tuple[Mechanism, ...]) -> Choice:
+    losses = tuple(mechanism.privacy_loss(part.sensitivity) for mechanism, part in zip(mechanisms, parts, strict=True))
+    return Choice(mechanisms, losses, compose(losses))
+
+
+def _payable(choice: Choice, budget: Budget) -> bool:
+    """Whether the budget's currency knows a price for the loss, whatever is left."""
+    charge = choice.loss.charge()
+    try:
+        budget.admits(charge, charge)
+    except UnprovedError:
+        return False
+    return True
+
+
+def _epsilon_of(rho: Fraction) -> Fraction:
+    """An epsilon with epsilon^2 / 2 <= rho, by at most one part in 10^9: epsilon-DP implies epsilon^2/2-zCDP.
+
+    Source: Bun and Steinke (2016), arXiv:1605.02065, Proposition 1.4.
+    """
+    places = 10**9
+    while True:
+        epsilon = Fraction(isqrt(int(2 * rho * places * places)), places)
+        if epsilon > Fraction(1, 10**6) or places > 10**40:
+            break
+        places *= 10**6
+    if epsilon <= 0:
+        raise InvalidParameterError(f"rho={rho} is too small to buy any answer.")
+    return epsilon

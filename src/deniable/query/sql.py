@@ -1,0 +1,426 @@
+"""SQL text to our own plan, through an allow-list.
+
+sqlglot parses; nothing of its tree survives. Every node must be of a listed class, every argument of it must be listed
+for that class, and every flag must have a listed value: meaning hides in arguments (`Group.all`, `Star.except_`,
+`Union.by_name`), so a list of classes alone would let it through. What is not listed is refused before data is touched.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TypeVar
+
+import sqlglot
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import Table
+from deniable.query.expression import Call, Expression, Kind, Literal, literal
+from deniable.query.operators import call
+from deniable.query.plan import Query
+from deniable.query.scope import RowScope, Scope
+
+Node = TypeVar("Node", bound=exp.Expr)
+MOST_TEXT = 100_000
+BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.Mod: "modulo",
+    exp.Pow: "power",
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.DPipe: "concat",
+    exp.Nullif: "nullif",
+}
+UNARY: dict[type[exp.Expr], str] = {
+    exp.Neg: "negate",
+    exp.Not: "not",
+    exp.Abs: "abs",
+    exp.Sqrt: "sqrt",
+    exp.Ln: "ln",
+    exp.Exp: "exp",
+    exp.Sign: "sign",
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+    exp.Lower: "lower",
+    exp.Upper: "upper",
+    exp.Trim: "trim",
+    exp.Length: "length",
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Week: "week",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeek: "dayofweek",
+    exp.DayOfYear: "dayofyear",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+}
+VARIADIC: dict[type[exp.Expr], str] = {exp.Least: "least", exp.Greatest: "greatest", exp.Coalesce: "coalesce"}
+PARTS = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "week": "week",
+    "day": "day",
+    "dow": "dayofweek",
+    "dayofweek": "dayofweek",
+    "doy": "dayofyear",
+    "dayofyear": "dayofyear",
+    "hour": "hour",
+    "minute": "minute",
+}
+CASTS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "to_integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "to_real"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "to_text"),
+    "BOOLEAN": "to_boolean",
+    "DATE": "to_date",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), "to_timestamp"),
+}
+# Arguments with another value than None, False or [] that a node may have, and the flags whose value does not matter.
+ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
+    **dict.fromkeys(BINARY, frozenset({"this", "expression"})),
+    **dict.fromkeys(UNARY, frozenset({"this"})),
+    **dict.fromkeys(VARIADIC, frozenset({"this", "expressions", "ignore_nulls"})),
+    exp.DPipe: frozenset({"this", "expression", "safe"}),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Avg: frozenset({"this"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Boolean: frozenset({"this"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.Column: frozenset({"this", "table"}),
+    exp.Count: frozenset({"this", "big_int"}),
+    exp.DataType: frozenset({"this"}),
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Extract: frozenset({"this", "expression"}),
+    exp.Filter: frozenset({"this", "expression"}),
+    exp.From: frozenset({"this"}),
+    exp.Group: frozenset({"expressions"}),
+    exp.Having: frozenset({"this"}),
+    exp.ILike: frozenset({"this", "expression"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Is: frozenset({"this", "expression"}),
+    exp.Like: frozenset({"this", "expression"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Log: frozenset({"this", "expression"}),
+    exp.Null: frozenset(),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Paren: frozenset({"this"}),
+    exp.Round: frozenset({"this", "decimals"}),
+    exp.Select: frozenset({"expressions", "from_", "where", "group", "having", "order", "limit"}),
+    exp.Star: frozenset(),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Sum: frozenset({"this"}),
+    exp.Table: frozenset({"this", "alias"}),
+    exp.TableAlias: frozenset({"this"}),
+    exp.TryCast: frozenset({"this", "to", "safe"}),
+    exp.Var: frozenset({"this"}),
+    exp.Where: frozenset({"this"}),
+}
+SUPPORTED = (
+    "Supported: SELECT of COUNT, SUM, AVG and expressions over them, FROM one table, WHERE, GROUP BY, HAVING, "
+    "ORDER BY, LIMIT."
+)
+
+
+def parse(text: str, tables: Mapping[str, Table]) -> Query:
+    """The plan that `text` asks for, over one of `tables`.
+
+    Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
+    """
+    from deniable.query.clauses import read_select
+
+    select = _one_select(text)
+    table, alias = _table_of(select, tables)
+    try:
+        return read_select(text, select, RowScope(table, alias))
+    except RecursionError:
+        raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
+
+
+def _one_select(text: str) -> exp.Select:
+    if not isinstance(text, str) or not text.strip():
+        raise UnsupportedQueryError("the query must be text that holds one SELECT statement.")
+    if len(text) > MOST_TEXT:
+        raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MOST_TEXT:,} are read.")
+    try:
+        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        where = _place(error)
+        raise UnsupportedQueryError(f"the query is not SQL that can be read{where}. Check its spelling.") from None
+    if len(trees) != 1:
+        raise UnsupportedQueryError(f"ask one question at a time: the text holds {len(trees)} statements.")
+    if not isinstance(trees[0], exp.Select):
+        raise UnsupportedQueryError(f"only SELECT is answered, got {_spoken(trees[0])}. {SUPPORTED}")
+    return trees[0]
+
+
+def _place(error: Exception) -> str:
+    details = getattr(error, "errors", None)
+    if details and details[0].get("line"):
+        return f" (line {details[0]['line']}, column {details[0]['col']})"
+    return ""
+
+
+def _table_of(select: exp.Select, tables: Mapping[str, Table]) -> tuple[Table, str]:
+    checked(select)
+    source = select.args.get("from_")
+    if source is None:
+        raise UnsupportedQueryError(f"the query needs FROM and a table. Known tables: {', '.join(tables)}.")
+    node = checked(source).this
+    if not isinstance(node, exp.Table):
+        raise UnsupportedQueryError(
+            f"FROM takes the name of a table, got {_spoken(node)}. Subqueries are not supported."
+        )
+    if not isinstance(node.this, exp.Identifier):
+        raise UnsupportedQueryError(
+            f"FROM takes the name of a table, got a function. Known tables: {', '.join(tables)}."
+        )
+    name = checked(node).name
+    table = tables.get(name) or next((t for key, t in tables.items() if key.casefold() == name.casefold()), None)
+    if table is None:
+        raise UnsupportedQueryError(
+            f"there is no table {name!r}. Known tables: {', '.join(tables)}. Files cannot be named in a query: "
+            "give them to connect() or to a policy."
+        )
+    return table, checked(node.args["alias"]).name if node.args.get("alias") else table.name
+
+
+def checked(node: Node) -> Node:
+    """`node` itself, if its class and all its arguments are on the list.
+
+    Raises: UnsupportedQueryError otherwise.
+    """
+    allowed = ARGUMENTS.get(type(node))
+    if allowed is None:
+        raise UnsupportedQueryError(f"{_spoken(node)} is not supported. {SUPPORTED}")
+    for name, value in node.args.items():
+        if name not in allowed and value is not None and value is not False and value != []:
+            raise UnsupportedQueryError(f"{_clause(name)} in {_spoken(node)} is not supported. {SUPPORTED}")
+    return node
+
+
+def translate(node: exp.Expr, scope: Scope) -> Expression:
+    """The expression that `node` means; columns and aggregates are resolved by `scope`."""
+    resolved = scope.resolve(node)
+    if resolved is not None:
+        return resolved
+    kind = type(checked(node))
+    if kind in BINARY:
+        return _call(BINARY[kind], [translate(part, scope) for part in (node.this, node.expression)])
+    if kind in UNARY:
+        return call(UNARY[kind], translate(node.this, scope))
+    if kind in VARIADIC:
+        return _call(VARIADIC[kind], [translate(part, scope) for part in (node.this, *node.expressions)])
+    special = SPECIAL.get(kind)
+    if special is None:
+        raise UnsupportedQueryError(f"{_spoken(node)} cannot stand here. {SUPPORTED}")
+    return special(node, scope)
+
+
+def _call(name: str, arguments: list[Expression]) -> Call:
+    """A call whose text constants become dates where they meet dates."""
+    kinds = {argument.facts.kind for argument in arguments}
+    for moment in (Kind.TIMESTAMP, Kind.DATE):
+        if moment in kinds:
+            arguments = [_as_moment(argument) for argument in arguments]
+            break
+    return call(name, *arguments)
+
+
+def _as_moment(argument: Expression) -> Expression:
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        return argument
+    return literal(_moment(argument.value))
+
+
+def _moment(text: str) -> date | datetime:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UnsupportedQueryError(f"{text!r} is no date. Write '2025-12-31' or '2025-12-31 23:59:59'.") from None
+    return moment.replace(tzinfo=None)
+
+
+# Nodes that need more than their arguments' names ------------------------------------------------------------------
+
+
+def _literal(node: exp.Expr, scope: Scope) -> Expression:
+    text = str(node.this)
+    if node.args["is_string"]:
+        return literal(text)
+    return literal(_number(text))
+
+
+def _number(text: str) -> int | Fraction:
+    value = Fraction(text) if len(text) <= 40 else Fraction(0)
+    if len(text) > 40 or abs(value) >= 2**63:
+        raise UnsupportedQueryError(
+            f"the number {text[:20]} is too long. Use numbers below 2**63 with at most 40 characters."
+        )
+    return int(text) if text.isdigit() else value
+
+
+def _between(node: exp.Expr, scope: Scope) -> Expression:
+    value, low, high = (translate(node.args[name], scope) for name in ("this", "low", "high"))
+    return call("and", _call("ge", [value, low]), _call("le", [value, high]))
+
+
+def _is(node: exp.Expr, scope: Scope) -> Expression:
+    value = translate(node.this, scope)
+    if isinstance(node.expression, exp.Null):
+        return call("is_null", value)
+    if isinstance(node.expression, exp.Boolean):
+        truth = value if node.expression.this else call("not", value)
+        return call("coalesce", truth, literal(False))
+    raise UnsupportedQueryError("IS takes NULL, TRUE or FALSE.")
+
+
+def _in(node: exp.Expr, scope: Scope) -> Expression:
+    options = [translate(option, scope) for option in node.expressions]
+    if not options or not all(isinstance(option, Literal) and option.value is not None for option in options):
+        raise UnsupportedQueryError("IN takes a list of constants, for example: region IN ('north', 'south').")
+    return _call("in", [translate(node.this, scope), *options])
+
+
+def _like(node: exp.Expr, scope: Scope) -> Expression:
+    pattern = translate(node.expression, scope)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        raise UnsupportedQueryError("LIKE takes a constant pattern, for example: city LIKE 'New%'.")
+    return call("like" if isinstance(node, exp.Like) else "ilike", translate(node.this, scope), pattern)
+
+
+def _case(node: exp.Expr, scope: Scope) -> Expression:
+    subject = translate(node.this, scope) if node.this is not None else None
+    parts: list[Expression] = []
+    for branch in node.args["ifs"]:
+        condition = translate(checked(branch).this, scope)
+        parts.append(condition if subject is None else _call("eq", [subject, condition]))
+        parts.append(translate(branch.args["true"], scope))
+    default = node.args.get("default")
+    return call("case", *parts, literal(None) if default is None else translate(default, scope))
+
+
+def _if(node: exp.Expr, scope: Scope) -> Expression:
+    otherwise = node.args.get("false")
+    return call(
+        "case",
+        translate(node.this, scope),
+        translate(node.args["true"], scope),
+        literal(None) if otherwise is None else translate(otherwise, scope),
+    )
+
+
+def _cast(node: exp.Expr, scope: Scope) -> Expression:
+    target = checked(node.args["to"]).this.name
+    operator = CASTS.get(target)
+    if operator is None:
+        raise UnsupportedQueryError(
+            f"CAST to {target} is not supported. Use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP."
+        )
+    value = translate(node.this, scope)
+    if isinstance(value, Literal) and isinstance(value.value, str) and operator in ("to_date", "to_timestamp"):
+        moment = _moment(value.value)
+        return literal(moment.date() if operator == "to_date" and isinstance(moment, datetime) else moment)
+    return call(operator, value)
+
+
+def _extract(node: exp.Expr, scope: Scope) -> Expression:
+    part = PARTS.get(node.this.name.lower())
+    if part is None:
+        raise UnsupportedQueryError(f"EXTRACT({node.this.name}) is not supported. Use one of: {', '.join(PARTS)}.")
+    return call(part, translate(node.expression, scope))
+
+
+def _log(node: exp.Expr, scope: Scope) -> Expression:
+    if node.args.get("expression") is None:
+        return call("log10", translate(node.this, scope))
+    base = translate(node.this, scope)
+    if not isinstance(base, Literal) or base.value != 10:
+        raise UnsupportedQueryError("logarithms are offered to base 10 (LOG10) and e (LN).")
+    return call("log10", translate(node.expression, scope))
+
+
+def _round(node: exp.Expr, scope: Scope) -> Expression:
+    decimals = literal(0) if node.args.get("decimals") is None else translate(node.args["decimals"], scope)
+    if not isinstance(decimals, Literal) or not isinstance(decimals.value, int) or not 0 <= decimals.value <= 15:
+        raise UnsupportedQueryError("ROUND takes a number of decimals from 0 to 15, written as a constant.")
+    return call("round", translate(node.this, scope), decimals)
+
+
+def _substring(node: exp.Expr, scope: Scope) -> Expression:
+    bounds = [translate(node.args[name], scope) for name in ("start", "length") if node.args.get(name) is not None]
+    if len(bounds) != 2 or not all(
+        isinstance(bound, Literal) and isinstance(bound.value, int) and 1 <= bound.value <= 10_000 for bound in bounds
+    ):
+        raise UnsupportedQueryError("SUBSTRING takes a start and a length, constants from 1 to 10000.")
+    return call("substring", translate(node.this, scope), *bounds)
+
+
+SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
+    exp.Literal: _literal,
+    exp.Boolean: lambda node, scope: literal(bool(node.this)),
+    exp.Null: lambda node, scope: literal(None),
+    exp.Paren: lambda node, scope: translate(node.this, scope),
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.Log: _log,
+    exp.Round: _round,
+    exp.Substring: _substring,
+}
+
+
+def condition(node: exp.Expr, scope: Scope, clause: str) -> Expression:
+    """The condition in a WHERE, HAVING or FILTER."""
+    result = translate(node, scope)
+    if result.facts.kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise UnsupportedQueryError(f"{clause} takes a condition, got a value of kind {result.facts.kind.value}.")
+    return result
+
+
+def _spoken(node: exp.Expr) -> str:
+    """A node in the user's words: the name of the function or clause, never the text around it."""
+    if isinstance(node, exp.Anonymous):
+        return f"the function {str(node.this).upper()}()"
+    if isinstance(node, exp.Func):
+        return f"the function {node.sql_name()}()"
+    names: dict[type[exp.Expr], str] = {
+        exp.Star: "*",
+        exp.Subquery: "a subquery",
+        exp.Window: "a window (OVER)",
+        exp.Select: "SELECT",
+        exp.Distinct: "DISTINCT",
+    }
+    return names.get(type(node), type(node).__name__.upper())
+
+
+def _clause(argument: str) -> str:
+    names = {"with_": "WITH", "joins": "JOIN", "windows": "WINDOW", "locks": "FOR UPDATE", "laterals": "LATERAL"}
+    return names.get(argument, argument.rstrip("_").replace("_", " ").upper())

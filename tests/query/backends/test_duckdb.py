@@ -1,0 +1,276 @@
+"""Exact integers: bounded per unit, independent of order and threads, and as sensitive as the plan says."""
+
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import ExecutionError, InvalidParameterError, SourceError
+from deniable.privacy import AddRemove, Relation, Replace
+from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.catalog import Keys, Number
+from deniable.query.expression import Kind
+
+from ..conftest import SECRET, Exact, frame, plan_of, table_of
+
+GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound
+
+
+def test_each_row_counts_where_a_row_is_a_unit(exact: Exact) -> None:
+    counts = exact("SELECT region, COUNT(*), COUNT(income) FROM t GROUP BY region", unit=None)
+    assert counts == [[5, 3, 0], [4, 3, 0]]
+
+
+def test_missing_values_are_left_out_and_infinities_are_clamped(exact: Exact) -> None:
+    ((total,), (count,)) = exact("SELECT SUM(income), COUNT(income) FROM t", unit=None)
+    clamped = [10.5, 100, 0, 100, 99.25, 0, 50, 0]  # without NULL and NaN
+    assert count == len(clamped)
+    assert total == sum(int(value * GRID) - 50 * GRID for value in clamped)
+
+
+def test_rows_of_no_unit_and_of_no_declared_group_are_left_out(exact: Exact) -> None:
+    assert exact("SELECT region, COUNT(*) FROM t GROUP BY region", rows=10, groups=10) == [[4, 3, 0]]
+    assert exact("SELECT COUNT(*) FROM t", rows=10) == [[9]]
+
+
+def test_one_group_more_holds_missing_keys(exact: Exact) -> None:
+    columns = {"region": Keys(["south", "north"], null=True)}
+    assert exact("SELECT region, COUNT(*) FROM t GROUP BY region", unit=None, columns=columns) == [[3, 5, 1]]
+
+
+def test_a_unit_with_too_many_rows_counts_as_their_mean(exact: Exact) -> None:
+    source = pa.table({"person": [1, 1, 1, 2], "income": [10.0, 20.0, 60.0, 5.0]})
+    columns = {"income": Number(lower=0, upper=100)}
+    totals = exact("SELECT COUNT(*), SUM(income) FROM t", source=source, columns=columns, rows=2)
+    assert totals == [[3], [(60 + 5) * GRID]]
+
+
+def test_units_are_counted_once(exact: Exact) -> None:
+    assert exact("SELECT COUNT(DISTINCT person) FROM t") == [[5]]
+    by_region = exact("SELECT region, COUNT(DISTINCT person) FROM t GROUP BY region", groups=3)
+    assert by_region == [[3, 3, 0]]
+
+
+def test_a_unit_counts_in_no_more_groups_than_it_may(exact: Exact) -> None:
+    people, regions = np.repeat(np.arange(200), 8), np.tile(np.arange(8), 200)
+    source = pa.table({"person": people, "region": regions})
+    for groups in (1, 3, 7, 8):
+        options = {"source": source, "columns": {"region": Keys(range(8))}, "groups": groups}
+        (counts,) = exact("SELECT region, COUNT(*) FROM t GROUP BY region", **options)
+        assert sum(counts) == 200 * groups
+        if groups < 8:  # each group is chosen by 200 coins of probability groups/8: 6 standard deviations
+            assert max(abs(count - 25 * groups) for count in counts) < 6 * (200 * 1 / 4) ** 0.5
+
+
+def test_copies_of_a_row_change_nothing_at_bound_one(exact: Exact) -> None:
+    rows = [{"person": p, "region": p % 2, "income": float(p)} for p in range(20)]
+    columns = {"region": Keys([0, 1]), "income": Number(lower=0, upper=30)}
+    text = "SELECT region, COUNT(*), SUM(income), COUNT(DISTINCT person) FROM t GROUP BY region"
+    once = exact(text, source=pa.Table.from_pylist(rows), columns=columns)
+    copied = exact(text, source=pa.Table.from_pylist(rows + rows[:7] * 3), columns=columns)
+    assert once == copied
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(0, 3),
+        st.one_of(st.none(), st.floats(), st.floats(-6, 6)),
+        st.one_of(st.none(), st.integers(-9, 9)),
+    ),
+    max_size=14,
+)
+QUERY = (
+    "SELECT g, COUNT(*), COUNT(x), SUM(x), SUM(k), AVG(k * 2), SUM(x * k), COUNT(DISTINCT person), "
+    "SUM(1) FILTER (WHERE k > 0) FROM t GROUP BY g"
+)
+DECLARED = {
+    "g": Keys([0, 1, 2]),
+    "x": Number(lower="-1.3", upper=4),
+    "k": Number(lower=2, upper=5),
+}
+
+
+def _source(rows: list[tuple[object, ...]]) -> pa.Table:
+    kinds = {"person": pa.int64(), "g": pa.int64(), "x": pa.float64(), "k": pa.int64()}
+    return pa.table(
+        {name: pa.array([row[i] for row in rows], type=kind) for i, (name, kind) in enumerate(kinds.items())}
+    )
+
+
+def _answers(rows: list[tuple[object, ...]], relation: Relation, bounds: tuple[int, int], text: str):
+    engine = DuckDBEngine.from_arrow(_source(rows), threads=1)
+    table = table_of(engine, columns=DECLARED, rows=bounds[0], groups=bounds[1], relation=relation)
+    plan = plan_of(table, text)
+    return plan, engine.exact(plan, secret=SECRET)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    ROWS, ROWS, st.sampled_from([AddRemove, Replace]), st.tuples(st.integers(1, 3), st.integers(1, 4)), st.booleans()
+)
+def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
+    rows: list, others: list, relation: Relation, bounds: tuple[int, int], grouped: bool
+) -> None:
+    text = QUERY if grouped else QUERY.replace("g, ", "", 1).replace(" GROUP BY g", "")
+    neighbour = [row for row in rows if row[0] != 0]
+    if relation is Replace:
+        neighbour += [(0, *row[1:]) for row in others]
+    plan, here = _answers(rows, relation, bounds, text)
+    _, there = _answers(neighbour, relation, bounds, text)
+    for part, a, b in zip(plan.parts, here, there, strict=True):
+        change = [abs(int(x) - int(y)) for x, y in zip(a, b, strict=True)]
+        assert sum(change) <= part.sensitivity.l1
+        assert sum(step**2 for step in change) <= part.sensitivity.l2_squared
+        assert max(change) <= part.sensitivity.linf
+
+
+def test_the_sensitivity_of_every_aggregate_is_attained() -> None:
+    """The twin of the test above: a bound that is too large by any factor would be seen here."""
+    rows = [(0, g, x, k) for g in range(2) for x, k in ((4.0, 5), (4.0, 5))]
+    text = "SELECT g, COUNT(*), SUM(x), SUM(k), COUNT(DISTINCT person) FROM t GROUP BY g"
+    plan, here = _answers([*rows, (1, 0, 1.0, 1)], AddRemove, (2, 2), text)
+    _, there = _answers([(1, 0, 1.0, 1)], AddRemove, (2, 2), text)
+    for part, a, b in zip(plan.parts, here, there, strict=True):
+        if not part.aggregate.centre:
+            assert sum(abs(int(x) - int(y)) for x, y in zip(a, b, strict=True)) == part.sensitivity.l1
+
+
+def test_sums_do_not_depend_on_order_or_threads() -> None:
+    rng = np.random.default_rng(5)
+    count = 200_000
+    source = pa.table(
+        {
+            "person": rng.integers(0, 5000, count),
+            "g": rng.integers(0, 3, count),
+            "x": rng.normal(0, 1e6, count) * rng.choice([1e-12, 1, 1e12], count),
+            "k": rng.integers(-9, 9, count),
+        }
+    )
+    answers = []
+    for order, threads in ((np.arange(count), 1), (rng.permutation(count), 2), (np.arange(count)[::-1], 4)):
+        engine = DuckDBEngine.from_arrow(source.take(order), threads=threads)
+        plan = plan_of(table_of(engine, columns=DECLARED, rows=20, groups=2), QUERY)
+        answers.append([list(map(int, values)) for values in engine.exact(plan, secret=SECRET)])
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_large_integers_neither_wrap_nor_stop(exact: Exact) -> None:
+    source = pa.table({"person": list(range(40)), "k": [2**63 - 1] * 20 + [-(2**63)] * 20})
+    columns = {"k": Number(lower=-(2**53), upper=2**53)}
+    assert exact("SELECT SUM(k), SUM(k + 1) FROM t", source=source, columns=columns)[0] == [0]
+
+
+def test_trouble_in_rows_changes_no_shape(exact: Exact) -> None:
+    text = (
+        "SELECT region, COUNT(*) FROM t WHERE CAST(note AS DATE) > '2020-01-01' OR 1 / zero > 0 OR big + 1 > 0 "
+        "OR EXTRACT(year FROM seen) > 3 OR note LIKE 'a%' GROUP BY region"
+    )
+    assert len(exact(text, unit=None)[0]) == 3
+    assert exact("SELECT COUNT(*) FROM t WHERE 1 / zero > 100", unit=None) == [[0]]
+    empty = frame().slice(0, 0)
+    assert exact(text, source=empty, unit=None) == [[0, 0, 0]]
+
+
+def test_files_are_read_and_nothing_else_is(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    pq.write_table(frame(), path)
+    engine = DuckDBEngine.from_file(path)
+    assert engine.schema()["age"] is Kind.INTEGER
+    for statement in (
+        f"SELECT * FROM read_csv('{__file__}')",
+        f"COPY (SELECT 1) TO '{tmp_path}/out.csv'",
+        f"ATTACH '{tmp_path}/other.duckdb' AS other",
+        "INSTALL httpfs",
+        "SET threads = 1",
+        "SET enable_external_access = true",
+    ):
+        with pytest.raises(duckdb.Error):
+            engine._connection.execute(statement)
+
+
+def test_csv_rows_cannot_stop_the_reader(tmp_path: Path, exact: Exact) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(
+        b'person;age;region\n1;30;north\n2;forty;"so""uth"\n3;5;north;extra\n4\n"quo"te;3;north\n5;\xff\xfe;x\n6;7;"a\nb"\n'
+    )
+    engine = DuckDBEngine.from_file(path)
+    assert set(engine.schema().values()) == {Kind.TEXT}
+    columns = {"age": Number(lower=0, upper=99, integer=True), "region": Keys(["north"])}
+    plan = plan_of(table_of(engine, unit=None, columns=columns), "SELECT COUNT(age), COUNT(*) FROM t")
+    counts = [int(values[0]) for values in engine.exact(plan, secret=SECRET)]
+    assert 4 <= counts[0] <= counts[1] <= 7
+
+
+def test_a_table_of_a_database_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "data.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE people AS SELECT 1 AS person, 5 AS age")
+        connection.execute("CREATE TABLE other AS SELECT 1 AS x")
+    assert set(DuckDBEngine.from_file(path, table="people").schema()) == {"person", "age"}
+    with pytest.raises(SourceError, match=r"which table.*other.*people|which table.*people"):
+        DuckDBEngine.from_file(path)
+
+
+def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 this is private PAR1")
+    with pytest.raises(SourceError, match="damaged") as caught:
+        DuckDBEngine.from_file(broken)
+    assert "private" not in str(caught.value)
+    with pytest.raises(SourceError, match="no file"):
+        DuckDBEngine.from_file(tmp_path / "absent.parquet")
+    (tmp_path / "data.xlsx").write_text("x")
+    with pytest.raises(SourceError, match="cannot be read"):
+        DuckDBEngine.from_file(tmp_path / "data.xlsx")
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(SourceError, match="each name once"):
+        DuckDBEngine.from_file(tmp_path / "twice.csv")
+    with pytest.raises(InvalidParameterError, match="memory"):
+        DuckDBEngine.from_arrow(frame(), memory="a lot")
+
+
+def test_a_failure_while_running_has_one_constant_text(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"person": list(range(10_000)), "age": list(range(10_000))}), path, compression="zstd")
+    engine = DuckDBEngine.from_file(path)
+    content = bytearray(path.read_bytes())
+    content[4:25_000] = b"\xff" * 24_996
+    path.write_bytes(bytes(content))
+    plan = plan_of(table_of(engine, columns={"age": Number(lower=0, upper=9)}), "SELECT SUM(age) FROM t")
+    with pytest.raises(ExecutionError) as caught:
+        engine.exact(plan, secret=SECRET)
+    assert str(caught.value) == str(ExecutionError())
+    assert caught.value.__context__ is None
+
+
+def test_a_memory_limit_spills_and_does_not_fail() -> None:
+    rng = np.random.default_rng(1)
+    count = 2_000_000
+    source = pa.table({"person": rng.integers(0, 600_000, count), "g": rng.integers(0, 3, count)})
+    totals = []
+    for memory in ("60MB", None):
+        engine = DuckDBEngine.from_arrow(source, memory=memory, threads=1)
+        plan = plan_of(
+            table_of(engine, columns={"g": Keys([0, 1, 2])}, groups=2, rows=2), "SELECT g, COUNT(*) FROM t GROUP BY g"
+        )
+        totals.append([list(map(int, values)) for values in engine.exact(plan, secret=SECRET)])
+    assert totals[0] == totals[1]
+
+
+def test_another_secret_chooses_other_groups() -> None:
+    people, regions = np.repeat(np.arange(300), 4), np.tile(np.arange(4), 300)
+    engine = DuckDBEngine.from_arrow(pa.table({"person": people, "region": regions}))
+    table = table_of(engine, columns={"region": Keys(range(4))})
+    plan = plan_of(table, "SELECT region, COUNT(*) FROM t GROUP BY region")
+    found = Counter(
+        tuple(map(int, engine.exact(plan, secret=secret)[0])) for secret in (SECRET, SECRET, bytes(32), SECRET[::-1])
+    )
+    assert max(found.values()) == 2
+    assert len(found) == 3

@@ -1,0 +1,82 @@
+"""A small table with every kind of trouble in it, and ways to ask for exact integers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from deniable.privacy import AddRemove, PrivacyUnit, Relation
+from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.plan import PricedPlan, Request
+from deniable.query.rules import price
+from deniable.query.sql import parse
+
+INF, NAN = float("inf"), float("nan")
+SECRET = bytes(range(32))
+
+TROUBLE: Mapping[str, tuple[pa.DataType, Sequence[object]]] = {
+    "person": (pa.int64(), [1, 1, 1, 2, 2, 3, 4, 4, None, 5]),
+    "region": (
+        pa.string(),
+        ["north", "north", "south", "north", "elsewhere", None, "south", "north", "north", "south"],
+    ),
+    "age": (pa.int32(), [30, 30, 30, 41, 41, 55, 17, 17, 90, -5]),
+    "income": (pa.float64(), [10.5, NAN, INF, -INF, None, 1e308, 99.25, 0.0, 50.0, -0.0]),
+    "big": (pa.int64(), [2**63 - 1, 1, 2, -(2**63), None, 0, 7, 7, 7, 7]),
+    "zero": (pa.int64(), [0, 0, 1, 0, 2, 0, None, 0, 1, 0]),
+    "note": (pa.string(), ["12", "x", "", "nan", "inf", "1e400", "2025-02-30", "a%b", None, "Ärger"]),
+    "member": (pa.bool_(), [True, False, None, True, True, False, True, None, True, False]),
+    "day": (pa.date32(), [date(2025, 1, 31), date(2024, 2, 29), None, *[date(1970, 1, 1)] * 7]),
+    "seen": (pa.timestamp("us"), [datetime(2025, 12, 31, 23, 59, 59), None, *[datetime(1900, 1, 1)] * 8]),
+}
+COLUMNS: Mapping[str, Declaration] = {
+    "region": Keys(["north", "south", "west"]),
+    "age": Number(lower=0, upper=100),
+    "income": Number(lower=0, upper=100),
+}
+
+
+def frame(columns: Mapping[str, tuple[pa.DataType, Sequence[object]]] = TROUBLE) -> pa.Table:
+    return pa.table({name: pa.array(values, type=kind) for name, (kind, values) in columns.items()})
+
+
+def table_of(
+    engine: DuckDBEngine,
+    *,
+    unit: str | None = "person",
+    columns: Mapping[str, Declaration] = COLUMNS,
+    rows: int = 1,
+    groups: int = 1,
+    relation: Relation = AddRemove,
+) -> Table:
+    return Table(
+        name="t",
+        schema=engine.schema(),
+        unit=PrivacyUnit(column=unit, noun="person"),
+        relation=relation,
+        columns=columns,
+        rows=rows,
+        groups=groups,
+    )
+
+
+def plan_of(table: Table, text: str) -> PricedPlan:
+    return price(parse(text, {"t": table}), Request(epsilon=Fraction(1)))
+
+
+Exact = Callable[..., list[list[int]]]
+
+
+@pytest.fixture
+def exact() -> Exact:
+    """exact(sql, source=..., unit=..., rows=..., ...) -> one list of integers per aggregate."""
+
+    def ask(text: str, *, source: pa.Table | None = None, **options: object) -> list[list[int]]:
+        engine = DuckDBEngine.from_arrow(frame() if source is None else source)
+        plan = plan_of(table_of(engine, **options), text)  # type: ignore[arg-type]
+        return [[int(value) for value in values] for values in engine.exact(plan, secret=SECRET)]
+
+    return ask

@@ -1,0 +1,182 @@
+"""What the reader of SQL accepts, and that everything else is refused in the user's words."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.expression import Column, Kind
+from deniable.query.sql import parse
+
+from .conftest import frame, table_of
+
+TABLE = table_of(DuckDBEngine.from_arrow(frame()))
+
+
+def ask(text: str):
+    return parse(text, {"t": TABLE})
+
+
+def test_the_parts_of_a_query_are_read() -> None:
+    query = ask(
+        "SELECT region AS r, COUNT(*) AS n, AVG(age) FROM t AS x WHERE x.age BETWEEN 18 AND 65 AND note LIKE 'a%' "
+        "GROUP BY region HAVING COUNT(*) > 10 ORDER BY n DESC NULLS FIRST LIMIT 5"
+    )
+    assert [output.name for output in query.outcome.outputs] == ["r", "n", "avg_age"]
+    assert query.question.key_values == (("north", "south", "west"),)
+    assert [aggregate.function for aggregate in query.question.aggregates] == ["count", "sum", "count"]
+    assert query.outcome.limit == 5
+    assert query.outcome.order[0].descending
+    assert query.outcome.order[0].nulls_first
+
+
+def test_equal_aggregates_are_asked_once() -> None:
+    query = ask("SELECT COUNT(*) AS a, COUNT(*) * 2 AS b, SUM(age) AS c FROM t HAVING SUM(age) > COUNT(*)")
+    assert len(query.question.aggregates) == 2
+
+
+def test_an_average_is_centred_in_the_middle_of_the_bounds() -> None:
+    total, _ = ask("SELECT AVG(income) FROM t").question.aggregates
+    assert total.centre == 50
+
+
+def test_a_sum_beside_its_count_is_centred_too_and_alone_is_not() -> None:
+    assert ask("SELECT SUM(age) FROM t").question.aggregates[0].centre == 0
+    beside = ask("SELECT SUM(age), AVG(age) FROM t").question.aggregates
+    assert [(a.function, a.centre) for a in beside] == [("sum", 50), ("count", 0)]
+
+
+def test_ranges_follow_the_expression() -> None:
+    argument = ask("SELECT SUM(LEAST(GREATEST(big * 2, -3), 10) + age / 4) FROM t").question.aggregates[0].argument
+    assert argument is not None
+    assert (argument.facts.lower, argument.facts.upper) == (-3, 35)
+    assert argument.facts.kind is Kind.REAL
+
+
+def test_names_ignore_case_and_quotes() -> None:
+    where = ask('SELECT COUNT(*) FROM T WHERE "Age" > 3').question.where
+    assert where is not None
+    assert where.arguments[0] == Column("age", TABLE.column("age").facts)
+
+
+def test_groups_may_be_expressions_with_few_values() -> None:
+    query = ask(
+        "SELECT CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END AS g, EXTRACT(month FROM day), member, "
+        "FLOOR(age / 50), COUNT(*) FROM t GROUP BY 1, 2, 3, 4"
+    )
+    assert query.question.key_values == (("minor", "adult"), tuple(range(1, 13)), (False, True), (0, 1, 2))
+
+
+def test_numbers_keep_their_decimal_value() -> None:
+    where = ask("SELECT COUNT(*) FROM t WHERE income > 0.1").question.where
+    assert where is not None
+    assert where.arguments[1].value == Fraction(1, 10)
+
+
+REFUSED = {
+    "SELECT * FROM t": "list rows",
+    "SELECT t.* FROM t": "list rows",
+    "SELECT age FROM t": "neither grouped nor aggregated",
+    "SELECT region, COUNT(*), age FROM t GROUP BY region": "neither grouped nor aggregated",
+    "SELECT region FROM t GROUP BY region": "no aggregate",
+    "SELECT COUNT(*) FROM nowhere": "there is no table 'nowhere'",
+    "SELECT COUNT(nothing) FROM t": "no column 'nothing'",
+    "SELECT COUNT(*) FROM t WHERE nothing > 1": "no column 'nothing'",
+    "SELECT COUNT(*) FROM 'data.parquet'": "there is no table",
+    "SELECT COUNT(*) FROM read_csv('/etc/passwd')": "function",
+    "SELECT COUNT(*) FROM t, t AS u": "JOIN",
+    "SELECT COUNT(*) FROM t JOIN t AS u ON t.age = u.age": "JOIN",
+    "SELECT COUNT(*) FROM (SELECT * FROM t LIMIT 10)": "subquer",
+    "WITH x AS (SELECT * FROM t) SELECT COUNT(*) FROM x": "WITH",
+    "SELECT COUNT(*) FROM t WHERE age IN (SELECT age FROM t)": "QUERY",
+    "SELECT COUNT(*) FROM t WHERE age > (SELECT 1)": "subquery",
+    "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1)": "not supported",
+    "SELECT SUM(big) FROM t": "needs public bounds",
+    "SELECT AVG(big + 1) FROM t": "needs public bounds",
+    "SELECT SUM(note) FROM t": "takes numbers",
+    "SELECT COUNT(DISTINCT age) FROM t": "privacy unit",
+    "SELECT SUM(DISTINCT age) FROM t": "DISTINCT",
+    "SELECT COUNT(DISTINCT person, age) FROM t": "privacy unit",
+    "SELECT MIN(age) FROM t": "not supported",
+    "SELECT MEDIAN(age) FROM t": "not supported",
+    "SELECT STDDEV(age) FROM t": "not supported",
+    "SELECT SUM(COUNT(*)) FROM t": "aggregate",
+    "SELECT COUNT(*) FROM t WHERE COUNT(*) > 1": "aggregate",
+    "SELECT COUNT(*) OVER () FROM t": "window",
+    "SELECT ROW_NUMBER() OVER (ORDER BY age) FROM t": "window",
+    "SELECT COUNT(*) FROM t WHERE RANDOM() < 0.5": "RAND",
+    "SELECT COUNT(*) FROM t WHERE my_function(age) = 1": "MY_FUNCTION",
+    "SELECT COUNT(*) FROM t TABLESAMPLE 10%": "SAMPLE",
+    "SELECT region, COUNT(*) FROM t GROUP BY ALL": "ALL",
+    "SELECT region, COUNT(*) FROM t GROUP BY ROLLUP (region)": "ROLLUP",
+    "SELECT DISTINCT COUNT(*) FROM t": "DISTINCT",
+    "SELECT COUNT(*) FROM t OFFSET 1": "OFFSET",
+    "SELECT COUNT(*) FROM t LIMIT 10%": "LIMIT",
+    "SELECT COUNT(*) FROM t QUALIFY 1 = 1": "QUALIFY",
+    "SELECT COUNT(*) FROM t FOR UPDATE": "FOR UPDATE",
+    "SELECT age, COUNT(*) FROM t GROUP BY income": "needs a public list",
+    "SELECT note, COUNT(*) FROM t GROUP BY note": "needs a public list",
+    "SELECT COUNT(*) FROM t; DROP TABLE t": "2 statements",
+    "DROP TABLE t": "only SELECT",
+    "SET threads = 1": "only SELECT",
+    "SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM t": "only SELECT",
+    "SELECT COUNT(*)": "needs FROM",
+    "SELECT COUNT(*) FROM t WHERE age": "takes a condition",
+    "SELECT COUNT(*) FROM t WHERE age LIKE note": "constant pattern",
+    "SELECT COUNT(*) FROM t WHERE note > 3": "takes",
+    "SELECT COUNT(*) FROM t WHERE day > 'soon'": "is no date",
+    "SELECT COUNT(*) FROM t WHERE u.age > 1": "not a table of this query",
+    "SELECT COUNT(*) AS n, SUM(age) AS N FROM t": "two columns",
+    "SELECT CAST(COUNT(*) AS JSON) FROM t": "CAST",
+    "SELECT COUNT(*) FROM t WHERE age > 99999999999999999999999": "too long",
+    "SELECT x -> x + 1 FROM t": "not supported",
+    "SELECT COUNT(*) FROM t GROUP BY 7": "GROUP BY 7",
+    "SELECT COUNT(*) FROM t ORDER BY 7": "ORDER BY 7",
+    "SELECT": "needs FROM",
+    "SELECT (": "not SQL",
+    "": "must be text",
+    "hello there": "only SELECT",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_listed_is_refused(text: str) -> None:
+    with pytest.raises(UnsupportedQueryError) as caught:
+        ask(text)
+    assert REFUSED[text].lower() in str(caught.value).lower()
+
+
+def test_deep_nesting_is_refused_and_does_not_crash() -> None:
+    with pytest.raises(UnsupportedQueryError):
+        ask("SELECT COUNT(*) FROM t WHERE " + "(" * 3000 + "age > 1" + ")" * 3000)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_gives_a_plan_or_a_refusal(text: str) -> None:
+    for query in (text, f"SELECT COUNT(*) FROM t WHERE {text}", f"SELECT {text} FROM t"):
+        try:
+            ask(query)
+        except UnsupportedQueryError:
+            continue
+
+
+SOUP = (
+    "SELECT FROM t WHERE GROUP BY HAVING ORDER LIMIT COUNT ( ) * , age region income member 1 'x' AND OR NOT NULL "
+    "SUM AVG CASE WHEN THEN ELSE END IN BETWEEN LIKE = < > + - / DISTINCT AS n OVER UNION ALL WITH JOIN ON"
+)
+WORDS = st.sampled_from(SOUP.split())
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(WORDS, max_size=14))
+def test_any_words_give_a_plan_or_a_refusal(words: list[str]) -> None:
+    text = " ".join(words)
+    for query in (text, f"SELECT COUNT(*) FROM t {text}", f"SELECT COUNT(*), {text} FROM t GROUP BY region"):
+        try:
+            ask(query)
+        except UnsupportedQueryError:
+            continue
