@@ -3,15 +3,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import (
+    decimal_above,
+    decimal_below,
     decimal_text,
     exact_rational,
     nonnegative_rational,
     positive_integer,
     positive_rational,
     probability,
+    read_json,
 )
 
 
@@ -47,6 +52,8 @@ def test_domains_are_checked_with_name_and_value() -> None:
         nonnegative_rational("rho", -1)
     with pytest.raises(InvalidParameterError, match=r"delta must be in \[0, 1\), got 1"):
         probability("delta", 1)
+    with pytest.raises(InvalidParameterError, match=r"delta must be 0 or at least 1e-300"):
+        probability("delta", "1e-301")
     assert probability("delta", 0) == 0
 
 
@@ -54,6 +61,20 @@ def test_domains_are_checked_with_name_and_value() -> None:
 def test_counts_must_be_positive_integers(value: object) -> None:
     with pytest.raises(InvalidParameterError, match="groups must be"):
         positive_integer("groups", value)
+
+
+@given(st.fractions(min_value=0), st.integers(1, 15))
+def test_decimals_are_rounded_in_the_stated_direction(number: Fraction, digits: int) -> None:
+    low, high = decimal_below(number, digits), decimal_above(number, digits)
+    assert low <= number <= high
+    assert high - low <= number * Fraction(10) ** (1 - digits)
+    assert decimal_above(low, digits) == low
+
+
+def test_text_that_is_no_json_is_refused() -> None:
+    assert read_json("[1]", "a list") == [1]
+    with pytest.raises(InvalidParameterError, match="a budget must be JSON text"):
+        read_json("{", "a budget")
 
 
 def test_numbers_are_shown_as_people_write_them() -> None:

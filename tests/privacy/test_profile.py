@@ -1,10 +1,12 @@
 import math
 from fractions import Fraction
 
+import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.errors import InvalidParameterError
 from deniable.privacy.interval import Interval
 from deniable.privacy.profile import ball, certified, inverse, largest
 
@@ -64,6 +66,11 @@ def test_a_step_is_found_exactly() -> None:
 def test_the_largest_is_below_the_edge_and_close_to_it(edge: Fraction) -> None:
     found = largest(lambda x: x <= edge)
     assert found <= edge < found * (1 + Fraction(1, 10**10))
+
+
+def test_a_search_that_finds_nothing_says_so() -> None:
+    with pytest.raises(InvalidParameterError, match="nearer to 1"):
+        largest(lambda x: x <= Fraction(1, 10**300))
 
 
 def test_the_edges() -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Sensitivity
+from deniable.privacy.exact import read_json
 from deniable.privacy.interval import round_up
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
@@ -132,11 +133,7 @@ class Mechanism(ABC):
     @staticmethod
     def from_json(text: str) -> "Mechanism":
         """The inverse of `to_json`."""
-        try:
-            data = json.loads(text)
-        except ValueError:
-            raise InvalidParameterError("a mechanism must be JSON text as written by to_json()") from None
-        return Mechanism.from_data(data)
+        return Mechanism.from_data(read_json(text, "a mechanism"))
 
 
 def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fraction) -> Fraction:

@@ -1,13 +1,12 @@
 """The least noise that keeps a promise, found on the private side."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.concentrated import largest_rho
-from deniable.privacy.exact import positive_rational, probability
+from deniable.privacy.exact import decimal_above, positive_rational, probability
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.sensitivity import Sensitivity
@@ -49,7 +48,7 @@ def _search(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> Fraction:
     def private(sigma_squared: Fraction) -> bool:
         return Fraction(DiscreteGaussianLoss(sigma_squared, reach).delta(epsilon).upper) <= delta
 
-    above = _rounded_up(reach.l2_squared / (2 * largest_rho(epsilon, delta)))
+    above = decimal_above(reach.l2_squared / (2 * largest_rho(epsilon, delta)), _DIGITS)
     return _least(private, above)
 
 
@@ -58,7 +57,7 @@ def _least(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
     while private(below):
         above, below = below, below / 2
     while above > below * (1 + Fraction(1, 10 ** (_DIGITS - 1))):
-        middle = _rounded_up((above + below) / 2)
+        middle = decimal_above((above + below) / 2, _DIGITS)
         if not below < middle < above:
             break
         if private(middle):
@@ -66,16 +65,6 @@ def _least(private: Callable[[Fraction], bool], above: Fraction) -> Fraction:
         else:
             below = middle
     return above
-
-
-def _rounded_up(value: Fraction) -> Fraction:
-    """The least decimal with `_DIGITS` significant digits that is at least `value`."""
-    unit = Fraction(10) ** (len(str(math.floor(value))) - _DIGITS if value >= 1 else -_DIGITS - _leading_zeros(value))
-    return math.ceil(value / unit) * unit
-
-
-def _leading_zeros(value: Fraction) -> int:
-    return max(0, -math.floor(math.log10(value)) - 1)
 
 
 def _moving(sensitivity: Sensitivity) -> Sensitivity:

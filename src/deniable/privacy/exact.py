@@ -1,14 +1,16 @@
 """Numbers that users type, read as exact rationals."""
 
+import json
 import math
 import re
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
 
 Number = int | float | str | Decimal | Fraction
 
+_SMALLEST_PROBABILITY = Fraction(1, 10**300)
 _TEXT = re.compile(r"[+-]?(\d{1,400}(/\d{1,400}|\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -57,10 +59,12 @@ def nonnegative_rational(name: str, value: object) -> Fraction:
 
 
 def probability(name: str, value: object) -> Fraction:
-    """Like `exact_rational`, and in [0, 1)."""
+    """Like `exact_rational`, and in [0, 1); above 0 it must be a size that floats can tell apart."""
     number = exact_rational(name, value)
     if not 0 <= number < 1:
         raise InvalidParameterError(f"{name} must be in [0, 1), got {_shown(value)}")
+    if 0 < number < _SMALLEST_PROBABILITY:
+        raise InvalidParameterError(f"{name} must be 0 or at least 1e-300, got {_shown(value)}")
     return number
 
 
@@ -75,12 +79,35 @@ def positive_integer(name: str, value: object) -> int:
     return value
 
 
+def decimal_above(number: Fraction, digits: int) -> Fraction:
+    """The smallest decimal with that many significant digits that is at least `number`."""
+    return _decimal(number, digits, ROUND_CEILING)
+
+
+def decimal_below(number: Fraction, digits: int) -> Fraction:
+    """The largest decimal with that many significant digits that is at most `number`."""
+    return _decimal(number, digits, ROUND_FLOOR)
+
+
+def read_json(text: str, what: str) -> object:
+    """The data in a JSON text, or an error that says what the text should have been."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError):
+        raise InvalidParameterError(f"{what} must be JSON text as written by to_json()") from None
+
+
 def decimal_text(number: Fraction, digits: int = 6) -> str:
     """`number` as people write it: exact when short ("0.1"), else to `digits` significant digits; for display only."""
     if number.denominator == 1 and abs(number) < 10**digits:
         return str(number.numerator)
     short = f"{float(number):.{digits}g}"
     return short if Fraction(short) == number else f"~{short}"
+
+
+def _decimal(number: Fraction, digits: int, direction: str) -> Fraction:
+    context = Context(prec=digits, rounding=direction)
+    return Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator)))
 
 
 def _shown(value: object) -> str:

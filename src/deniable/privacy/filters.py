@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.concentrated import largest_rho
-from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability
+from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability, read_json
 from deniable.privacy.gaussian_dp import largest_mu_squared
 
 
@@ -83,7 +83,7 @@ class Charge:
     @classmethod
     def from_json(cls, text: str) -> "Charge":
         """The inverse of `to_json`."""
-        return cls.from_data(json.loads(text))
+        return cls.from_data(read_json(text, "a charge"))
 
 
 class Rule(Enum):
@@ -209,7 +209,7 @@ class Budget:
     @classmethod
     def from_json(cls, text: str) -> "Budget":
         """The inverse of `to_json`."""
-        return cls.from_data(json.loads(text))
+        return cls.from_data(read_json(text, "a budget"))
 
     def _proved(self, rule: Rule, total: Charge) -> bool:
         """Whether the total is known in a currency that the rule adds up."""

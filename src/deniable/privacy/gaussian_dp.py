@@ -4,11 +4,15 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deniable.privacy.exact import decimal_above
 from deniable.privacy.interval import Interval
 from deniable.privacy.profile import ball, certified, largest
 
 if TYPE_CHECKING:
     from flint import arb
+
+
+DIGITS = 12  # significant decimal digits of a mu^2 that is rounded up
 
 
 def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
@@ -52,7 +56,7 @@ def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
     def formula() -> "arb":
         return 8 * (ball(epsilon) / 2).tanh().erfinv() ** 2
 
-    return Fraction(certified(formula, within=Interval(0.0, 1600.0)).upper)
+    return decimal_above(Fraction(certified(formula, within=Interval(0.0, 1600.0)).upper), DIGITS)
 
 
 def _upper_normal(x: "arb") -> "arb":

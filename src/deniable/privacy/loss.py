@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import nonnegative_rational, probability
+from deniable.privacy.exact import nonnegative_rational, probability, read_json
 from deniable.privacy.interval import Interval
 from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
@@ -165,11 +165,7 @@ class PrivacyLoss(ABC):
     @staticmethod
     def from_json(text: str) -> "PrivacyLoss":
         """The inverse of `to_json`."""
-        try:
-            data = json.loads(text)
-        except ValueError:
-            raise InvalidParameterError("a loss must be JSON text as written by to_json()") from None
-        return PrivacyLoss.from_data(data)
+        return PrivacyLoss.from_data(read_json(text, "a loss"))
 
 
 def _encoded(value: object) -> object:

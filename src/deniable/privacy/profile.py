@@ -5,6 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import decimal_below
 from deniable.privacy.interval import PROBABILITIES, Interval
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ _PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when ca
 _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
 _CLOSE = 2.0**-42  # relative width at which the inverse stops
 _MOST_STEPS = 400
+_SMALLEST = 1e-250
 _DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
 
@@ -67,10 +70,18 @@ def inverse(curve: Curve, target: Fraction, *, limit: Fraction | None, unreachab
 
 
 def largest(private: Callable[[Fraction], bool]) -> Fraction:
-    """A decimal of 12 digits for which `private` holds, and hardly any larger number does; `private` holds near 0."""
+    """A decimal of 12 digits for which `private` holds, while it does not for numbers a little larger.
+
+    Args:
+        private: holds for every number below one for which it holds.
+
+    Raises: InvalidParameterError if it holds for no number that a float can show.
+    """
     below = 1.0
     while not private(Fraction(below)):
         below /= 16
+        if below < _SMALLEST:
+            raise InvalidParameterError("no float is small enough for this epsilon and delta. Take numbers nearer to 1.")
     above = 4 * below
     while private(Fraction(above)):
         below, above = above, 4 * above
@@ -82,10 +93,9 @@ def largest(private: Callable[[Fraction], bool]) -> Fraction:
             below = middle
         else:
             above = middle
-    unit = Fraction(10) ** (math.floor(math.log10(below)) - _DIGITS + 1)
-    found = math.floor(Fraction(below) / unit) * unit
+    found = decimal_below(Fraction(below), _DIGITS)
     while not private(found):
-        found -= unit
+        found = decimal_below(found * (1 - Fraction(1, 10**_DIGITS)), _DIGITS)
     return found
 
 

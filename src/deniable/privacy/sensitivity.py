@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_integer
+from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_integer, read_json
 from deniable.privacy.relation import Relation
 
 
@@ -118,7 +118,7 @@ class Sensitivity:
     @classmethod
     def from_json(cls, text: str) -> "Sensitivity":
         """The inverse of `to_json`."""
-        return cls.from_data(json.loads(text))
+        return cls.from_data(read_json(text, "a sensitivity"))
 
 
 def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:

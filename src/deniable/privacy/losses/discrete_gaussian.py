@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.privacy.concentrated import concentrated_delta
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.exact import decimal_above, positive_rational
+from deniable.privacy.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
@@ -119,7 +119,7 @@ def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
         step = 1 / ball(sigma_squared - share).sqrt() + (2 * arb.pi()).sqrt() * ((1 + ripple) / (1 - ripple)).log()
         return step**2
 
-    return Fraction(certified(formula, within=Interval(0.0, math.inf)).upper)
+    return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
 
 
 def _best_share(sigma_squared: float) -> float:
