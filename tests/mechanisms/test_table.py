@@ -9,7 +9,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mechanisms.md"
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == table(), "run: python -m deniable.mechanisms.table " + str(PAGE.name)
+    assert PAGE.read_text(encoding="utf-8") == table(), (
+        "run python -m deniable.mechanisms.table docs/reference/mechanisms.md"
+    )
 
 
 def test_every_mechanism_has_a_row() -> None:

@@ -81,7 +81,7 @@ def largest(private: Callable[[Fraction], bool]) -> Fraction:
     while not private(Fraction(below)):
         below /= 16
         if below < _SMALLEST:
-            raise InvalidParameterError("no float is small enough for this epsilon and delta. Take numbers nearer to 1.")
+            raise InvalidParameterError("epsilon and delta are out of the reach of floats. Take numbers nearer to 1.")
     above = 4 * below
     while private(Fraction(above)):
         below, above = above, 4 * above

@@ -15,10 +15,10 @@ from deniable.privacy import ApproximateLoss
 @settings(max_examples=100, deadline=None)
 def test_the_curve_is_that_of_the_worst_mechanism(limit: Fraction, failed: Fraction, epsilon: Fraction) -> None:
     """Enumeration of its four outcomes: two answers, and a revelation of either table."""
-    keep, answer = 1 - float(failed), 1 / (1 + math.exp(-limit))
+    keep, likely, unlikely = 1 - float(failed), 1 / (1 + math.exp(-limit)), 1 / (1 + math.exp(limit))
     pairs = [
-        (keep * answer, keep * (1 - answer)),
-        (keep * (1 - answer), keep * answer),
+        (keep * likely, keep * unlikely),
+        (keep * unlikely, keep * likely),
         (float(failed), 0.0),
         (0.0, float(failed)),
     ]
