@@ -7,7 +7,7 @@ numbers of those few, and their scores are enclosed in arbitrary precision until
 Guarantee: the winner has exactly the stated law. Ties have probability 0.
 Proof: docs/theory/race.md.
 Source: Gumbel noise: Yellott (1977); permute-and-flip: McKenna, Sheldon (2020), arXiv:2010.12603, as exponential noise:
-Ding, Kifer, Sayed, Steinke, Wang, Xiao, Zhang (2021), arXiv:2105.07260.
+Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang (2021), arXiv:2105.07260.
 """
 
 from collections.abc import Iterable, Iterator
