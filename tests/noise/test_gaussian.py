@@ -35,6 +35,7 @@ def test_low_bits_are_uniform_at_a_large_sigma() -> None:
 def test_published_variance() -> None:
     # sigma^2 = 1: sum of k^2 exp(-k^2 / 2) over the sum of exp(-k^2 / 2)
     assert gaussian.standard_deviation(1) ** 2 == pytest.approx(0.999999788768, abs=1e-12)
+    assert gaussian.standard_deviation(10**18) == 1e9
     draws = gaussian.sample(sigma_squared=1, size=1_000_000, bits=DeterministicBits(3))
     assert draws.var() == pytest.approx(1.0, abs=0.007)
 
