@@ -50,6 +50,7 @@ class Question:
     def to_json(self) -> object:
         return {
             "table": self.table.name,
+            "unit": [self.table.unit.column, self.table.unit.ids],
             "rows": self.table.rows,
             "groups": self.table.groups,
             "where": None if self.where is None else self.where.to_json(),

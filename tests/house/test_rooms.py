@@ -1,0 +1,123 @@
+"""The rules of the house: which room imports which, what is public, and what start-up may load."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deniable
+
+SOURCE = Path(deniable.__file__).parent
+# A room imports only what its line names; `errors` may be imported by all. docs/architecture.md shows the same table.
+MAY_IMPORT = {
+    "errors": set(),
+    "privacy": set(),
+    "noise": set(),
+    "mechanisms": {"privacy", "noise"},
+    "release": {"privacy"},
+    "ledger": {"privacy"},
+    "query": {"privacy", "noise", "mechanisms", "release", "ledger"},
+    "app": {"privacy", "noise", "mechanisms", "release", "ledger", "query"},
+}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute in this house"
+            names = [node.module or ""]
+            if node.module == "deniable":
+                names = [f"deniable.{alias.name}" for alias in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("deniable.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent != SOURCE or path.name == "errors.py"], ids=str)
+def test_rooms_import_only_what_their_line_names(path: Path) -> None:
+    room = room_of(path)
+    assert imported_rooms(path) - {room, "errors"} <= MAY_IMPORT[room]
+
+
+def test_every_room_has_a_line() -> None:
+    rooms = {room_of(path) for path in FILES if path.parent != SOURCE or path.name == "errors.py"}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_only_the_noise_room_touches_entropy() -> None:
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        if room_of(path) != "noise":
+            for word in ("np.random", "numpy.random", "import random", "default_rng", "urandom"):
+                assert word not in text, f"{path} mentions {word}"
+
+
+def test_public_names_are_these() -> None:
+    assert set(deniable.__all__) == {
+        "AddRemove",
+        "Boolean",
+        "Budget",
+        "Database",
+        "Date",
+        "Keys",
+        "Number",
+        "PrivacyUnit",
+        "Release",
+        "Replace",
+        "Text",
+        "Timestamp",
+        "__version__",
+        "connect",
+        "each_row",
+    }
+    for name in deniable.__all__:
+        assert getattr(deniable, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = deniable.nothing
+
+
+HEAVY = {"torch", "sklearn", "pandas", "polars", "pyspark", "matplotlib", "statsmodels", "scipy", "numpy", "duckdb"}
+
+
+def test_importing_deniable_loads_nothing_heavy() -> None:
+    code = "import sys, deniable; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not HEAVY & {name.split(".")[0] for name in loaded}
+
+
+def test_a_query_loads_no_frame_library_and_no_plot(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n2\n")
+    code = (
+        "import sys, deniable as dn\n"
+        f"db = dn.connect({str(tmp_path / 't.csv')!r}, unit=dn.each_row(), budget=dn.Budget(epsilon=1))\n"
+        "print(db.sql('SELECT COUNT(*) FROM t', epsilon=1), file=sys.stderr)\n"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "sklearn", "pandas", "polars", "matplotlib"} & {name.split(".")[0] for name in loaded}
+
+
+def test_every_file_has_its_tests() -> None:
+    tests = SOURCE.parent.parent / "tests"
+    for path in FILES:
+        if path.name not in ("__init__.py", "__main__.py") and path.name != "errors.py":
+            relative = path.relative_to(SOURCE)
+            assert (tests / relative.parent / f"test_{relative.name}").exists(), f"no tests for {relative}"
+
+
+def test_no_file_asks_for_a_second_noun() -> None:
+    long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in FILES}
+    assert {name: lines for name, lines in long.items() if lines > 450} == {}

@@ -1,0 +1,79 @@
+"""Declarations fail closed, and say what to do."""
+
+from datetime import date
+from fractions import Fraction
+
+import pytest
+
+import deniable as dn
+from deniable.errors import CatalogError, UnsupportedQueryError
+from deniable.privacy import PrivacyUnit
+from deniable.query.catalog import LARGEST_KEYS, Table
+from deniable.query.expression import Call, Column, Kind
+
+SCHEMA = {"person": Kind.INTEGER, "Age": Kind.REAL, "ok": Kind.BOOLEAN, "blob": None}
+
+
+def table(**options: object) -> Table:
+    chosen: dict[str, object] = {"name": "t", "schema": SCHEMA, "unit": PrivacyUnit(column="person", noun="person")}
+    return Table(**(chosen | options))  # type: ignore[arg-type]
+
+
+def test_bounds_are_exact() -> None:
+    assert dn.Number(lower=0.1, upper="1/3").lower == Fraction(1, 10)
+
+
+def test_keys_of_whole_numbers_are_bounds_too() -> None:
+    declared = dn.Keys([3, 1, 2])
+    assert (declared.lower, declared.upper, declared.keys) == (1, 3, (3, 1, 2))
+    assert dn.Keys([date(2025, 1, 1)]).kind is Kind.DATE
+    assert dn.Keys([True, False]).kind is Kind.BOOLEAN
+    assert dn.Keys(["a"], null=True).keys == ("a", None)
+
+
+def test_true_is_not_the_number_one() -> None:
+    with pytest.raises(CatalogError, match="one kind"):
+        dn.Keys([True, 2])
+
+
+def test_columns_are_found_by_any_case_and_carry_their_facts() -> None:
+    described = table(columns={"Age": dn.Number(lower=0, upper=9)})
+    column = described.column("age")
+    assert isinstance(column, Column)
+    assert (column.name, column.facts.upper) == ("Age", 9)
+    assert described.column("ok").facts.keys == (False, True)
+
+
+def test_a_missing_value_may_count_as_a_number() -> None:
+    filled = table(columns={"Age": dn.Number(lower=0, upper=9, null=2)}).column("Age")
+    assert isinstance(filled, Call)
+    assert filled.operator == "coalesce"
+    assert not filled.facts.nullable
+
+
+@pytest.mark.parametrize("name", ["blob", "other"])
+def test_columns_that_cannot_be_used_are_refused(name: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match=name):
+        table().column(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unit": PrivacyUnit(column="blob", noun="x")}, "cannot identify"),
+        ({"unit": PrivacyUnit(column="nobody", noun="x")}, "each_row"),
+        ({"rows": 0}, "rows"),
+        ({"groups": True}, "groups"),
+        ({"rows": 10**9}, "rows"),
+        ({"unit": dn.each_row("person"), "groups": 2}, "need a unit column"),
+        ({"columns": {"nothing": dn.Text()}}, "nothing"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(CatalogError, match=words):
+        table(**options)
+
+
+def test_too_many_keys_are_refused() -> None:
+    with pytest.raises(CatalogError, match="at most"):
+        dn.Keys(range(LARGEST_KEYS + 1))

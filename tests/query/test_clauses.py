@@ -1,0 +1,84 @@
+"""Clauses to plans: groups, outputs, order, and which aggregates are shared."""
+
+from fractions import Fraction
+
+import pytest
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.catalog import Number
+from deniable.query.clauses import with_keys
+from deniable.query.expression import Column, Facts, Kind
+from deniable.query.sql import parse
+
+from .conftest import COLUMNS, frame, table_of
+
+ENGINE = DuckDBEngine.from_arrow(frame())
+TABLE = table_of(ENGINE)
+
+
+def aggregates(text: str, **columns: object) -> list[tuple[str, Fraction]]:
+    table = table_of(ENGINE, columns={**COLUMNS, **columns})  # type: ignore[dict-item]
+    return [(a.function, a.centre) for a in parse(text, {"t": table}).question.aggregates]
+
+
+def test_the_centre_lies_on_a_coarse_binary_grid_inside_the_range() -> None:
+    for lower, upper in (("0.1", "0.2"), ("-1000", "1e6"), ("1e-9", "3e-9"), ("0", "100")):
+        (_, centre), _ = aggregates("SELECT AVG(income) FROM t", income=Number(lower=lower, upper=upper))
+        low, high = Fraction(lower), Fraction(upper)
+        assert low <= centre <= high
+        assert abs(centre - (low + high) / 2) <= (high - low) / 1024
+        assert centre.denominator & (centre.denominator - 1) == 0
+
+
+def test_an_average_of_filled_values_shares_the_count_of_rows() -> None:
+    filled = Number(lower=0, upper=100, null=0)
+    assert aggregates("SELECT COUNT(*), AVG(age) FROM t", age=filled) == [("count", 0), ("sum", 50)]
+    assert len(aggregates("SELECT COUNT(*), AVG(age) FROM t")) == 3
+
+
+def test_filters_belong_to_their_aggregate() -> None:
+    query = parse(
+        "SELECT SUM(age) FILTER (WHERE member), SUM(age), COUNT(*) FILTER (WHERE member) FROM t", {"t": TABLE}
+    )
+    assert len(query.question.aggregates) == 3
+    assert query.question.where is None
+
+
+def test_default_names_are_distinct() -> None:
+    query = parse("SELECT COUNT(*), COUNT(*), COUNT(age), SUM(age) / 2, region FROM t GROUP BY region", {"t": TABLE})
+    assert [output.name for output in query.outcome.outputs] == ["count", "count_2", "count_age", "column_4", "region"]
+
+
+def test_an_alias_may_be_grouped_by_unless_it_is_a_column() -> None:
+    query = parse("SELECT age > 18 AS adult, COUNT(*) FROM t GROUP BY adult", {"t": TABLE})
+    assert query.question.key_values == ((False, True),)
+    with pytest.raises(UnsupportedQueryError, match="neither grouped"):
+        parse("SELECT age > 18 AS region, COUNT(*) FROM t GROUP BY region", {"t": TABLE})
+
+
+def test_bounded_whole_numbers_have_keys_and_others_do_not() -> None:
+    bounded = Column("x", Facts(kind=Kind.INTEGER, lower=Fraction(-1), upper=Fraction(2)))
+    assert with_keys(bounded).facts.keys == (-1, 0, 1, 2)
+    for facts in (
+        Facts(kind=Kind.REAL, lower=Fraction(0), upper=Fraction(2)),
+        Facts(kind=Kind.INTEGER, lower=Fraction(0), upper=Fraction(10**6)),
+        Facts(kind=Kind.TEXT),
+    ):
+        with pytest.raises(UnsupportedQueryError, match="public list"):
+            with_keys(Column("x", facts))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT region, COUNT(*) FROM t GROUP BY region, region",
+        "SELECT COUNT(*) FROM t GROUP BY DAYOFYEAR(day), DAYOFYEAR(seen), FLOOR(age)",
+        "SELECT region, COUNT(*) FROM t GROUP BY region ORDER BY 0",
+        "SELECT COUNT(*) FROM t LIMIT -1",
+        "SELECT COUNT(DISTINCT person) FILTER (WHERE age > 3) FROM t",
+    ],
+)
+def test_clauses_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(UnsupportedQueryError):
+        parse(text, {"t": TABLE})

@@ -1,0 +1,50 @@
+"""An explanation says what is protected, added, paid and left."""
+
+import json
+
+import pyarrow as pa
+
+import deniable as dn
+from deniable.query.explanation import spoken, text_of
+from deniable.query.expression import literal
+from deniable.query.operators import call
+
+SOURCE = pa.table({"person": [1, 2], "age": [3, 4]})
+
+
+def database() -> dn.Database:
+    return dn.connect(
+        SOURCE,
+        name="t",
+        unit="person",
+        rows=2,
+        budget=dn.Budget(epsilon=1),
+        columns={"age": dn.Number(lower=0, upper=9)},
+    )
+
+
+def test_it_is_text_html_and_data() -> None:
+    said = database().explain("SELECT AVG(age) AS a, COUNT(*) FROM t WHERE age < 5 AND age <> 4", epsilon=0.5)
+    text = str(said)
+    assert "at most 2 rows in one group" in text
+    assert "SUM(age - 4)" in text
+    assert "epsilon=0.5" in text
+    assert "<table" in said._repr_html_()
+    data = json.loads(json.dumps(said.to_dict()))
+    assert data["noise"][0]["mechanism"] == "Laplace"
+    assert data["noise"][0]["sensitivity_l1"] == 10  # 2 rows of |9 - 4|
+    assert data["cost"]["epsilon"] == "1/2"
+    assert not data["stored"]
+
+
+def test_long_expressions_are_cut() -> None:
+    expression = literal(1)
+    for _ in range(50):
+        expression = call("add", expression, literal(1))
+    assert len(text_of(expression)) <= 60
+
+
+def test_html_is_escaped() -> None:
+    said = database().explain("SELECT COUNT(*) FROM t WHERE CAST(age AS TEXT) = '<script>'", epsilon=1)
+    assert "<script>" not in said._repr_html_()
+    assert spoken(said.plan.parts[0].aggregate) == "COUNT(*)"

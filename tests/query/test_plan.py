@@ -1,0 +1,60 @@
+"""The key of a question: equal for equal questions, different for all others."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.catalog import Keys, Number
+from deniable.query.plan import PricedPlan, Request
+from deniable.query.rules import price
+from deniable.query.sql import parse
+
+from .conftest import COLUMNS, frame, table_of
+
+ENGINE = DuckDBEngine.from_arrow(frame())
+
+
+def plan(text: str, epsilon: int = 1, **options: object) -> PricedPlan:
+    table = table_of(ENGINE, **options)  # type: ignore[arg-type]
+    return price(parse(text, {"t": table}), Request(epsilon=Fraction(epsilon)))
+
+
+BASE = "SELECT region, SUM(age) AS s FROM t WHERE member GROUP BY region"
+
+
+def test_spelling_and_post_processing_do_not_matter() -> None:
+    key = plan(BASE).key
+    for text in (
+        "select REGION, sum( age ) as total from T where MEMBER group by 1",
+        BASE + " HAVING SUM(age) > 3 ORDER BY s LIMIT 1",
+        "SELECT SUM(age) * 2 AS twice FROM t AS x WHERE x.member GROUP BY x.region",
+    ):
+        assert plan(text).key == key
+
+
+def test_everything_else_matters() -> None:
+    narrower = {**COLUMNS, "age": Number(lower=0, upper=99)}
+    mirrored = {**COLUMNS, "age": Number(lower=-100, upper=100)}
+    reordered = {**COLUMNS, "region": Keys(["south", "north", "west"])}
+    plans = [
+        plan(BASE),
+        plan(BASE, epsilon=2),
+        plan(BASE.replace("member", "NOT member")),
+        plan(BASE.replace("SUM", "COUNT")),
+        plan(BASE.replace("age", "income")),
+        plan(BASE, rows=2),
+        plan(BASE, groups=2),
+        plan(BASE, unit=None),
+        plan(BASE, columns=narrower),
+        plan(BASE, columns=mirrored),
+        plan(BASE, columns=reordered),
+    ]
+    assert len({each.key for each in plans}) == len(plans)
+
+
+def test_errors_and_deviations_are_in_the_unit_of_the_aggregate() -> None:
+    (part,) = plan("SELECT SUM(income) FROM t").parts
+    assert 290 < part.error(0.95) < 310  # Laplace of scale 100: 100 ln 20 = 299.6
+    assert abs(part.standard_deviation() - 100 * 2**0.5) < 0.01
+    coarse = replace(part, lattice=type(part.lattice)(exponent=part.lattice.exponent - 1))
+    assert coarse.error(0.95) == 2 * part.error(0.95)

@@ -1,0 +1,105 @@
+"""A policy is written from a schema, filled in by a person, and read back; mistakes are named."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from deniable.errors import CatalogError, DeniableError
+from deniable.privacy import Replace
+from deniable.query.expression import Kind
+from deniable.query.policy import read_policy, write_policy
+
+SCHEMA = {
+    "person": Kind.INTEGER,
+    "the age": Kind.REAL,
+    "region": Kind.TEXT,
+    "ok": Kind.BOOLEAN,
+    "day": Kind.DATE,
+    "seen": Kind.TIMESTAMP,
+    "blob": None,
+}
+FILLED = """
+[data]
+source = "data.parquet"
+name = "visits"
+[privacy]
+unit = "person"
+ids = 2
+relation = "replace"
+rows = 3
+groups = 2
+[budget]
+epsilon = 0.1
+delta = 1e-7
+[columns.age]
+type = "integer"
+lower = 0
+upper = 0.5e2
+null = 1
+[columns.region]
+keys = ["north", "south"]
+null_group = true
+[columns.note]
+type = "text"
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "policy.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_policy_says_everything(tmp_path: Path) -> None:
+    policy = read_policy(written(tmp_path, FILLED))
+    assert policy.source == (tmp_path / "data.parquet").resolve()
+    assert policy.ledger == (tmp_path / "policy.ledger").resolve()
+    assert (policy.name, policy.rows, policy.groups, policy.relation) == ("visits", 3, 2, Replace)
+    assert (policy.unit.column, policy.unit.ids) == ("person", 2)
+    assert (policy.budget.epsilon, policy.budget.delta) == (Fraction(1, 10), Fraction(1, 10**7))
+    age = policy.columns["age"]
+    assert (age.kind, age.lower, age.upper, age.null) == (Kind.INTEGER, 0, 50, 1)
+    assert policy.columns["region"].keys == ("north", "south", None)
+    assert policy.columns["note"].kind is Kind.TEXT
+
+
+def test_a_fresh_policy_is_toml_that_asks_who_is_protected(tmp_path: Path) -> None:
+    path = written(tmp_path, write_policy(Path("my data.csv"), SCHEMA, guessed=True))
+    with pytest.raises(CatalogError, match="who is protected"):
+        read_policy(path)
+    path.write_text(path.read_text().replace('# row = "person"', 'row = "person"'))
+    policy = read_policy(path)
+    assert policy.name == "my_data"
+    assert policy.unit.column is None
+    assert set(policy.columns) == set(SCHEMA) - {"blob"}
+    assert policy.columns["the age"].kind is Kind.REAL
+
+
+MISTAKES = {
+    "no toml": ("[data", "no TOML"),
+    "no data": ("[privacy]\nrow='x'", r"\[data\]"),
+    "unknown section": (FILLED + "[extra]\n", "extra"),
+    "unknown field": (FILLED.replace("ids = 2", "idz = 2"), "idz"),
+    "unit and row": (FILLED.replace("ids = 2", 'row = "x"'), "one of two ways"),
+    "relation": (FILLED.replace('"replace"', '"swap"'), "relation"),
+    "column type": (FILLED.replace('"text"', '"blob"'), r"columns.note"),
+    "column field": (FILLED.replace("null = 1", "nul = 1"), r"columns.age"),
+    "reversed bounds": (FILLED.replace("lower = 0", "lower = 99"), r"columns.age.*below"),
+    "text as bound": (FILLED.replace("lower = 0", 'lower = "low"'), r"columns.age"),
+    "no budget": (FILLED.replace("epsilon = 0.1\ndelta = 1e-7", ""), "budget"),
+    "negative budget": (FILLED.replace("0.1", "-0.1"), "epsilon"),
+    "budget that is no number": (FILLED.replace("epsilon = 0.1", "epsilon = nan"), "epsilon"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named(tmp_path: Path, name: str) -> None:
+    text, words = MISTAKES[name]
+    with pytest.raises(DeniableError, match=words):
+        read_policy(written(tmp_path, text))
+
+
+def test_a_missing_policy_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="deniable init"):
+        read_policy(tmp_path / "policy.toml")
