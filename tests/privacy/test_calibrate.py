@@ -15,6 +15,8 @@ from deniable.privacy import (
     of_clipped_sum,
     of_count,
 )
+from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.gaussian_dp import largest_mu_squared
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -69,6 +71,27 @@ def test_narrow_integer_noise_needs_more_than_the_continuous_calibration() -> No
     assert float(gaussian_sigma_squared(ONE, epsilon=1, delta="1e-5")) > 3.7306316348159418322**2
 
 
+@given(st.integers(1, 10**6), st.integers(1, 9), st.fractions(Fraction(1, 10**6), 2, max_denominator=10**6))
+@settings(max_examples=40, deadline=None)
+def test_noise_for_a_target_mu_proves_it_and_less_noise_does_not(upper: int, groups: int, target: Fraction) -> None:
+    reach = of_clipped_sum(lower=0, upper=upper, rows=1, groups=groups, relation=Replace)
+    sigma_squared = gaussian_sigma_squared(reach, mu_squared=target)
+    proved = DiscreteGaussianLoss(sigma_squared, reach).mu_squared
+    assert proved is not None
+    assert proved <= target
+    less = DiscreteGaussianLoss(sigma_squared * (1 - Fraction(1, 10**6)), reach).mu_squared
+    assert less is None or less > target
+
+
+def test_shares_of_the_largest_mu_beat_shares_of_the_largest_rho() -> None:
+    """Three aggregates in one question at (1, 1e-6): the same pair with a tenth less variance."""
+    pair = Fraction(1), Fraction(1, 10**6)
+    by_mu = gaussian_sigma_squared(ONE, mu_squared=largest_mu_squared(*pair) / 3)
+    by_rho = gaussian_sigma_squared(ONE, rho=largest_rho(*pair) / 3)
+    assert by_mu < by_rho * Fraction(9, 10)
+    assert Fraction((DiscreteGaussianLoss(by_mu, ONE) * 3).delta(pair[0]).upper) <= pair[1]
+
+
 def test_vectors_are_private_too() -> None:
     reach = of_count(rows=2, groups=5, relation=Replace)
     sigma_squared = gaussian_sigma_squared(reach, epsilon=1, delta="1e-6")
@@ -84,6 +107,7 @@ def test_calibration_is_deterministic() -> None:
     "target",
     [
         *({}, {"epsilon": 1}, {"delta": 0.1}, {"rho": 1, "epsilon": 1, "delta": 0.1}),
+        *({"rho": 1, "mu_squared": 1}, {"mu_squared": 0}, {"mu_squared": 1, "delta": 0.1}),
         *(
             {"rho": 0},
             {"rho": -1},

@@ -37,10 +37,20 @@ class Gaussian(Mechanism):
 
     @classmethod
     def calibrated(
-        cls, sensitivity: Sensitivity, *, rho: object = None, epsilon: object = None, delta: object = None
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        rho: object = None,
+        mu_squared: object = None,
+        epsilon: object = None,
+        delta: object = None,
     ) -> "Gaussian":
-        """The least noise for a target rho, or for a target (epsilon, delta)."""
-        return cls(sigma_squared=gaussian_sigma_squared(sensitivity, rho=rho, epsilon=epsilon, delta=delta))
+        """The least noise for a target rho, mu^2, or (epsilon, delta)."""
+        return cls(
+            sigma_squared=gaussian_sigma_squared(
+                sensitivity, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta
+            )
+        )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
         return DiscreteGaussianLoss(self.sigma_squared, sensitivity)

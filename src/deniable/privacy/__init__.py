@@ -2,8 +2,10 @@
 
 from deniable.privacy.calibrate import gaussian_sigma_squared, laplace_scale
 from deniable.privacy.compose import Composed, compose
+from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.filters import Budget, Charge, Remaining, Rule
+from deniable.privacy.gaussian_dp import largest_mu_squared
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
@@ -50,6 +52,8 @@ __all__ = [
     "exact_rational",
     "gaussian_sigma_squared",
     "laplace_scale",
+    "largest_mu_squared",
+    "largest_rho",
     "of_clamped_unit_sum",
     "of_clipped_sum",
     "of_count",

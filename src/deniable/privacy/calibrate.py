@@ -7,7 +7,7 @@ from functools import lru_cache
 from deniable.errors import InvalidParameterError
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import decimal_above, positive_rational, probability
-from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
+from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -21,34 +21,54 @@ def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
 
 
 def gaussian_sigma_squared(
-    sensitivity: Sensitivity, *, rho: object = None, epsilon: object = None, delta: object = None
+    sensitivity: Sensitivity,
+    *,
+    rho: object = None,
+    mu_squared: object = None,
+    epsilon: object = None,
+    delta: object = None,
 ) -> Fraction:
-    """sigma^2 of discrete Gaussian noise on integers for a target rho, or for a target (epsilon, delta).
+    """sigma^2 of discrete Gaussian noise on integers for a target rho, mu^2, or (epsilon, delta).
 
-    Guarantee: with rho: l2^2 / (2 rho), exact and least. With (epsilon, delta): the certified curve of
-        `DiscreteGaussianLoss` is at most delta at epsilon, and the value was rounded up to 9 digits. The curve of one
-        coordinate is exact; several coordinates are bounded by zCDP.
+    Guarantee: with rho: l2^2 / (2 rho), exact and least. With the others: `DiscreteGaussianLoss` proves the target, and
+        the value was rounded up to 9 digits. The curve of one coordinate is exact; several coordinates are bounded by
+        the better of rho and mu. To split a pair over several questions, split `largest_mu_squared` or `largest_rho`.
     Raises: InvalidParameterError unless exactly one target is given.
     """
     reach = _moving(sensitivity)
-    if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
-        raise InvalidParameterError("give either rho, or epsilon and delta, to calibrate Gaussian noise")
+    if sum(target is not None for target in (rho, mu_squared, epsilon)) != 1 or (delta is None) != (epsilon is None):
+        raise InvalidParameterError("give one of rho, mu_squared, or epsilon with delta, to calibrate Gaussian noise")
     if rho is not None:
         return reach.l2_squared / (2 * positive_rational("rho", rho))
+    if mu_squared is not None:
+        return _least_for_mu(reach, positive_rational("mu_squared", mu_squared))
     target = probability("delta", delta)
     if target == 0:
         raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0. Use Laplace noise for delta = 0.")
-    return _search(reach, positive_rational("epsilon", epsilon), target)
+    return _least_for_pair(reach, positive_rational("epsilon", epsilon), target)
 
 
 @lru_cache(maxsize=256)
-def _search(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The zCDP value is private; from there downwards by bisection on the logarithm."""
+def _least_for_pair(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The zCDP value is private; from there downwards by bisection."""
 
     def private(sigma_squared: Fraction) -> bool:
         return Fraction(DiscreteGaussianLoss(sigma_squared, reach).delta(epsilon).upper) <= delta
 
-    above = decimal_above(reach.l2_squared / (2 * largest_rho(epsilon, delta)), _DIGITS)
+    return _least(private, decimal_above(reach.l2_squared / (2 * largest_rho(epsilon, delta)), _DIGITS))
+
+
+@lru_cache(maxsize=256)
+def _least_for_mu(reach: Sensitivity, target: Fraction) -> Fraction:
+    """A little more than real Gaussian noise would need."""
+
+    def private(sigma_squared: Fraction) -> bool:
+        step = mu_squared_of_step(sigma_squared)
+        return step is not None and step * reach.l2_squared <= target
+
+    above = decimal_above(reach.l2_squared / target, _DIGITS)
+    while not private(above):
+        above = decimal_above(2 * above, _DIGITS)
     return _least(private, above)
 
 
