@@ -103,7 +103,7 @@ def test_counts_are_sums_of_ones(relation: Relation) -> None:
 
 
 def test_published_examples() -> None:
-    """../shared/spec/query.md, section 8: integer Laplace scales at epsilon = 1 and 1/5; l2 under zCDP."""
+    """query.md, section 8: integer Laplace scales at epsilon = 1 and 1/5; l2 under zCDP."""
     assert of_count(rows=2, groups=1, relation=AddRemove).l1 == 2
     assert of_count(rows=1, groups=2, relation=AddRemove).l1 == 2
     assert of_count(rows=2, groups=1, relation=AddRemove).l2_squared == 4  # rho = 1/2: sigma = 2
