@@ -16,6 +16,7 @@ from deniable.privacy import (
     of_clipped_sum,
     of_count,
     of_distinct_units,
+    of_spread_sum,
 )
 
 Vector = tuple[int, ...]
@@ -176,3 +177,23 @@ def test_impossible_norms_are_refused() -> None:
         Sensitivity(l1=Fraction(1), l2_squared=Fraction(4), linf=Fraction(1), relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="fields"):
         Sensitivity.from_json('{"l1": "1"}')
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-1, 2), (1, 2), (-2, -1)])
+@pytest.mark.parametrize(("total_rows", "cells", "ids"), [(1, 3, 1), (2, 1, 1), (2, 3, 1), (3, 2, 1), (2, 2, 2)])
+def test_rows_that_may_lie_anywhere(
+    relation: Relation, lower: int, upper: int, total_rows: int, cells: int, ids: int
+) -> None:
+    """All ways to place at most `total_rows` whole rows: no way goes beyond a single cell."""
+    vectors = {(0,) * cells}
+    for placed in itertools.product(range(cells), repeat=total_rows):
+        for values in itertools.product([*range(lower, upper + 1), 0], repeat=total_rows):
+            vector = [0] * cells
+            for cell, value in zip(placed, values, strict=True):
+                vector[cell] += value
+            vectors.add(tuple(vector))
+    bound = of_spread_sum(lower=lower, upper=upper, total_rows=total_rows, relation=relation, cells=cells, ids=ids)
+    l1, l2_squared, linf, _ = norms(changes(vectors, relation, ids))
+    assert (bound.l1, bound.l2_squared, bound.linf) == (l1, l2_squared, linf)
+    assert bound.coordinates == cells

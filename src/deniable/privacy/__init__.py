@@ -25,6 +25,7 @@ from deniable.privacy.sensitivity import (
     of_clipped_sum,
     of_count,
     of_distinct_units,
+    of_spread_sum,
 )
 
 __all__ = [
@@ -58,4 +59,5 @@ __all__ = [
     "of_clipped_sum",
     "of_count",
     "of_distinct_units",
+    "of_spread_sum",
 ]

@@ -7,7 +7,7 @@ The setting of all of them: after bounding, one unit has rows in at most `groups
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
@@ -202,6 +202,26 @@ def of_clamped_unit_sum(
 ) -> Sensitivity:
     """SUM per cell where the total of one unit in one cell is clipped to [lower, upper], however many rows it has."""
     return of_clipped_sum(lower=lower, upper=upper, rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
+
+
+def of_spread_sum(
+    *,
+    lower: int | Fraction,
+    upper: int | Fraction,
+    total_rows: int,
+    relation: Relation,
+    cells: int | None = None,
+    ids: int = 1,
+) -> Sensitivity:
+    """SUM per cell of values clipped to [lower, upper], where the weights of all rows of one unit add up to at most
+    `total_rows`, in whatever cells they lie.
+
+    Guarantee: the norms of `total_rows` rows in a single cell, which are extreme; any number of cells may change.
+    """
+    extreme = of_clipped_sum(
+        lower=lower, upper=upper, rows=total_rows, groups=1, relation=relation, cells=cells, ids=ids
+    )
+    return replace(extreme, coordinates=cells)
 
 
 def _cells_changed(changed: int, ids: int, cells: int | None) -> int:
