@@ -1,0 +1,42 @@
+"""`deniable doctor`: exact counts of what is odd about the rows, for the owner of the data alone."""
+
+from typing import Annotated
+
+import typer
+
+from deniable.app.opening import described, read
+from deniable.app.options import Memory, PolicyFile, Threads
+from deniable.app.terminal import say, show_table, waiting
+
+WARNING = (
+    "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
+    "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
+)
+
+
+def doctor(
+    policy: PolicyFile,
+    everything: Annotated[bool, typer.Option("--all", help="Show also what is as it should be.")] = False,
+    memory: Memory = None,
+    threads: Threads = None,
+) -> None:
+    """Count exactly what the policy leaves out or bends. For the owner alone: the numbers are not private.
+
+    Charges nothing and writes nothing.
+    """
+    declared = read(policy)
+    from deniable.query.backends.duckdb_doctor import DuckDBDoctor
+
+    engine = DuckDBDoctor.open(declared.source, table=declared.table, memory=memory, threads=threads)
+    table = described(declared, engine)
+    with waiting("counting..."):
+        findings = list(engine.examine(table))
+    say(WARNING)
+    shown = [finding for finding in findings if everything or finding.odd or finding.normal is None]
+    show_table(
+        ("about", "what", "count"),
+        [(finding.subject, finding.what, "-" if finding.count is None else f"{finding.count:,}") for finding in shown],
+        right=frozenset({"count"}),
+    )
+    if not any(finding.odd for finding in findings):
+        say("Nothing is odd: every row counts, and no value is bent.")

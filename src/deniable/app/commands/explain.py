@@ -1,0 +1,26 @@
+"""`deniable explain`: what a question would cost, and how exact its answer would be."""
+
+import json
+
+import typer
+
+from deniable.app.opening import for_reading, read
+from deniable.app.options import AsJson, Delta, Epsilon, PolicyFile, Question, Rho
+from deniable.app.terminal import show_pairs
+
+
+def explain(
+    policy: PolicyFile,
+    sql: Question,
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a question would cost and how exact the answer would be. Reads no row, spends nothing."""
+    explanation = for_reading(read(policy)).explain(sql, epsilon=epsilon, delta=delta, rho=rho)
+    if as_json:
+        typer.echo(json.dumps(explanation.to_dict(), indent=2))
+    else:
+        show_pairs(list(explanation.rows()))

@@ -1,0 +1,52 @@
+"""`deniable query`: ask, pay, answer."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.app.opening import read
+from deniable.app.options import AsJson, Delta, Epsilon, Memory, PolicyFile, Question, Rho, Threads
+from deniable.app.output import as_csv, as_json, format_of, whole_file
+from deniable.app.terminal import hint, show_release, waiting
+from deniable.errors import InvalidParameterError
+
+
+def query(
+    policy: PolicyFile,
+    sql: Question,
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Pay again for new noise, although it was answered.")] = False,
+    to_json: AsJson = False,
+    to_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write FILE: .csv, .json, .parquet or .html.")
+    ] = None,
+    memory: Memory = None,
+    threads: Threads = None,
+) -> None:
+    """Answer a question with noise, and pay for it. The same question again is free."""
+    if to_json + to_csv + (output is not None) > 1:
+        raise InvalidParameterError("give one of --json, --csv and --output.")
+    declared = read(policy)
+    from deniable.query.database import connect
+
+    with ExitStack() as stack:
+        form = write = None
+        if output is not None:
+            form = format_of(output)
+            write = stack.enter_context(whole_file(output, never=(declared.source, declared.ledger, policy)))
+        database = connect(policy, memory=memory, threads=threads)
+        with waiting("asking..."):
+            release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh)
+        if form is not None and write is not None:
+            write(form(release))
+            hint(f"{output} written; left {database.ledger.left()}")
+        elif to_json or to_csv:
+            typer.echo((as_json if to_json else as_csv)(release), nl=False)
+        else:
+            show_release(release)

@@ -1,0 +1,65 @@
+"""From a policy file on the command line to what a command needs of it, and no more."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable.errors import CatalogError
+
+if TYPE_CHECKING:
+    from deniable.ledger import Ledger
+    from deniable.query.backends.base import Engine
+    from deniable.query.catalog import Table
+    from deniable.query.database import Database
+    from deniable.query.policy import Policy
+
+
+def read(path: Path) -> "Policy":
+    """The policy, checked.
+
+    Raises: CatalogError, also if the file is something else, such as the data.
+    """
+    from deniable.query.policy import read_policy
+
+    if path.suffix != ".toml":
+        raise CatalogError(
+            f"the first argument is a policy, a file that ends in .toml, got {str(path)!r}. "
+            f"Make one from your data: deniable init {path.name} > policy.toml"
+        )
+    return read_policy(path)
+
+
+def described(policy: "Policy", engine: "Engine") -> "Table":
+    """The table that a policy declares, checked against the schema of its source."""
+    from deniable.query.catalog import Table
+
+    return Table(
+        name=policy.name,
+        schema=engine.schema(),
+        unit=policy.unit,
+        relation=policy.relation,
+        columns=policy.columns,
+        rows=policy.rows,
+        groups=policy.groups,
+    )
+
+
+def open_ledger(policy: "Policy") -> "Ledger":
+    """The ledger of a policy; a ledger in memory stands for one that nothing was written to yet, and makes no file."""
+    from deniable.ledger import Ledger
+
+    return Ledger.open(
+        policy.ledger if policy.ledger.exists() else None,
+        budget=policy.budget,
+        relation=policy.relation,
+        unit=policy.unit,
+        dataset=policy.name,
+    )
+
+
+def for_reading(policy: "Policy") -> "Database":
+    """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
+    from deniable.query.database import Database
+    from deniable.query.source import open_source
+
+    engine = open_source(policy.source, table=policy.table)
+    return Database(engine, described(policy, engine), open_ledger(policy))

@@ -1,0 +1,109 @@
+"""Answers as files: the place is tried before anything is paid, and a file is whole or not there."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from deniable.release import Release
+
+PAGE = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+    '<body style="font-family:sans-serif;margin:2em">{body}</body></html>\n'
+)
+
+
+def as_csv(release: "Release") -> bytes:
+    """Comma-separated values with interval columns; nothing between commas is a missing value, "" an empty text."""
+    import io
+
+    import pyarrow.csv
+
+    buffer = io.BytesIO()
+    pyarrow.csv.write_csv(release.to_arrow(), buffer)
+    return buffer.getvalue()
+
+
+def as_json(release: "Release") -> bytes:
+    """Rows, cost and notes."""
+    return (release.to_json(indent=2) + "\n").encode()
+
+
+def as_parquet(release: "Release") -> bytes:
+    """A Parquet file with interval columns."""
+    import io
+
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(release.to_arrow(), buffer)
+    return buffer.getvalue()
+
+
+def as_page(release: "Release") -> bytes:
+    """A small page that loads nothing."""
+    return PAGE.format(title=escape(release.text or "answer"), body=release._repr_html_()).encode()
+
+
+FORMATS: Mapping[str, Callable[["Release"], bytes]] = {
+    ".csv": as_csv,
+    ".json": as_json,
+    ".parquet": as_parquet,
+    ".html": as_page,
+}
+
+
+def format_of(path: Path) -> Callable[["Release"], bytes]:
+    """The form that a file name asks for.
+
+    Raises: InvalidParameterError if its ending is not known.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidParameterError(f"--output takes a name that ends in {', '.join(FORMATS)}, got {str(path)!r}.")
+    return FORMATS[path.suffix.lower()]
+
+
+@contextmanager
+def whole_file(path: Path, *, never: tuple[Path, ...] = ()) -> Iterator[Callable[[bytes], None]]:
+    """A function that writes the file at once and whole; if it is not called, or fails, the old file stays.
+
+    Args:
+        never: files that must not be replaced, such as the private data.
+
+    Raises: InvalidParameterError on entry if the file could not be written.
+    """
+    if path.is_dir() or any(_same(path, kept) for kept in never):
+        raise InvalidParameterError(
+            f"--output {str(path)!r} would replace a folder, the data, the ledger or the policy. Nothing was asked. "
+            "Give another name."
+        )
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".deniable-", dir=path.parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise InvalidParameterError(
+            f"--output {str(path)!r} cannot be written ({error.strerror}). Nothing was asked. Give another place."
+        ) from None
+    with folder:
+        draft = Path(folder.name) / path.name
+
+        def write(content: bytes) -> None:
+            try:
+                draft.write_bytes(content)
+                os.replace(draft, path)
+            except OSError as error:
+                raise InvalidParameterError(
+                    f"--output {str(path)!r} could not be written ({error.strerror}). The answer is in the ledger: "
+                    "ask again with another place, at no cost."
+                ) from None
+
+        yield write
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))

@@ -1,0 +1,71 @@
+"""The demonstration as one page that loads nothing: text, tables and plots."""
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from deniable.app.output import PAGE
+from deniable.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from deniable.app.demo import Asked
+    from deniable.release import Release
+
+STYLE = """<style>
+body { max-width: 46em; margin: 3em auto !important; line-height: 1.5; color: #223; }
+h2 { margin-top: 2em; border-bottom: 1px solid #ccd; }
+code { font-size: 85%; color: #456; }
+.exposed { background: #fdecea; border-left: 4px solid #b00; padding: 0.6em 1em; }
+.answer { margin: 1em 0 1.6em; }
+img { max-width: 100%; }
+</style>"""
+
+
+def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, budget: str) -> str:
+    """The whole page. Every text in it is escaped."""
+    from deniable.app.demo import FIX, LESSON, PAIR, TARGET, USEFUL
+
+    counts = "".join(
+        f"<div><code>{escape(question)}</code><br><b>{count}</b></div>"
+        for question, count in zip(PAIR, exact, strict=True)
+    )
+    difference = f"{exact[0]} - {exact[1]} = <b>{exact[0] - exact[1]}</b>"
+    pair, statistics = answers[: len(PAIR)], answers[len(PAIR) :]
+    body = [
+        STYLE,
+        "<h1>What two counts give away</h1>",
+        "<p>A survey of married women that is public for teaching (R. Fair, 1978; names removed). "
+        "The exact counts below are shown because it is public; a private table would never give them.</p>",
+        "<h2>Two harmless numbers, one secret</h2>",
+        f'<p>{escape(TARGET)}</p><div class="exposed">{counts}<p>{difference}</p></div><p>{escape(LESSON)}</p>',
+        f"<h2>The same questions, privately</h2><p>{escape(FIX)}</p>",
+        *map(_answer, pair),
+        f"<h2>What the survey may tell</h2><p>{escape(USEFUL)}</p>",
+        *map(_answer, statistics),
+        f"<h2>What is left</h2><p>{escape(budget)}</p><p>A question that costs more is refused: "
+        f"<i>{escape(refusal)}</i></p>",
+    ]
+    return PAGE.format(title="deniable: what two counts give away", body="".join(body))
+
+
+def _answer(asked: "Asked") -> str:
+    question = asked.question
+    plot = "" if question.plot is None else _picture(asked.release, question.plot)
+    return f'<div class="answer"><b>{escape(question.title)}</b>{asked.release._repr_html_()}{plot}</div>'
+
+
+def _picture(release: "Release", measure: str) -> str:
+    """A plot as an image inside the page; base64, so nothing in it can break out."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("the demo draws plots: pip install 'deniable[demo]'") from None
+
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    release.plot(measure, ax=figure.subplots())
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    image = base64.b64encode(buffer.getvalue()).decode()
+    return f'<p><img alt="{escape(measure)} with 95% intervals" src="data:image/svg+xml;base64,{image}"></p>'

@@ -1,0 +1,121 @@
+"""What people see: text that any pipe can take, and boxes and colours where a terminal is listening."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.panel import Panel
+
+    from deniable.release import Release
+
+MARGIN = 4  # columns that a box takes
+
+
+def say(text: str) -> None:
+    """Print lines to stdout, each without characters that could steer a terminal."""
+    typer.echo("\n".join(map(printable, text.splitlines())))
+
+
+def complain(text: str) -> None:
+    """Print a message to stderr."""
+    typer.echo(f"deniable: {printable(text)}", err=True)
+
+
+def hint(text: str) -> None:
+    """Print advice to stderr, for a person at a terminal only."""
+    if sys.stderr.isatty():
+        typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """The text on one line, with escapes for what is not printable."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Turn a spinner on stderr while the body runs; on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def show_release(release: "Release") -> None:
+    """Print an answer: in a box on a terminal, as plain text otherwise."""
+    text = str(release)
+    if not sys.stdout.isatty():
+        say(text)
+        return
+    from rich.console import Console
+
+    console = Console()
+    if max(map(len, text.splitlines())) + MARGIN > console.width:
+        say(text)
+    else:
+        console.print(boxed(release))
+
+
+def boxed(release: "Release", title: str = "") -> "Panel":
+    """An answer in a box; the errors stand out, the small print stands back."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    text = Text("\n".join(map(printable, str(release).splitlines())))
+    text.highlight_regex(r"±[^\n]*?(?=  |\n|$)", "cyan")
+    text.highlight_regex(r"(?m)^95% intervals.*$", "dim")
+    text.highlight_regex(r"(?m)^UNSAFE.*$", "bold red")
+    return Panel(text, title=printable(title) or None, title_align="left", expand=False, border_style="blue")
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: frozenset[str] = frozenset()) -> None:
+    """Print a table; the columns named in `right` are aligned there."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _rich_table(header, cells, right)
+        return
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    for row in (header, ["-" * width for width in widths], *cells):
+        padded = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(header, row, widths, strict=True)
+        ]
+        typer.echo("  ".join(padded).rstrip())
+
+
+def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print subjects and what is said about them."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for subject, said in pairs:
+            table.add_row(Text(printable(subject), style="bold"), Text(printable(said)))
+        Console().print(table)
+        return
+    width = max(len(subject) for subject, _ in pairs)
+    for subject, said in pairs:
+        typer.echo(f"{printable(subject):<{width}}  {printable(said)}")
+
+
+def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[str]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD)
+    for name in header:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
