@@ -1,5 +1,6 @@
 """From a policy file on the command line to what a command needs of it, and no more."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,18 +30,14 @@ def read(path: Path) -> "Policy":
 
 
 def described(policy: "Policy", engine: "Engine") -> "Table":
-    """The table that a policy declares, checked against the schema of its source."""
+    """The table that a policy declares, checked against the schema of its source.
+
+    Everything that a table has, except its schema, stands in the policy under the same name.
+    """
     from deniable.query.catalog import Table
 
-    return Table(
-        name=policy.name,
-        schema=engine.schema(),
-        unit=policy.unit,
-        relation=policy.relation,
-        columns=policy.columns,
-        rows=policy.rows,
-        groups=policy.groups,
-    )
+    declared = {field.name: getattr(policy, field.name) for field in fields(Table) if field.name != "schema"}
+    return Table(schema=engine.schema(), **declared)
 
 
 def open_ledger(policy: "Policy") -> "Ledger":
