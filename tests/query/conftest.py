@@ -50,6 +50,7 @@ def table_of(
     columns: Mapping[str, Declaration] = COLUMNS,
     rows: int = 1,
     groups: int = 1,
+    total_rows: int | None = None,
     relation: Relation = AddRemove,
 ) -> Table:
     return Table(
@@ -60,6 +61,7 @@ def table_of(
         columns=columns,
         rows=rows,
         groups=groups,
+        total_rows=total_rows,
     )
 
 

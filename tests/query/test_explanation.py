@@ -37,6 +37,15 @@ def test_it_is_text_html_and_data() -> None:
     assert not data["stored"]
 
 
+def test_every_way_of_bounding_is_said() -> None:
+    db = dn.connect(SOURCE, name="t", unit="person", total_rows=5, budget=dn.Budget(epsilon=1))
+    assert "at most 5 rows of one person in all" in str(db.explain("SELECT COUNT(*) FROM t", epsilon=1))
+    db = dn.connect(SOURCE, name="t", unit="person", budget=dn.Budget(epsilon=1))
+    assert "at most 1 row in one group and 1 group of one person" in str(
+        db.explain("SELECT COUNT(*) FROM t", epsilon=1)
+    )
+
+
 def test_long_expressions_are_cut() -> None:
     expression = literal(1)
     for _ in range(50):

@@ -64,6 +64,11 @@ def test_a_policy_says_everything(tmp_path: Path) -> None:
     assert policy.columns["note"].kind is Kind.TEXT
 
 
+def test_rows_may_be_bounded_in_all(tmp_path: Path) -> None:
+    text = FILLED.replace("rows = 3\ngroups = 2", "total_rows = 9")
+    assert read_policy(written(tmp_path, text)).total_rows == 9
+
+
 def test_a_fresh_policy_is_toml_that_asks_who_is_protected(tmp_path: Path) -> None:
     path = written(tmp_path, write_policy(Path("my data.csv"), SCHEMA, guessed=True))
     with pytest.raises(CatalogError, match="who is protected"):

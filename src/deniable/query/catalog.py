@@ -104,7 +104,8 @@ def each_row(noun: str = "row") -> PrivacyUnit:
 class Table:
     """A private table as the planner sees it.
 
-    `rows` and `groups` say how much of one unit can count: at most `rows` rows in a group, in at most `groups` groups.
+    How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
+    is given instead, at most so many rows in all, wherever they lie.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Table:
     columns: Mapping[str, Declaration] = field(default_factory=dict)
     rows: int = 1
     groups: int = 1
+    total_rows: int | None = None
 
     def __post_init__(self) -> None:
         folded: dict[str, str] = {}
@@ -129,17 +131,25 @@ class Table:
                     f"columns declares {name!r}, which {self.name} does not have. Its columns: {_listed(self.schema)}."
                 )
         self._check_unit()
-        for word, value, most in (("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)):
+        limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
+        if self.total_rows is not None:
+            limits.append(("total_rows", self.total_rows, LARGEST_ROWS))
+            if (self.rows, self.groups) != (1, 1):
+                raise CatalogError(
+                    "total_rows bounds a unit in one way, rows and groups in another. Give one of them: "
+                    "total_rows=10, or rows=2 with groups=5."
+                )
+        for word, value, most in limits:
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise CatalogError(f"{word} must be a whole number from 1 to {most}, got {value!r}.")
 
     def _check_unit(self) -> None:
         column = self.unit.column
         if column is None:
-            if (self.rows, self.groups) != (1, 1):
+            if (self.rows, self.groups, self.total_rows) != (1, 1, None):
                 raise CatalogError(
-                    f"rows={self.rows} and groups={self.groups} need a unit column, but every row of {self.name} is "
-                    f"one {self.unit.noun}. Name the column that says whose row it is: unit='...'."
+                    f"rows, groups and total_rows need a unit column, but every row of {self.name} is one "
+                    f"{self.unit.noun}. Name the column that says whose row it is: unit='...'."
                 )
         elif column not in self.schema:
             raise CatalogError(

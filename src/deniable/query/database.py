@@ -36,6 +36,7 @@ def connect(
     columns: Mapping[str, Declaration] | None = None,
     rows: int = 1,
     groups: int = 1,
+    total_rows: int | None = None,
     relation: Relation = AddRemove,
     ledger: str | Path | None = None,
     table: str | None = None,
@@ -53,6 +54,7 @@ def connect(
         columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...
         rows: at most so many rows of one unit count in one group.
         groups: in at most so many groups of one GROUP BY.
+        total_rows: instead of `rows` and `groups`: at most so many rows of one unit count, in whatever groups.
         relation: what neighbouring tables are.
         ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
         table: the table inside a .duckdb file.
@@ -65,7 +67,7 @@ def connect(
     if isinstance(source, str | Path) and str(source).endswith(".toml"):
         given = {"unit": unit, "budget": budget, "columns": columns, "name": name, "ledger": ledger, "table": table}
         extra = [word for word, value in given.items() if value is not None]
-        if extra or (rows, groups, relation) != (1, 1, AddRemove):
+        if extra or (rows, groups, total_rows, relation) != (1, 1, None, AddRemove):
             raise InvalidParameterError(
                 f"a policy says it all: put {', '.join(extra) or 'rows, groups'} into the file."
             )
@@ -84,6 +86,7 @@ def connect(
         columns=columns or {},
         rows=rows,
         groups=groups,
+        total_rows=total_rows,
     )
     return Database(engine, described, _open_ledger(described, budget, ledger))
 
@@ -99,6 +102,7 @@ def _connect_policy(path: Path, memory: str | None, threads: int | None) -> "Dat
         columns=policy.columns,
         rows=policy.rows,
         groups=policy.groups,
+        total_rows=policy.total_rows,
     )
     return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger))
 

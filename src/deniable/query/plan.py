@@ -53,6 +53,7 @@ class Question:
             "unit": [self.table.unit.column, self.table.unit.ids],
             "rows": self.table.rows,
             "groups": self.table.groups,
+            "total rows": self.table.total_rows,
             "where": None if self.where is None else self.where.to_json(),
             "keys": [key.to_json() for key in self.keys],
             "key values": [[_plain(value) for value in values] for values in self.key_values],

@@ -14,7 +14,7 @@ from deniable.query.expression import Kind
 
 SECTIONS = {
     "data": {"source", "name", "table"},
-    "privacy": {"unit", "row", "ids", "relation", "rows", "groups"},
+    "privacy": {"unit", "row", "ids", "relation", "rows", "groups", "total_rows"},
     "budget": {"epsilon", "delta", "rho", "mu", "ledger"},
     "columns": None,
 }
@@ -33,6 +33,7 @@ class Policy:
     relation: Relation
     rows: int
     groups: int
+    total_rows: int | None
     budget: Budget
     ledger: Path
     columns: Mapping[str, Declaration]
@@ -67,6 +68,7 @@ def read_policy(path: Path) -> Policy:
         relation=_relation(path, privacy.get("relation", str(Relation.ADD_REMOVE))),
         rows=privacy.get("rows", 1),
         groups=privacy.get("groups", 1),
+        total_rows=privacy.get("total_rows"),
         budget=Budget(**budget),
         ledger=(path.parent / ledger).resolve(),
         columns={name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()},
@@ -92,6 +94,7 @@ def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bo
         "# With a unit column: how much of one unit can count. What goes beyond is bounded away.",
         "rows = 1                    # at most so many rows of one unit in one group",
         "groups = 1                  # in at most so many groups of one GROUP BY",
+        "# total_rows = 10           # instead of rows and groups: at most so many rows of one unit, in any groups",
         'relation = "add/remove"     # or "replace", if the number of units is public',
         "",
         "[budget]",

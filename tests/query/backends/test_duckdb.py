@@ -1,6 +1,7 @@
 """Exact integers: bounded per unit, independent of order and threads, and as sensitive as the plan says."""
 
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -97,6 +98,12 @@ DECLARED = {
 }
 
 
+BOUNDS = st.one_of(
+    st.fixed_dictionaries({"rows": st.integers(1, 3), "groups": st.integers(1, 4)}),
+    st.fixed_dictionaries({"total_rows": st.integers(1, 5)}),
+)
+
+
 def _source(rows: list[tuple[object, ...]]) -> pa.Table:
     kinds = {"person": pa.int64(), "g": pa.int64(), "x": pa.float64(), "k": pa.int64()}
     return pa.table(
@@ -104,21 +111,21 @@ def _source(rows: list[tuple[object, ...]]) -> pa.Table:
     )
 
 
-def _answers(rows: list[tuple[object, ...]], relation: Relation, bounds: tuple[int, int], text: str):
+def _answers(rows: list[tuple[object, ...]], relation: Relation, bounds: dict[str, int], text: str):
     engine = DuckDBEngine.from_arrow(_source(rows), threads=1)
-    table = table_of(engine, columns=DECLARED, rows=bounds[0], groups=bounds[1], relation=relation)
+    table = table_of(engine, columns=DECLARED, relation=relation, **bounds)
     plan = plan_of(table, text)
     return plan, engine.exact(plan, secret=SECRET)
 
 
 @settings(max_examples=120, deadline=None)
-@given(
-    ROWS, ROWS, st.sampled_from([AddRemove, Replace]), st.tuples(st.integers(1, 3), st.integers(1, 4)), st.booleans()
-)
+@given(ROWS, ROWS, st.sampled_from([AddRemove, Replace]), BOUNDS, st.booleans())
 def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
-    rows: list, others: list, relation: Relation, bounds: tuple[int, int], grouped: bool
+    rows: list, others: list, relation: Relation, bounds: dict[str, int], grouped: bool
 ) -> None:
     text = QUERY if grouped else QUERY.replace("g, ", "", 1).replace(" GROUP BY g", "")
+    if "total_rows" in bounds:
+        text = text.replace("COUNT(DISTINCT person), ", "")
     neighbour = [row for row in rows if row[0] != 0]
     if relation is Replace:
         neighbour += [(0, *row[1:]) for row in others]
@@ -135,11 +142,30 @@ def test_the_sensitivity_of_every_aggregate_is_attained() -> None:
     """The twin of the test above: a bound that is too large by any factor would be seen here."""
     rows = [(0, g, x, k) for g in range(2) for x, k in ((4.0, 5), (4.0, 5))]
     text = "SELECT g, COUNT(*), SUM(x), SUM(k), COUNT(DISTINCT person) FROM t GROUP BY g"
-    plan, here = _answers([*rows, (1, 0, 1.0, 1)], AddRemove, (2, 2), text)
-    _, there = _answers([(1, 0, 1.0, 1)], AddRemove, (2, 2), text)
+    plan, here = _answers([*rows, (1, 0, 1.0, 1)], AddRemove, {"rows": 2, "groups": 2}, text)
+    _, there = _answers([(1, 0, 1.0, 1)], AddRemove, {"rows": 2, "groups": 2}, text)
     for part, a, b in zip(plan.parts, here, there, strict=True):
         if not part.aggregate.centre:
             assert sum(abs(int(x) - int(y)) for x, y in zip(a, b, strict=True)) == part.sensitivity.l1
+
+
+def test_rows_bounded_in_all_count_as_shares(exact: Exact) -> None:
+    source = pa.table({"person": [1, 1, 1, 1, 2], "g": [0, 0, 0, 1, 1], "x": [4.0, 4.0, None, 2.0, 3.0], "k": [3] * 5})
+    options = {"source": source, "columns": DECLARED, "total_rows": 2}
+    counts, values, sums, whole = exact("SELECT g, COUNT(*), COUNT(x), SUM(k), SUM(x) FROM t GROUP BY g", **options)
+    one = 2**20
+    assert counts == [3 * one // 2, one // 2 + one, 0]
+    assert values == [one, one // 2 + one, 0]
+    assert sums == [3 * 3 * one // 2, 3 * one // 2 + 3 * one, 0]
+    grid = 2**30  # the largest bound is 4, and it gets 2^32 steps; SUM(x) beside its count is centred at 1.35
+    centre = Fraction(plan_centre(source)) * grid
+    assert whole[0] == 2 * ((4 * grid - centre) / 2)
+
+
+def plan_centre(source: pa.Table) -> Fraction:
+    engine = DuckDBEngine.from_arrow(source)
+    table = table_of(engine, columns=DECLARED, total_rows=2)
+    return plan_of(table, "SELECT COUNT(x), SUM(x) FROM t").query.question.aggregates[1].centre
 
 
 def test_sums_do_not_depend_on_order_or_threads() -> None:

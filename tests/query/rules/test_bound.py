@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Replace
 from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Number, Table
@@ -56,6 +57,17 @@ def test_counts_by_group(relation: object, l1: int, l2_squared: int) -> None:
     count, units = bounded(text, rows=2, groups=3, relation=relation)
     assert (count.sensitivity.l1, count.sensitivity.l2_squared) == (l1, l2_squared)
     assert units.sensitivity.l1 == l1 / 2
+
+
+def test_rows_bounded_in_all_are_counted_in_shares() -> None:
+    text = "SELECT age, COUNT(*), SUM(age) FROM t GROUP BY age"
+    count, total = bounded(text, total_rows=7)
+    assert count.lattice.exponent == total.lattice.exponent == 20
+    assert count.sensitivity.l1 * count.lattice.grid == 7
+    assert total.sensitivity.l2_squared * total.lattice.grid**2 == 700**2
+    assert count.sensitivity.coordinates == 101
+    with pytest.raises(UnsupportedQueryError, match="Declare groups"):
+        bounded("SELECT COUNT(DISTINCT person) FROM t", total_rows=7)
 
 
 def test_a_household_of_several_ids_moves_more() -> None:

@@ -76,6 +76,9 @@ class Generator:
             sums = ", ".join(_whole_total(index, plan.parts) for index in range(len(plan.parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
             statement = f"WITH picked AS ({picked}), placed AS ({placed}) {body}"
+        elif question.table.total_rows is not None:
+            body = _spread(plan.parts, question.table.total_rows)
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
         else:
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
         if len(statement) > LONGEST:
@@ -116,7 +119,9 @@ class Generator:
         centre = part.centre
         value = self.expression(argument, nan_allowed=True)
         if argument.facts.kind is Kind.INTEGER:
-            return _clamp(value, str(part.lower + centre), str(part.upper + centre), "")
+            steps = 2**part.lattice.exponent
+            clamped = _clamp(value, str((part.lower + centre) // steps), str((part.upper + centre) // steps), "")
+            return clamped if steps == 1 else f"CAST({clamped} AS HUGEINT) * {steps}"
         low, high = (f"{float((end + centre) * part.lattice.grid)!r}::DOUBLE" for end in (part.lower, part.upper))
         clamped = _clamp(value, low, high, f"WHEN isnan({value}) THEN NULL ")
         return f"CAST(({clamped}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
@@ -376,6 +381,32 @@ def _bounded(question: Question, parts: Sequence[PricedAggregate], secret: bytes
         layers += _choose_groups(table.groups, question.cells, secret)
         source = "hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark"
     return f"{', '.join(layers)} SELECT cell, {totals} FROM {source} GROUP BY cell"
+
+
+def _spread(parts: Sequence[PricedAggregate], total_rows: int) -> str:
+    """Totals where a unit may have many rows, bounded in all.
+
+    Each row of a unit with n > `total_rows` rows counts as `total_rows` / n of a row: what keeping that many at random
+    gives on average, without the randomness. Shares are rounded towards 0, so no unit exceeds its bound.
+    """
+    totals = ", ".join(_spread_total(index, parts, total_rows) for index in range(len(parts)))
+    return (
+        f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows}) "
+        f"SELECT cell, {totals} FROM placed LEFT JOIN heavy USING (u) GROUP BY cell"
+    )
+
+
+def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
+    part = parts[index]
+    if part.aggregate.function == "sum":
+        value = f"(x{index} - {part.centre})" if part.centre else f"x{index}"
+        share = f"CASE WHEN n IS NULL THEN {value} ELSE ({value} * {total_rows}::HUGEINT) // n END"
+        return f"coalesce(sum({share}), 0) AS a{index}"
+    one = 2**part.lattice.exponent
+    share = f"CASE WHEN n IS NULL THEN {one} ELSE {one * total_rows} // n END"
+    if part.aggregate.argument is None:
+        return f"sum({share}) AS a{index}"
+    return f"coalesce(sum({share}) FILTER (WHERE x{_value_of(index, parts)} IS NOT NULL), 0) AS a{index}"
 
 
 def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:

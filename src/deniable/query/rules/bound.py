@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from math import ceil, floor
 
+from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
-from deniable.privacy import Sensitivity, of_clipped_sum, of_count, of_distinct_units
+from deniable.privacy import Sensitivity, of_clipped_sum, of_count, of_distinct_units, of_spread_sum
 from deniable.query.expression import Kind
 from deniable.query.plan import Aggregate, Question
 
 WHOLE = Lattice(exponent=0)
+SHARES = Lattice(exponent=20)  # of counts and whole numbers where a row may count as a fraction of one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,28 +34,43 @@ class Bounded:
 def bound(question: Question, aggregate: Aggregate) -> Bounded:
     """The aggregate's lattice and sensitivity, from public facts alone."""
     table = question.table
-    lattice, lower, upper, centre = _on_grid(aggregate) if aggregate.function == "sum" else (WHOLE, 0, 1, 0)
-    reach: Callable[..., Sensitivity]
-    if aggregate.function == "units":
-        reach = of_distinct_units
-    elif aggregate.function == "count":
-        reach = partial(of_count, rows=table.rows)
+    spread = table.total_rows is not None
+    if aggregate.function == "sum":
+        lattice, lower, upper, centre = _on_grid(aggregate, fractions=spread)
     else:
-        reach = partial(of_clipped_sum, lower=lower, upper=upper, rows=table.rows)
-    sensitivity = reach(groups=table.groups, relation=table.relation, cells=question.cells, ids=table.unit.ids)
+        lattice, lower, upper, centre = (SHARES, 0, 2**SHARES.exponent, 0) if spread else (WHOLE, 0, 1, 0)
+    reach: Callable[..., Sensitivity]
+    if table.total_rows is not None:
+        if aggregate.function == "units":
+            raise UnsupportedQueryError(
+                "COUNT(DISTINCT ...) needs to know in how many groups a unit counts. Declare groups, not total_rows."
+            )
+        reach = partial(of_spread_sum, lower=lower, upper=upper, total_rows=table.total_rows)
+    elif aggregate.function == "units":
+        reach = partial(of_distinct_units, groups=table.groups)
+    elif aggregate.function == "count":
+        reach = partial(of_count, rows=table.rows, groups=table.groups)
+    else:
+        reach = partial(of_clipped_sum, lower=lower, upper=upper, rows=table.rows, groups=table.groups)
+    sensitivity = reach(relation=table.relation, cells=question.cells, ids=table.unit.ids)
     return Bounded(
         aggregate=aggregate, lattice=lattice, lower=lower, upper=upper, centre=centre, sensitivity=sensitivity
     )
 
 
-def _on_grid(aggregate: Aggregate) -> tuple[Lattice, int, int, int]:
-    """Lattice, lower, upper and centre of a sum; the range is widened outward to whole grid steps."""
+def _on_grid(aggregate: Aggregate, *, fractions: bool) -> tuple[Lattice, int, int, int]:
+    """Lattice, lower, upper and centre of a sum; the range is widened outward to whole grid steps.
+
+    With `fractions`, rows carry weights below 1, so whole numbers need a finer grid than the integers.
+    """
     assert aggregate.argument is not None
     facts = aggregate.argument.facts
     assert facts.lower is not None
     assert facts.upper is not None
     whole = facts.kind is Kind.INTEGER
-    lattice = WHOLE if whole else Lattice.for_bounds(facts.lower, facts.upper)
+    lattice = Lattice.for_bounds(facts.lower, facts.upper)
+    if whole:
+        lattice = SHARES if fractions else WHOLE
     grid = lattice.grid
     centre = aggregate.centre / grid
     assert centre.denominator == 1

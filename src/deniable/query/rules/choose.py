@@ -9,6 +9,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Gaussian, Laplace, Mechanism
 from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
 from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.gaussian_dp import largest_mu_squared
 from deniable.query.plan import Request
 from deniable.query.rules.bound import Bounded
 
@@ -59,18 +60,20 @@ def _laplace(parts: Sequence[Bounded], epsilon: Fraction) -> Choice:
     return _choice(parts, tuple(Laplace(scale=laplace_scale(part.sensitivity, epsilon)) for part in parts))
 
 
-def _gaussian(parts: Sequence[Bounded], *, rho: Fraction) -> Choice:
-    variances = [gaussian_sigma_squared(part.sensitivity, rho=rho) for part in parts]
+def _gaussian(parts: Sequence[Bounded], **target: Fraction) -> Choice:
+    variances = [gaussian_sigma_squared(part.sensitivity, **target) for part in parts]
     return _choice(parts, tuple(Gaussian(sigma_squared=variance) for variance in variances))
 
 
 def _stated_gaussian(parts: Sequence[Bounded], epsilon: Fraction, delta: Fraction) -> Choice:
-    """One part: the certified curve of its own law. Several: an equal share of the largest rho that gives the pair."""
-    if len(parts) == 1:
-        variance = gaussian_sigma_squared(parts[0].sensitivity, epsilon=epsilon, delta=delta)
-        choice = _choice(parts, (Gaussian(sigma_squared=variance),))
+    """One part: the certified curve of its own law. Several: equal shares of the largest rho or mu^2 for the pair."""
+    count = len(parts)
+    if count == 1:
+        choice = _gaussian(parts, epsilon=epsilon, delta=delta)
     else:
-        choice = _gaussian(parts, rho=largest_rho(epsilon, delta) / len(parts))
+        by_rho = _gaussian(parts, rho=largest_rho(epsilon, delta) / count)
+        by_mu = _gaussian(parts, mu_squared=largest_mu_squared(epsilon, delta) / count)
+        choice = min(by_rho, by_mu, key=Choice.error)
     return Choice(choice.mechanisms, choice.losses, Stated(choice.loss, epsilon, delta))
 
 
