@@ -1,0 +1,130 @@
+"""Documentation that a test keeps true: examples run, commands and pages are listed, links lead somewhere."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from deniable.app.cli import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+WARDS = ("surgery", "children", "emergency")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of."""
+    pq.write_table(pa.table({"respondent": range(1000), "affairs": [0, 0, 1, 3] * 250}), tmp_path / "survey.parquet")
+    rows = ["visit,patient,ward,age,cost,day"]
+    for index in range(6000):
+        patient = index * 7919 % 2500
+        cost = "" if index % 97 == 0 else f"{(patient * 37 + index * 11) % 900 + 20}.50"
+        ward, day = WARDS[(patient + index // 2500) % 3], f"2025-{1 + index % 12:02}-{1 + index % 28:02}"
+        rows.append(f"{index},p{patient:04},{ward},{patient % 91},{cost},{day}")
+    (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_python(code: str, names: dict[str, object], page: Path) -> None:
+    """A doctest where there are prompts, a program otherwise."""
+    if ">>>" not in code:
+        exec(compile(code, name_of(page), "exec"), names)
+        return
+    example = doctest.DocTestParser().get_doctest(code, names, name_of(page), None, None)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(example, out=report.append, clear_globs=False)
+    assert not runner.failures, "".join(report)
+    names.update(example.globs)
+
+
+def run_console(text: str, place: Path) -> None:
+    """Every `$ deniable` line, in order; it succeeds, or says the refusal that the page shows below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        words = shlex.split(line)
+        target = words[words.index(">") + 1] if ">" in words else None
+        result = CliRunner().invoke(app, words[1 : words.index(">") if target else None])
+        if shown.startswith("deniable: "):
+            assert result.stderr == shown, line
+            continue
+        assert result.exit_code == 0, f"{line}: {result.output}"
+        if line.startswith("deniable explain"):
+            assert result.stdout == shown, line
+        if target:
+            (place / target).write_text(result.stdout, encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_examples_run(page: Path, place: Path) -> None:
+    names: dict[str, object] = {"__name__": "docs"}
+    for language, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            run_python(body, names, page)
+        elif language == "console":
+            run_console(body, place)
+        elif language == "toml":
+            heading = re.match(r"# (\S+\.toml)\n", body)
+            assert heading, f"{page}: a TOML block begins with the name of its file"
+            (place / heading[1]).write_text(body, encoding="utf-8")
+
+
+def test_the_guide_shows_both_roads_to_an_answer() -> None:
+    languages = [language for language, _ in BLOCK.findall((DOCS / "guide/query.md").read_text(encoding="utf-8"))]
+    assert {"console", "toml", "python"} <= set(languages)
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = "".join((DOCS / "guide" / page).read_text(encoding="utf-8") for page in ("start.md", "query.md"))
+    listed = CliRunner().invoke(app, ["--help"]).stdout
+    commands = re.findall(r"^│ (\w+)\s", listed, re.MULTILINE)
+    assert set(commands) == {"init", "explain", "query", "budget", "doctor", "demo"}
+    for command in commands:
+        assert f"`deniable {command}" in text or f"$ deniable {command}" in text
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for link in LINK.findall(text):
+        if link.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name_of(page)} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{name_of(page)} links to {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-") for heading in headings}
+
+
+def test_every_page_is_in_the_menu_and_every_entry_is_a_page() -> None:
+    listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    config = pytest.importorskip("mkdocs.config", reason="mkdocs is in the extra docs")
+    pytest.importorskip("material", reason="the theme is in the extra docs")
+    loaded = config.load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path / "site"))
+    from mkdocs.commands.build import build
+
+    build(loaded)
+    assert (tmp_path / "site" / "guide" / "query" / "index.html").exists()
