@@ -175,12 +175,12 @@ def test_a_usage_error_is_plain(call: Call) -> None:
     assert "Traceback" not in result.output
 
 
-def started(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+def started(*arguments: str, cwd: Path, encoding: str = "utf-8") -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own."""
     code = "from deniable.app.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=60, env=os.environ | {"COLUMNS": "80"},
-    )  # fmt: skip
+    environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": encoding}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60, env=environment)
 
 
 def test_a_process_of_its_own_answers_and_refuses(place: Path) -> None:
@@ -190,6 +190,12 @@ def test_a_process_of_its_own_answers_and_refuses(place: Path) -> None:
     refused = started("query", "policy.toml", COUNT, "--epsilon", "0.6", cwd=place)
     assert (refused.returncode, refused.stdout) == (3, "")
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_stream_without_the_sign_still_gets_the_answer(place: Path) -> None:
+    answered = started("query", "policy.toml", COUNT, "--epsilon", "0.5", cwd=place, encoding="koi8-r")
+    assert (answered.returncode, answered.stderr) == (0, "")
+    assert r" \xb1 " in answered.stdout
 
 
 def test_an_answer_loads_no_frame_library_no_plot_and_no_box(place: Path) -> None:
@@ -205,7 +211,7 @@ def test_an_answer_loads_no_frame_library_no_plot_and_no_box(place: Path) -> Non
 
 
 def test_the_first_answer_is_quick(place: Path) -> None:
-    # The aim is 1.5 s from process start to print (0.8 s seen); the limit here allows for a busy machine.
-    begin = time.process_time(), time.perf_counter()
+    # The aim is 1.5 s from process start to print (0.6 s seen); the limit here allows for a busy machine.
+    begin = time.perf_counter()
     assert started("query", "policy.toml", COUNT, "--epsilon", "0.1", cwd=place).returncode == 0
-    assert time.perf_counter() - begin[1] < 10
+    assert time.perf_counter() - begin < 10

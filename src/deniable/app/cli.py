@@ -4,6 +4,7 @@ Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 f
 Nothing heavy is imported until a command runs.
 """
 
+import io
 import os
 import sys
 import traceback
@@ -81,5 +82,8 @@ def options(
 
 
 def main() -> None:
-    """The console entry point."""
+    """The console entry point. A stream that cannot show a sign shows its code: a paid answer must not fail on ±."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="deniable", args=sys.argv[1:])
