@@ -51,6 +51,9 @@ class Poisoned(Engine):
     def schema(self):
         return self.inner.schema()
 
+    def check(self, plan: PricedPlan) -> None:
+        self.inner.check(plan)
+
     def exact(self, plan: PricedPlan, *, secret: bytes):
         self.reads += 1
         raise ExecutionError

@@ -154,6 +154,22 @@ def test_deep_nesting_is_refused_and_does_not_crash() -> None:
         ask("SELECT COUNT(*) FROM t WHERE " + "(" * 3000 + "age > 1" + ")" * 3000)
 
 
+BLOW_UPS = {
+    "a chain": "age" + " + 1" * 4000,
+    "alternatives": " OR ".join(["age = 1"] * 3000),
+    "repeated subjects": "(" * 20 + "age" + " BETWEEN 1 AND 2)::INT" * 20 + " BETWEEN 1 AND 2",
+}
+
+
+@pytest.mark.parametrize("name", BLOW_UPS)
+def test_expressions_that_would_fill_the_memory_are_refused(name: str) -> None:
+    text = BLOW_UPS[name]
+    with pytest.raises(UnsupportedQueryError, match=r"too long|too deeply"):
+        ask(
+            f"SELECT COUNT(*) FROM t WHERE {text}" if "=" in text or "BETWEEN" in text else f"SELECT SUM({text}) FROM t"
+        )
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_gives_a_plan_or_a_refusal(text: str) -> None:

@@ -186,7 +186,9 @@ class Database:
         request = _request(epsilon, delta, rho)
         query = parse(text, {self.table.name: self.table})
         check_outcome(query.outcome)
-        return price(query, request, self.ledger.budget)
+        plan = price(query, request, self.ledger.budget)
+        self._engine.check(plan)
+        return plan
 
     def _recall(self, plan: PricedPlan) -> str | None:
         return self.ledger.recall(plan.key, safe=self._bits.safe)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
+from typing import ClassVar
 
 Value = bool | int | Fraction | str | date | datetime | None
 Key = bool | int | str | date | None
@@ -55,6 +56,8 @@ class Column:
 
     name: str
     facts: Facts
+    size: ClassVar[int] = 1
+    depth: ClassVar[int] = 0
 
     def to_json(self) -> object:
         return {"column": self.name}
@@ -66,6 +69,8 @@ class Literal:
 
     value: Value
     facts: Facts
+    size: ClassVar[int] = 1
+    depth: ClassVar[int] = 0
 
     def to_json(self) -> object:
         value = self.value if isinstance(self.value, bool | int | str | None) else str(self.value)
@@ -74,11 +79,16 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator of the allow-list applied to expressions. Made by `operators.call`, which derives the facts."""
+    """An operator of the allow-list applied to expressions. Made by `operators.call`, which derives the rest.
+
+    `size` counts operators and leaves, each as often as it is written out; `depth` is that of the nesting.
+    """
 
     operator: str
     arguments: tuple["Expression", ...]
     facts: Facts
+    size: int
+    depth: int
 
     def to_json(self) -> object:
         return {"call": self.operator, "arguments": [argument.to_json() for argument in self.arguments]}

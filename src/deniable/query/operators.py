@@ -13,6 +13,8 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.expression import Call, Expression, Facts, Key, Kind
 
 Bound = Fraction | None
+LARGEST_SIZE = 5_000  # parts of one expression; a value that an operator needs twice counts twice
+LARGEST_DEPTH = 150
 Range = tuple[Bound, Bound]
 UNKNOWN: Range = (None, None)
 
@@ -42,9 +44,15 @@ def call(name: str, *arguments: Expression) -> Call:
         )
     lower, upper = operator.reach(facts) if kind.is_number else UNKNOWN
     nullable = name != "coalesce" or all(fact.nullable for fact in facts)
-    return Call(
-        name, arguments, Facts(kind=kind, lower=lower, upper=upper, keys=operator.keys(facts), nullable=nullable)
-    )
+    derived = Facts(kind=kind, lower=lower, upper=upper, keys=operator.keys(facts), nullable=nullable)
+    size = 1 + sum(argument.size for argument in arguments)
+    depth = 1 + max(argument.depth for argument in arguments)
+    if size > LARGEST_SIZE or depth > LARGEST_DEPTH:
+        raise UnsupportedQueryError(
+            f"the query is too long: an expression may have {LARGEST_SIZE:,} parts, {LARGEST_DEPTH} of them nested in "
+            "each other. Write it with fewer; a long list of alternatives reads better as IN (...)."
+        )
+    return Call(name, arguments, derived, size, depth)
 
 
 # Kinds ------------------------------------------------------------------------------------------------------------

@@ -160,7 +160,9 @@ def _one_select(text: str) -> exp.Select:
         raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MOST_TEXT:,} are read.")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
-    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+    except RecursionError:
+        raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
+    except sqlglot.errors.SqlglotError as error:
         where = _place(error)
         raise UnsupportedQueryError(f"the query is not SQL that can be read{where}. Check its spelling.") from None
     if len(trees) != 1:

@@ -7,9 +7,9 @@ from deniable.query.backends.duckdb import DuckDBEngine
 
 
 def test_engines_have_one_door_to_the_rows() -> None:
-    assert Engine.__abstractmethods__ == {"schema", "exact"}
+    assert Engine.__abstractmethods__ == {"schema", "check", "exact"}
     for engine in (DuckDBEngine,):
         assert issubclass(engine, Engine)
-        assert inspect.signature(engine.exact) == inspect.signature(Engine.exact) or "secret" in str(
-            inspect.signature(engine.exact)
-        )
+        for name in Engine.__abstractmethods__:
+            wanted = list(inspect.signature(getattr(Engine, name)).parameters)
+            assert list(inspect.signature(getattr(engine, name)).parameters) == wanted

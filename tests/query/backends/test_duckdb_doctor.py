@@ -39,6 +39,18 @@ def test_units_are_counted(path: Path) -> None:
     assert found["person: units with more than rows=1 rows in one group of region"] == 1
 
 
+def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
+    doctor = DuckDBDoctor.open(path)
+    unit = PrivacyUnit(column="person", noun="person")
+    table = Table(name="t", schema=doctor.schema(), unit=unit, columns=COLUMNS, total_rows=2)
+    found = [
+        finding for finding in doctor.examine(table) if finding.subject == "person" and "more than" in finding.what
+    ]
+    assert [(finding.what, finding.count) for finding in found] == [
+        ("units with more than total_rows=2 rows; each row of theirs counts less", 1)
+    ]
+
+
 def test_values_are_counted(path: Path) -> None:
     found = findings(path, {**COLUMNS, "note": Number(lower=0, upper=10, integer=False)})
     income = TROUBLE["income"][1]

@@ -13,12 +13,19 @@ from deniable.query.plan import PricedPlan
 class Engine(ABC):
     """Holds one private source.
 
-    `schema` reads no row. `exact` is the only door to the rows; its answers are SECRET until noise is added.
+    `schema` and `check` read no row. `exact` is the only door to the rows; its answers are SECRET until noise is added.
     """
 
     @abstractmethod
     def schema(self) -> Mapping[str, Kind | None]:
         """The columns in their order; None for a type that queries cannot use."""
+
+    @abstractmethod
+    def check(self, plan: PricedPlan) -> None:
+        """Make sure that the plan can be run here, before anything is spent. Reads no row.
+
+        Raises: UnsupportedQueryError if it cannot.
+        """
 
     @abstractmethod
     def exact(self, plan: PricedPlan, *, secret: bytes) -> "list[NDArray[Any]]":

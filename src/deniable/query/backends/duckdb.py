@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import ExecutionError, InvalidParameterError, SourceError
+from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.backends.base import Engine
-from deniable.query.backends.duckdb_sql import KINDS, Generator, quoted, text
+from deniable.query.backends.duckdb_expression import KINDS, quoted, text
+from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.expression import Kind
 from deniable.query.plan import PricedPlan
 
@@ -89,6 +90,19 @@ class DuckDBEngine(Engine):
 
     def schema(self) -> Mapping[str, Kind | None]:
         return {name: KINDS.get(base) for name, base in self._types.items()}
+
+    def check(self, plan: PricedPlan) -> None:
+        import duckdb
+
+        statement = Generator(self._source, self._types).plan(plan, secret=bytes(16))
+        possible = True
+        try:
+            with self._lock:
+                self._connection.execute(f"EXPLAIN {statement}").fetchall()
+        except duckdb.Error:
+            possible = False
+        if not possible:
+            raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def exact(self, plan: PricedPlan, *, secret: bytes) -> list[NDArray[Any]]:
         generator = Generator(self._source, self._types)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.query.backends.duckdb import DuckDBEngine
-from deniable.query.backends.duckdb_sql import Generator, key_constant, quoted
+from deniable.query.backends.duckdb_expression import Translator, key_constant, quoted
+from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.catalog import Declaration, Table
 from deniable.query.expression import Column, Facts, Key, Kind
 
@@ -55,6 +56,9 @@ class DuckDBDoctor(DuckDBEngine):
 
     def _units(self, table: Table, unit: str) -> Iterator[Finding]:
         noun, rows, groups = table.unit.noun, table.rows, table.groups
+        limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
+        if table.total_rows is not None:
+            rows, limit = table.total_rows, f"total_rows={table.total_rows} rows; each row of theirs counts less"
         yield from self._ask(
             noun,
             [f"count(*) FILTER (WHERE {unit} IS NULL)", f"count(DISTINCT {unit})"],
@@ -67,12 +71,12 @@ class DuckDBDoctor(DuckDBEngine):
             ["coalesce(max(n), 0)", f"count(*) FILTER (WHERE n > {rows})"],
             [
                 ("most rows of one unit", None),
-                (f"units with more than rows={rows} rows; without GROUP BY they count as {rows}", 0),
+                (f"units with more than {limit}", 0),
             ],
             f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY u)",
         )
         for name, declared in table.columns.items():
-            if declared.keys is None or declared.kind is None:
+            if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue
             value = self._value(name, declared.kind)
             per_group = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {_listed(value, declared.keys)}"
@@ -111,7 +115,7 @@ class DuckDBDoctor(DuckDBEngine):
 
     def _value(self, name: str, kind: Kind) -> str:
         """The column as a query would read it, NaN included."""
-        return Generator(self._source, self._types).expression(Column(name, Facts(kind=kind)), nan_allowed=True)
+        return Translator(self._types).expression(Column(name, Facts(kind=kind)), nan_allowed=True)
 
     def _ask(
         self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str

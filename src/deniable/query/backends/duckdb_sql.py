@@ -1,55 +1,13 @@
-"""A plan as DuckDB SQL: every expression total, every sum of integers, every unit bounded.
+"""A plan as DuckDB SQL: every sum of integers, every unit bounded.
 
-Nothing of the analyst's text reaches this file; names are quoted, constants are printed from Python values.
+Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/bounding.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 
-from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Column, Expression, Facts, Key, Kind, Literal
+from deniable.query.backends.duckdb_expression import Translator, key_constant, quoted
+from deniable.query.expression import Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
-
-LONGEST = 4_000_000  # characters of generated SQL
-NAN = "'nan'::DOUBLE"
-# Source types by their DuckDB name; anything else cannot be used in a query.
-KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), Kind.INTEGER),
-    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"), Kind.REAL),
-    **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), Kind.TEXT),
-    "BOOLEAN": Kind.BOOLEAN,
-    "DATE": Kind.DATE,
-    **dict.fromkeys(
-        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), Kind.TIMESTAMP
-    ),
-}
-TYPES = {
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
-WIDENING = {  # casts that no value can stop
-    *((name, "BIGINT") for name, kind in KINDS.items() if kind is Kind.INTEGER),
-    *((name, "DOUBLE") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT")),
-    ("ENUM", "VARCHAR"),
-    ("UUID", "VARCHAR"),
-}
-
-
-def quoted(name: str) -> str:
-    """An identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A string constant."""
-    if "\0" in value:
-        raise UnsupportedQueryError("text constants cannot hold the character NUL.")
-    return "'" + value.replace("'", "''") + "'"
 
 
 class Generator:
@@ -58,6 +16,7 @@ class Generator:
     def __init__(self, source: str, types: Mapping[str, str]) -> None:
         self.source = source
         self.types = types
+        self.translator = Translator(types)
 
     def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.
@@ -81,26 +40,24 @@ class Generator:
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
         else:
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
-        if len(statement) > LONGEST:
-            raise UnsupportedQueryError(
-                "the query is too deeply nested to be run. Write it with fewer nested expressions."
-            )
         return statement
 
     def _picked(self, question: Question, parts: Sequence[PricedAggregate]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
-        items = [f"{self.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        items = [f"{self.translator.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
         for index, part in enumerate(parts):
             argument = part.aggregate.argument
             if argument is not None and _value_of(index, parts) == index:
-                value = self._on_lattice(part) if part.aggregate.function == "sum" else self.expression(argument)
+                value = (
+                    self._on_lattice(part) if part.aggregate.function == "sum" else self.translator.expression(argument)
+                )
                 items.append(f"{value} AS x{index}")
         unit = question.table.unit.column
         conditions = []
         if unit is not None:
             items.append(f"{self._unit(unit)} AS u")
         if question.where is not None:
-            conditions.append(self.expression(question.where))
+            conditions.append(self.translator.expression(question.where))
         where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {self.source}{where}"
 
@@ -117,7 +74,7 @@ class Generator:
         argument = part.aggregate.argument
         assert argument is not None
         centre = part.centre
-        value = self.expression(argument, nan_allowed=True)
+        value = self.translator.expression(argument, nan_allowed=True)
         if argument.facts.kind is Kind.INTEGER:
             steps = 2**part.lattice.exponent
             clamped = _clamp(value, str((part.lower + centre) // steps), str((part.upper + centre) // steps), "")
@@ -125,169 +82,6 @@ class Generator:
         low, high = (f"{float((end + centre) * part.lattice.grid)!r}::DOUBLE" for end in (part.lower, part.upper))
         clamped = _clamp(value, low, high, f"WHEN isnan({value}) THEN NULL ")
         return f"CAST(({clamped}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
-
-    def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
-        """SQL that gives the value of `node`, or NULL, for every row; never NaN unless `nan_allowed`."""
-        match node:
-            case Literal():
-                return constant(node)
-            case Column():
-                return self._column(node, nan_allowed)
-            case Call():
-                return self._call(node)
-
-    def _column(self, node: Column, nan_allowed: bool) -> str:
-        base, wanted = self.types[node.name], TYPES[node.facts.kind]
-        name = quoted(node.name)
-        if (base, wanted) in WIDENING:
-            name = f"CAST({name} AS {wanted})"
-        elif base != wanted:
-            name = f"TRY(TRY_CAST({name} AS {wanted}))"
-        return f"nullif({name}, {NAN})" if wanted == "DOUBLE" and not nan_allowed else name
-
-    def _call(self, node: Call) -> str:
-        if node.operator == "case":
-            return self._case(node)
-        facts = [argument.facts for argument in node.arguments]
-        arguments = [self.expression(argument) for argument in node.arguments]
-        if node.operator in COMMON_KIND:
-            arguments = _in_common_kind(arguments, facts)
-        elif node.facts.kind is Kind.REAL and node.operator not in ("to_real", "round"):
-            arguments = [_cast(sql, fact, Kind.REAL) for sql, fact in zip(arguments, facts, strict=True)]
-        sql = TEMPLATES[node.operator](arguments)
-        return f"nullif({sql}, {NAN})" if node.facts.kind is Kind.REAL else sql
-
-    def _case(self, node: Call) -> str:
-        kind = node.facts.kind
-        parts = [self.expression(argument) for argument in node.arguments]
-        values = {index: argument for index, argument in enumerate(node.arguments) if index % 2}
-        values[len(parts) - 1] = node.arguments[-1]
-        for index, argument in values.items():
-            parts[index] = _cast(parts[index], argument.facts, kind)
-        branches = " ".join(f"WHEN {parts[i]} THEN {parts[i + 1]}" for i in range(0, len(parts) - 1, 2))
-        return f"CASE {branches} ELSE {parts[-1]} END"
-
-
-COMMON_KIND = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif", "least", "greatest"})
-
-
-def _in_common_kind(arguments: Sequence[str], facts: Sequence[Facts]) -> list[str]:
-    kinds = {fact.kind for fact in facts}
-    for wide in (Kind.REAL, Kind.TIMESTAMP):
-        if wide in kinds:
-            return [_cast(sql, fact, wide) for sql, fact in zip(arguments, facts, strict=True)]
-    return list(arguments)
-
-
-def _cast(sql: str, facts: Facts, kind: Kind) -> str:
-    """A widening cast, which cannot fail; NULL constants get their type from it."""
-    return sql if facts.kind is kind or kind is Kind.NULL else f"CAST({sql} AS {TYPES[kind]})"
-
-
-def _infix(sign: str) -> Callable[[Sequence[str]], str]:
-    return lambda arguments: f"TRY(({arguments[0]}) {sign} ({arguments[1]}))"
-
-
-def _plain_infix(sign: str) -> Callable[[Sequence[str]], str]:
-    return lambda arguments: "(" + f" {sign} ".join(f"({argument})" for argument in arguments) + ")"
-
-
-def _function(name: str) -> Callable[[Sequence[str]], str]:
-    return lambda arguments: f"TRY({name}({', '.join(arguments)}))"
-
-
-def _to(kind: Kind) -> Callable[[Sequence[str]], str]:
-    return lambda arguments: f"TRY(TRY_CAST({arguments[0]} AS {TYPES[kind]}))"
-
-
-def _unless_null(name: str) -> Callable[[Sequence[str]], str]:
-    """LEAST and GREATEST that are NULL if any argument is; DuckDB's own skip NULL."""
-
-    def sql(arguments: Sequence[str]) -> str:
-        missing = " OR ".join(f"({argument}) IS NULL" for argument in arguments)
-        return f"CASE WHEN {missing} THEN NULL ELSE {name}({', '.join(arguments)}) END"
-
-    return sql
-
-
-# One entry per operator except CASE; every SQL below gives NULL where the operation has no value.
-TEMPLATES: Mapping[str, Callable[[Sequence[str]], str]] = {
-    "add": _infix("+"),
-    "subtract": _infix("-"),
-    "multiply": _infix("*"),
-    "divide": lambda a: f"TRY(({a[0]}) / nullif({a[1]}, 0))",
-    "modulo": lambda a: f"TRY(({a[0]}) % nullif({a[1]}, 0))",
-    "negate": lambda a: f"TRY(-({a[0]}))",
-    "abs": _function("abs"),
-    "round": lambda a: f"TRY(round_even(CAST({a[0]} AS DOUBLE), CAST({a[1]} AS INTEGER)))",
-    "floor": lambda a: f"TRY(TRY_CAST(floor({a[0]}) AS BIGINT))",
-    "ceil": lambda a: f"TRY(TRY_CAST(ceil({a[0]}) AS BIGINT))",
-    "sqrt": _function("sqrt"),
-    "ln": _function("ln"),
-    "log10": _function("log10"),
-    "exp": _function("exp"),
-    "power": _function("power"),
-    "sign": lambda a: f"TRY(CAST(sign({a[0]}) AS BIGINT))",
-    "least": _unless_null("least"),
-    "greatest": _unless_null("greatest"),
-    "eq": _plain_infix("="),
-    "ne": _plain_infix("<>"),
-    "lt": _plain_infix("<"),
-    "le": _plain_infix("<="),
-    "gt": _plain_infix(">"),
-    "ge": _plain_infix(">="),
-    "in": lambda a: f"(({a[0]}) IN ({', '.join(a[1:])}))",
-    "is_null": lambda a: f"(({a[0]}) IS NULL)",
-    "like": _plain_infix("LIKE"),
-    "ilike": _plain_infix("ILIKE"),
-    "and": _plain_infix("AND"),
-    "or": _plain_infix("OR"),
-    "not": lambda a: f"(NOT ({a[0]}))",
-    "coalesce": lambda a: f"coalesce({', '.join(a)})",
-    "nullif": lambda a: f"nullif({a[0]}, {a[1]})",
-    "lower": _function("lower"),
-    "upper": _function("upper"),
-    "trim": _function("trim"),
-    "concat": _infix("||"),
-    "length": lambda a: f"TRY(CAST(length({a[0]}) AS BIGINT))",
-    "substring": _function("substring"),
-    **{
-        part: _function(part)
-        for part in ("year", "quarter", "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute")
-    },
-    "to_integer": _to(Kind.INTEGER),
-    "to_real": _to(Kind.REAL),
-    "to_text": _to(Kind.TEXT),
-    "to_boolean": _to(Kind.BOOLEAN),
-    "to_date": _to(Kind.DATE),
-    "to_timestamp": _to(Kind.TIMESTAMP),
-}
-
-
-def constant(node: Literal) -> str:
-    """A constant of the query, with its type."""
-    value = node.value
-    match value:
-        case Fraction():
-            return f"{float(value)!r}::DOUBLE"
-        case datetime():
-            return f"TIMESTAMP {text(value.isoformat(sep=' '))}"
-        case bool() | int() | str() | date() | None:
-            return key_constant(value)
-
-
-def key_constant(value: Key) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return f"{value}::BIGINT"
-        case str():
-            return text(value)
-        case date():
-            return f"DATE {text(value.isoformat())}"
 
 
 def _clamp(value: str, low: str, high: str, not_a_number: str) -> str:
