@@ -83,6 +83,17 @@ def test_examples_run(page: Path, place: Path) -> None:
             (place / heading[1]).write_text(body, encoding="utf-8")
 
 
+def test_an_example_that_is_wrong_is_noticed(place: Path) -> None:
+    with pytest.raises(AssertionError, match="Expected"):
+        run_python(">>> 1 + 1\n3\n", {}, DOCS / "index.md")
+    with pytest.raises(NameError):
+        run_python("undefined", {}, DOCS / "index.md")
+    with pytest.raises(AssertionError, match=r"deniable explain lost\.toml"):
+        run_console("$ deniable explain lost.toml SQL --epsilon 1\nprotects\n", place)
+    with pytest.raises(AssertionError):
+        run_console("$ deniable explain lost.toml SQL --epsilon 1\ndeniable: another sentence\n", place)
+
+
 def test_the_guide_shows_both_roads_to_an_answer() -> None:
     languages = [language for language, _ in BLOCK.findall((DOCS / "guide/query.md").read_text(encoding="utf-8"))]
     assert {"console", "toml", "python"} <= set(languages)
