@@ -35,6 +35,7 @@ COLUMNS = {
 }
 GROUP = "SELECT COUNT(*) AS women FROM survey WHERE affairs > 0 AND age = 42 AND educ = 20"
 PAIR = (GROUP, GROUP + " AND yrs_married > 3")
+SHARE = "AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share"
 TARGET = (
     "Somebody knows a colleague who took part: 42 years old, with an advanced degree, married for two or three years. "
     "Women of 42 who are that highly educated have nearly all been married for longer."
@@ -71,7 +72,7 @@ class Asked:
 STATISTICS = (
     Question(
         "How common are affairs?",
-        "SELECT COUNT(*) AS women, COUNT(*) FILTER (WHERE affairs > 0) / COUNT(*) AS share FROM survey",
+        f"SELECT COUNT(*) AS women, {SHARE} FROM survey",
     ),
     Question(
         "How old are they, and how long married?",
@@ -79,13 +80,12 @@ STATISTICS = (
     ),
     Question(
         "Does religion matter? (1 not religious, 4 strongly)",
-        "SELECT religious, COUNT(*) FILTER (WHERE affairs > 0) / COUNT(*) AS share FROM survey GROUP BY religious",
+        f"SELECT religious, {SHARE} FROM survey GROUP BY religious",
         "share",
     ),
     Question(
         "Does a happy marriage? (1 very poor, 5 very good)",
-        "SELECT rate_marriage, COUNT(*) FILTER (WHERE affairs > 0) / COUNT(*) AS share FROM survey "
-        "GROUP BY rate_marriage",
+        f"SELECT rate_marriage, {SHARE} FROM survey GROUP BY rate_marriage",
         "share",
     ),
 )
