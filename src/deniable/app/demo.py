@@ -35,7 +35,6 @@ COLUMNS = {
 }
 GROUP = "SELECT COUNT(*) AS women FROM survey WHERE affairs > 0 AND age = 42 AND educ = 20"
 PAIR = (GROUP, GROUP + " AND yrs_married > 3")
-SHARE = "AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share"
 TARGET = (
     "Somebody knows a colleague who took part: 42 years old, with an advanced degree, married for two or three years. "
     "Women of 42 who are that highly educated have nearly all been married for longer."
@@ -72,7 +71,7 @@ class Asked:
 STATISTICS = (
     Question(
         "How common are affairs?",
-        f"SELECT COUNT(*) AS women, {SHARE} FROM survey",
+        "SELECT COUNT(*) AS women, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey",
     ),
     Question(
         "How old are they, and how long married?",
@@ -80,12 +79,13 @@ STATISTICS = (
     ),
     Question(
         "Does religion matter? (1 not religious, 4 strongly)",
-        f"SELECT religious, {SHARE} FROM survey GROUP BY religious",
+        "SELECT religious, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey GROUP BY religious",
         "share",
     ),
     Question(
         "Does a happy marriage? (1 very poor, 5 very good)",
-        f"SELECT rate_marriage, {SHARE} FROM survey GROUP BY rate_marriage",
+        "SELECT rate_marriage, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey "
+        "GROUP BY rate_marriage",
         "share",
     ),
 )
