@@ -64,6 +64,15 @@ def test_a_policy_says_everything(tmp_path: Path) -> None:
     assert policy.columns["note"].kind is Kind.TEXT
 
 
+def test_names_of_every_script_survive(tmp_path: Path) -> None:
+    schema = {"größe \U0001f600": Kind.INTEGER, 'a"b\\c\x7f': Kind.TEXT}
+    text = write_policy(Path("data.duckdb"), schema, table="日本")
+    path = written(tmp_path, text.replace('# row = "person"', 'row = "person"'))
+    policy = read_policy(path)
+    assert set(policy.columns) == set(schema)
+    assert policy.table == "日本"
+
+
 def test_rows_may_be_bounded_in_all(tmp_path: Path) -> None:
     text = FILLED.replace("rows = 3\ngroups = 2", "total_rows = 9")
     assert read_policy(written(tmp_path, text)).total_rows == 9
@@ -92,6 +101,12 @@ MISTAKES = {
     "column field": (FILLED.replace("null = 1", "nul = 1"), r"columns.age"),
     "reversed bounds": (FILLED.replace("lower = 0", "lower = 99"), r"columns.age.*below"),
     "text as bound": (FILLED.replace("lower = 0", 'lower = "low"'), r"columns.age"),
+    "ledger that is no text": (FILLED.replace("epsilon = 0.1", "epsilon = 0.1\nledger = 4"), "ledger must be text"),
+    "keys that are no list": (FILLED.replace('["north", "south"]', "3"), "keys must be a list"),
+    "rows that are no number": (FILLED.replace("rows = 3", 'rows = "3"'), "rows must be a whole number"),
+    "rows that are true": (FILLED.replace("rows = 3", "rows = true"), "rows must be a whole number"),
+    "epsilon that is true": (FILLED.replace("epsilon = 0.1", "epsilon = true"), "epsilon must be a number"),
+    "a column that is no section": (FILLED.replace("[columns.note]\ntype", "[columns]\nnote"), "columns"),
     "no budget": (FILLED.replace("epsilon = 0.1\ndelta = 1e-7", ""), "budget"),
     "negative budget": (FILLED.replace("0.1", "-0.1"), "epsilon"),
     "budget that is no number": (FILLED.replace("epsilon = 0.1", "epsilon = nan"), "epsilon"),

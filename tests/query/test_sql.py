@@ -138,6 +138,7 @@ REFUSED = {
     "SELECT": "needs FROM",
     "SELECT (": "not SQL",
     "": "must be text",
+    "SELECT COUNT(*) FROM t WHERE note = '\ud800'": "no text in UTF-8",
     "hello there": "only SELECT",
 }
 

@@ -61,8 +61,8 @@ def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: 
 
     `null=True` adds a group for missing values.
     """
-    if isinstance(values, str):
-        raise CatalogError(f"keys must be a list of values, got the text {values!r}. Write Keys([...]).")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
     keys = (*values, None) if null else tuple(values)
     _check_keys(keys)
     known = [key for key in keys if key is not None]

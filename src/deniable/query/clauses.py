@@ -113,7 +113,8 @@ class ResultScope(Scope):
         value = translate(node.this, self.rows)
         if not value.facts.kind.is_number:
             raise UnsupportedQueryError(
-                f"{name} takes numbers, got a value of kind {value.facts.kind.value}. CAST it, or COUNT it with FILTER."
+                f"{name} takes numbers, got a value of kind {value.facts.kind.value}. Declare the column as a number "
+                "(dn.Number(lower=..., upper=..., integer=True)), or CAST it."
             )
         if not value.facts.bounded:
             wanted = node.this.name or "the value"

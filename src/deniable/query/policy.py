@@ -12,13 +12,29 @@ from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Text, Timestamp, each_row
 from deniable.query.expression import Kind
 
-SECTIONS = {
-    "data": {"source", "name", "table"},
-    "privacy": {"unit", "row", "ids", "relation", "rows", "groups", "total_rows"},
-    "budget": {"epsilon", "delta", "rho", "mu", "ledger"},
-    "columns": None,
+NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
+SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    "data": {"source": str, "name": str, "table": str},
+    "privacy": {
+        "unit": str,
+        "row": str,
+        "ids": int,
+        "relation": str,
+        "rows": int,
+        "groups": int,
+        "total_rows": int,
+    },
+    "budget": {**dict.fromkeys(("epsilon", "delta", "rho", "mu"), NUMBER), "ledger": str},
+    "columns": {},
 }
-COLUMN_FIELDS = {"type", "lower", "upper", "keys", "null", "null_group"}
+COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "type": str,
+    "lower": NUMBER,
+    "upper": NUMBER,
+    "keys": list,
+    "null": NUMBER,
+    "null_group": bool,
+}
 SIMPLE = {"text": Text, "boolean": Boolean, "date": Date, "timestamp": Timestamp}
 
 
@@ -53,7 +69,7 @@ def read_policy(path: Path) -> Policy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogError(f"{path.name} is no TOML: {error}.") from None
     for section, fields in content.items():
-        _check_fields(path, section, fields)
+        _check_section(path, section, fields)
     data, privacy = _section(path, content, "data"), _section(path, content, "privacy")
     budget = dict(_section(path, content, "budget"))
     if not isinstance(data.get("source"), str):
@@ -75,7 +91,9 @@ def read_policy(path: Path) -> Policy:
     )
 
 
-def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bool = False) -> str:
+def write_policy(
+    source: Path, schema: Mapping[str, Kind | None], *, table: str | None = None, guessed: bool = False
+) -> str:
     """A commented policy for the owner to fill in, from the schema alone."""
     guess = "# The types were guessed from the first rows of the file: check them.\n" if guessed else ""
     lines = [
@@ -84,8 +102,9 @@ def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bo
         "# never from the rows themselves.",
         "",
         "[data]",
-        f"source = {json.dumps(str(source))}",
-        f"name = {json.dumps(_table_name(source))}          # the table's name in SQL",
+        f"source = {_quoted(str(source))}",
+        f"name = {_quoted(_table_name(source))}          # the table's name in SQL",
+        *([] if table is None else [f"table = {_quoted(table)}"]),
         "",
         "[privacy]",
         "# Who is protected? Keep ONE of the two lines, without its '#'.",
@@ -100,7 +119,7 @@ def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bo
         "[budget]",
         "epsilon = 1.0               # everything that is ever released from this file, together",
         "# delta = 1e-6              # allows Gaussian noise, which is smaller when many numbers are released",
-        f"ledger = {json.dumps(_table_name(source) + '.ledger')}   # what was spent; keep it with the data",
+        f"ledger = {_quoted(_table_name(source) + '.ledger')}   # what was spent; keep it with the data",
         "",
         "# Columns. SUM and AVG need lower and upper; GROUP BY needs keys. Both must be public knowledge.",
         guess.rstrip("\n"),
@@ -111,7 +130,7 @@ def write_policy(source: Path, schema: Mapping[str, Kind | None], *, guessed: bo
 
 
 def _column_lines(name: str, kind: Kind | None) -> list[str]:
-    key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+    key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
     if kind is None:
         return [f"# [columns.{key}] has a type that queries cannot use."]
     lines = [f"[columns.{key}]", f'type = "{kind.value}"']
@@ -130,18 +149,38 @@ def _column_lines(name: str, kind: Kind | None) -> list[str]:
     return lines
 
 
+def _quoted(text: str) -> str:
+    """A basic string of TOML: JSON's escapes, all letters as they are."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _table_name(source: Path) -> str:
     name = "".join(letter if letter.isalnum() else "_" for letter in source.stem)
     return name if name and not name[0].isdigit() else f"t_{name}"
 
 
-def _check_fields(path: Path, section: str, fields: object) -> None:
+def _check_section(path: Path, section: str, fields: object) -> None:
     if section not in SECTIONS or not isinstance(fields, dict):
         raise CatalogError(f"{path.name}: [{section}] is not a section. Sections: {', '.join(SECTIONS)}.")
-    known = SECTIONS[section]
-    for field in fields:
-        if known is not None and field not in known:
-            raise CatalogError(f"{path.name}: [{section}] has no field {field!r}. Fields: {', '.join(sorted(known))}.")
+    if section == "columns":
+        for name, column in fields.items():
+            _check_fields(f"{path.name}: [columns.{name}]", column, COLUMN_FIELDS)
+    else:
+        _check_fields(f"{path.name}: [{section}]", fields, SECTIONS[section])
+
+
+def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Known fields with values of the right type; a misspelt one must not be passed over in silence."""
+    if not isinstance(fields, dict):
+        raise CatalogError(f"{where} must be a section with fields: {', '.join(known)}.")
+    for field, value in fields.items():
+        if field not in known:
+            raise CatalogError(f"{where} has no field {field!r}. Fields: {', '.join(known)}.")
+        wanted = known[field]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+            words = {str: "text in quotes", int: "a whole number", list: "a list", bool: "true or false"}
+            said = words[wanted] if isinstance(wanted, type) else "a number"
+            raise CatalogError(f"{where}: {field} must be {said}, got {value!r}.")
 
 
 def _section(path: Path, content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -169,10 +208,8 @@ def _relation(path: Path, text: object) -> Relation:
     raise CatalogError(f'{path.name}: relation must be "add/remove" or "replace", got {text!r}.')
 
 
-def _declaration(path: Path, name: str, fields: object) -> Declaration:
+def _declaration(path: Path, name: str, fields: Mapping[str, Any]) -> Declaration:
     where = f"{path.name}: [columns.{name}]"
-    if not isinstance(fields, dict) or not set(fields) <= COLUMN_FIELDS:
-        raise CatalogError(f"{where} has the fields {', '.join(sorted(COLUMN_FIELDS))}, and no others.")
     try:
         if "keys" in fields:
             return Keys(fields["keys"], null=fields.get("null_group", False))

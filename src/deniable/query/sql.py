@@ -156,6 +156,8 @@ def parse(text: str, tables: Mapping[str, Table]) -> Query:
 def _one_select(text: str) -> exp.Select:
     if not isinstance(text, str) or not text.strip():
         raise UnsupportedQueryError("the query must be text that holds one SELECT statement.")
+    if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
+        raise UnsupportedQueryError("the query holds bytes that are no text in UTF-8. Type it again.")
     if len(text) > MOST_TEXT:
         raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MOST_TEXT:,} are read.")
     try:

@@ -1,6 +1,5 @@
 """`deniable init`: a policy to fill in."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +28,5 @@ def init(
         from deniable.query.backends.csv_types import guess_kinds
 
         schema = guess_kinds(data)
-    text = write_policy(data, schema, guessed=guessed)
-    if table is not None:
-        text = text.replace("\n[privacy]", f"table = {json.dumps(table)}\n\n[privacy]", 1)
-    typer.echo(text, nl=False)
+    typer.echo(write_policy(data, schema, table=table, guessed=guessed), nl=False)
     hint("Fill in [privacy] and [budget] and what is public about the columns; then: deniable explain policy.toml SQL")

@@ -4,7 +4,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class DuckDBEngine(Engine):
         self._source = source
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        except duckdb.OutOfMemoryException:
+            raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
         except duckdb.Error:
             raise SourceError(
                 "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged. "
@@ -43,7 +45,7 @@ class DuckDBEngine(Engine):
         self._types = {str(row[0]): _base_type(str(row[1])) for row in described}
 
     @classmethod
-    def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> "DuckDBEngine":
+    def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
         """An engine over a table in memory."""
         connection = _connect(memory, threads, None)
         connection.register("source", table)
@@ -53,7 +55,7 @@ class DuckDBEngine(Engine):
     @classmethod
     def from_file(
         cls, path: Path, *, table: str | None = None, memory: str | None = None, threads: int | None = None
-    ) -> "DuckDBEngine":
+    ) -> Self:
         """An engine over a file; `table` names the table inside a DuckDB file."""
         if not path.is_file():
             raise SourceError(f"there is no file {str(path)!r}.")
@@ -71,7 +73,7 @@ class DuckDBEngine(Engine):
         return cls(connection, source)
 
     @classmethod
-    def _from_database(cls, path: Path, table: str | None, memory: str | None, threads: int | None) -> "DuckDBEngine":
+    def _from_database(cls, path: Path, table: str | None, memory: str | None, threads: int | None) -> Self:
         import duckdb
 
         try:

@@ -39,15 +39,13 @@ class DuckDBDoctor(DuckDBEngine):
         cls, path: Path, *, table: str | None = None, memory: str | None = None, threads: int | None = None
     ) -> "DuckDBDoctor":
         """A doctor for a file, as in `from_file`."""
-        engine = cls.from_file(path, table=table, memory=memory, threads=threads)
-        assert isinstance(engine, cls)
-        return engine
+        return cls.from_file(path, table=table, memory=memory, threads=threads)
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
         yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._source}")
         if table.unit.column is not None:
-            yield from self._units(table, Generator(self._source, self._types)._unit(table.unit.column))
+            yield from self._units(table, Generator(self._source, self._types).unit(table.unit.column))
         for name, kind in self.schema().items():
             declared = table.columns.get(name, Declaration())
             chosen = declared.kind or kind

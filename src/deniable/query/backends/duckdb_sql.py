@@ -55,13 +55,13 @@ class Generator:
         unit = question.table.unit.column
         conditions = []
         if unit is not None:
-            items.append(f"{self._unit(unit)} AS u")
+            items.append(f"{self.unit(unit)} AS u")
         if question.where is not None:
             conditions.append(self.translator.expression(question.where))
         where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {self.source}{where}"
 
-    def _unit(self, name: str) -> str:
+    def unit(self, name: str) -> str:
         """The unit's id; a NULL or NaN id belongs to nobody and is left out later."""
         base = self.types[name]
         return f"nullif({quoted(name)}, 'nan')" if base in ("FLOAT", "DOUBLE") else quoted(name)
