@@ -1,5 +1,7 @@
 """HAVING, ORDER BY and LIMIT act on noisy numbers, and say so."""
 
+from datetime import date
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -67,6 +69,32 @@ def test_whole_numbers_stay_whole(db: Database) -> None:
     answer = ask(db, "SELECT COUNT(*) AS n, SUM(x) AS s FROM t")
     assert answer["n"].dtype == np.int64
     assert answer["s"][0] == pytest.approx(3750, abs=20)
+
+
+def test_public_columns_of_every_kind_can_be_written_out() -> None:
+    source = pa.table({"d": [date(2025, 1, 1), date(2025, 1, 2)], "c": ["x", "y"], "h": [True, None]})
+    made = dn.connect(
+        source,
+        name="t",
+        unit=dn.each_row(),
+        budget=dn.Budget(epsilon=100),
+        columns={"d": dn.Keys([date(2025, 1, 1), date(2025, 1, 2)]), "c": dn.Keys(["x", "y"], null=True)},
+    )
+    answer = made.sql(
+        "SELECT d, c, h, TRUE AS yes, NULL AS nothing, h IS NULL AS z, c = 'x' AS e, "
+        "CASE WHEN c = 'x' THEN c END AS one, CASE WHEN h THEN d END AS day, COUNT(*) AS n FROM t GROUP BY d, c, h "
+        "HAVING d >= '2025-01-01 12:00:00' ORDER BY c NULLS FIRST",
+        epsilon=10,
+    )
+    assert len(answer) == 6
+    rows = answer.to_arrow().to_pylist()
+    assert rows[0]["c"] is None
+    assert rows[0]["one"] is None
+    assert rows[0]["yes"] is True
+    assert {row["one"] for row in rows} == {None, "x"}
+    assert {row["day"] for row in rows} == {None, date(2025, 1, 2)}
+    assert "nan" not in str(answer)
+    assert answer.to_json()
 
 
 def test_key_expressions_and_constants_are_public_columns(db: Database) -> None:

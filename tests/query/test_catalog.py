@@ -51,6 +51,12 @@ def test_a_missing_value_may_count_as_a_number() -> None:
     assert not filled.facts.nullable
 
 
+@pytest.mark.parametrize("null", [11, -1, "1e400"])
+def test_what_a_missing_value_counts_as_lies_within_the_bounds(null: object) -> None:
+    with pytest.raises(CatalogError, match="null"):
+        dn.Number(lower=0, upper=10, null=null)
+
+
 @pytest.mark.parametrize("name", ["blob", "other"])
 def test_columns_that_cannot_be_used_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedQueryError, match=name):

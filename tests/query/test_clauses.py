@@ -9,6 +9,7 @@ from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Number
 from deniable.query.clauses import with_keys
 from deniable.query.expression import Column, Facts, Kind
+from deniable.query.rules import bound
 from deniable.query.sql import parse
 
 from .conftest import COLUMNS, frame, table_of
@@ -55,6 +56,21 @@ def test_an_alias_may_be_grouped_by_unless_it_is_a_column() -> None:
     assert query.question.key_values == ((False, True),)
     with pytest.raises(UnsupportedQueryError, match="neither grouped"):
         parse("SELECT age > 18 AS region, COUNT(*) FROM t GROUP BY region", {"t": TABLE})
+
+
+def test_a_name_means_the_group_in_having_and_the_output_in_order_by() -> None:
+    text = "SELECT SUM(age) AS member, COUNT(*) FROM t GROUP BY t.member HAVING member ORDER BY member, t.member"
+    outcome = parse(text, {"t": TABLE}).outcome
+    assert outcome.having == Column("key 0", TABLE.column("member").facts)
+    assert [ordering.expression.name for ordering in outcome.order] == ["base 0", "key 0"]
+
+
+def test_a_narrow_range_far_from_zero_has_a_centre_and_fine_steps() -> None:
+    table = table_of(ENGINE, columns={"income": Number(lower="1.7e9", upper="1700000000.3")})
+    query = parse("SELECT AVG(income) FROM t", {"t": table})
+    part = bound(query.question, query.question.aggregates[0])
+    assert part.lattice.grid < Fraction(1, 10**5)
+    assert (part.upper - part.lower) * part.lattice.grid < Fraction(31, 100)
 
 
 def test_bounded_whole_numbers_have_keys_and_others_do_not() -> None:

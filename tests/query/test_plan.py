@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from deniable.query.backends.duckdb import DuckDBEngine
-from deniable.query.catalog import Keys, Number
+from deniable.query.catalog import Keys, Number, Text
 from deniable.query.plan import PricedPlan, Request
 from deniable.query.rules import price
 from deniable.query.sql import parse
@@ -50,6 +50,13 @@ def test_everything_else_matters() -> None:
         plan(BASE, columns=reordered),
     ]
     assert len({each.key for each in plans}) == len(plans)
+
+
+def test_the_kind_of_a_column_matters() -> None:
+    text = "SELECT COUNT(*) FROM t WHERE note < region"
+    as_text = plan(text, columns={"region": Text()})
+    as_number = plan(text, columns={"region": Number(integer=True), "note": Number(integer=True)})
+    assert as_text.key != as_number.key
 
 
 def test_errors_and_deviations_are_in_the_unit_of_the_aggregate() -> None:

@@ -70,6 +70,12 @@ def test_groups_may_be_expressions_with_few_values() -> None:
     assert query.question.key_values == (("minor", "adult"), tuple(range(1, 13)), (False, True), (0, 1, 2))
 
 
+def test_not_like_is_read() -> None:
+    where = ask("SELECT COUNT(*) FROM t WHERE note NOT LIKE 'a%' AND note NOT ILIKE 'b%'").question.where
+    assert where is not None
+    assert [part.operator for part in where.arguments] == ["not", "not"]
+
+
 def test_numbers_keep_their_decimal_value() -> None:
     where = ask("SELECT COUNT(*) FROM t WHERE income > 0.1").question.where
     assert where is not None
@@ -138,6 +144,10 @@ REFUSED = {
     "SELECT": "needs FROM",
     "SELECT (": "not SQL",
     "": "must be text",
+    "SELECT COUNT(*) FROM t WHERE age = 1e": "too long",
+    "SELECT COUNT(*) FROM t WHERE age < 1e8000000": "too long",
+    "SELECT COUNT(*) FROM t LIMIT '²'": "LIMIT",
+    "SELECT COUNT(*) FROM t WHERE nonsense.z.t.age = 1": "not supported",
     "SELECT COUNT(*) FROM t WHERE note = '\ud800'": "no text in UTF-8",
     "hello there": "only SELECT",
 }

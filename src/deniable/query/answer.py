@@ -1,6 +1,6 @@
 """From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,14 @@ from deniable.query.expression import Call, Column, Expression, Kind, columns_of
 from deniable.query.plan import Ordering, Outcome, Output, PricedAggregate, PricedPlan
 from deniable.release import Key, Measure, Noisy, Release
 
-KIND_OF_KEY = {Kind.TEXT: "string", Kind.INTEGER: "int64", Kind.BOOLEAN: "bool", Kind.DATE: "date32"}
+KIND_OF_KEY = {
+    Kind.TEXT: "string",
+    Kind.INTEGER: "int64",
+    Kind.REAL: "float64",
+    Kind.BOOLEAN: "bool",
+    Kind.DATE: "date32",
+    Kind.NULL: "null",
+}
 CHOSEN = "Rows were chosen or cut by their noisy values; an interval holds for a row as such, not for the best of many."
 FREE = "This question was answered before: the stored answer cost nothing."
 
@@ -106,8 +113,9 @@ def _part(output: Output, keys: dict[str, Array]) -> Key | Measure:
     bases = _bases(expression)
     if not bases:
         length = len(next(iter(keys.values()))) if keys else 1
-        values = np.broadcast_to(evaluate(expression, keys), (length,))
-        return Key(name=output.name, values=tuple(values), kind=KIND_OF_KEY.get(expression.facts.kind))
+        values: Any = np.broadcast_to(evaluate(expression, keys), (length,))
+        kind = expression.facts.kind
+        return Key(name=output.name, values=_plain(values, kind), kind=KIND_OF_KEY.get(kind))
     if isinstance(expression, Column):
         return Measure(name=output.name, bases=bases)
     facts = expression.facts
@@ -119,6 +127,17 @@ def _part(output: Output, keys: dict[str, Array]) -> Key | Measure:
         lower=None if facts.lower is None else float(facts.lower),
         upper=None if facts.upper is None else float(facts.upper),
     )
+
+
+def _plain(values: Array, kind: Kind) -> tuple[object, ...]:
+    """Public values as Python has them: whole numbers, truth values, None for NULL."""
+    types: dict[Kind, Callable[[Any], object]] = {Kind.BOOLEAN: bool, Kind.INTEGER: int, Kind.REAL: float}
+    convert: Callable[[Any], object] = types.get(kind, _as_it_is)
+    return tuple(None if gone else convert(value) for value, gone in zip(values, missing(values), strict=True))
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def _bases(expression: Expression) -> tuple[str, ...]:

@@ -40,8 +40,18 @@ class Declaration:
                 )
             if max(abs(self.lower), abs(self.upper)) > LARGEST_BOUND:
                 raise CatalogError("bounds must lie within -2**53 and 2**53. Use another unit (thousands, millions).")
+        if self.null is not None and not self._holds(self.null):
+            raise CatalogError(
+                "null, what a missing value counts as, must lie within the bounds, or within -2**53 and 2**53."
+            )
         if self.keys is not None:
             _check_keys(self.keys)
+
+    def _holds(self, value: Fraction) -> bool:
+        """Whether a value lies within the bounds, or within those of every number if there are none."""
+        lower = Fraction(-LARGEST_BOUND) if self.lower is None else self.lower
+        upper = Fraction(LARGEST_BOUND) if self.upper is None else self.upper
+        return lower <= value <= upper
 
 
 def Number(  # noqa: N802

@@ -1,5 +1,6 @@
 """The clauses of a SELECT: which aggregates are asked of the private table, and what is done with the noisy numbers."""
 
+import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, prod
@@ -24,6 +25,7 @@ class ResultScope(Scope):
     rows: RowScope
     keys: tuple[Expression, ...]
     aliases: dict[str, Expression] = field(default_factory=dict)
+    aliases_first: bool = False  # in ORDER BY a name means an output before it means a group; in HAVING the reverse
     aggregates: list[Aggregate] = field(default_factory=list)
     counted: frozenset[Expression] = frozenset()  # values whose count is asked for anyway
 
@@ -34,26 +36,32 @@ class ResultScope(Scope):
             return self._aggregate(aggregate, where)
         if isinstance(node, exp.AggFunc):
             return self._aggregate(node, None)
-        grouped = self._group(node)
-        if grouped is not None:
-            return grouped
+        alias = self._alias(node)
+        grouped = None if alias is not None and self.aliases_first else self._group(node)
+        if grouped is not None or alias is not None:
+            return grouped if grouped is not None else alias
         if not isinstance(node, exp.Column):
             return None
         name = self.rows.name_of(node)
-        for alias, expression in self.aliases.items():
-            if alias.casefold() == name.casefold():
-                return expression
         self.rows.table.column(name)  # an unknown name is reported as such
         raise UnsupportedQueryError(
             f"column {name!r} is neither grouped nor aggregated. Add it to GROUP BY, or wrap it in COUNT, SUM or AVG."
         )
 
+    def _alias(self, node: exp.Expr) -> Expression | None:
+        """The output that a bare name means, if any; a qualified name is a column of the table."""
+        if not isinstance(node, exp.Column) or node.table:
+            return None
+        wanted = self.rows.name_of(node).casefold()
+        return next((output for alias, output in self.aliases.items() if alias.casefold() == wanted), None)
+
     def _group(self, node: exp.Expr) -> Expression | None:
         """The key that `node` equals, if any."""
         if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean) or node.find(exp.AggFunc):
             return None
-        if any(column.name.casefold() in map(str.casefold, self.aliases) for column in node.find_all(exp.Column)):
-            return None
+        known = {name.casefold() for name in self.rows.table.schema}
+        if any(column.name.casefold() not in known for column in node.find_all(exp.Column)):
+            return None  # it names an output, or nothing
         expression = translate(node, self.rows)
         if expression not in self.keys:
             return None
@@ -99,7 +107,7 @@ class ResultScope(Scope):
     def _units(self, distinct: exp.Distinct, where: Expression | None) -> Expression:
         unit = self.rows.table.unit.column
         columns = checked(distinct).expressions
-        named = len(columns) == 1 and isinstance(columns[0], exp.Column) and self.rows.name_of(columns[0])
+        named = len(columns) == 1 and isinstance(columns[0], exp.Column) and self.rows.name_of(checked(columns[0]))
         if unit is None or not named or set(columns_of(self.rows.table.column(named))) != {unit}:
             raise UnsupportedQueryError(
                 "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
@@ -156,9 +164,11 @@ def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
     outputs = _outputs(select, scope)
     scope.aliases = {output.name: output.expression for output in outputs}
     having = select.args.get("having")
+    chosen = condition(checked(having).this, scope, "HAVING") if having else None
+    scope.aliases_first = True
     return Outcome(
         outputs=outputs,
-        having=condition(checked(having).this, scope, "HAVING") if having else None,
+        having=chosen,
         order=_order(select, scope, outputs),
         limit=_limit(select),
     )
@@ -182,7 +192,7 @@ def _keys(select: exp.Select, rows: RowScope) -> tuple[Expression, ...]:
 def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> Expression:
     """GROUP BY takes an expression, the position of an output, or an alias that is no column."""
     if isinstance(node, exp.Literal) and not node.args["is_string"]:
-        position = int(node.this) if node.this.isdigit() else 0
+        position = int(node.this) if re.fullmatch(r"[0-9]{1,9}", str(node.this)) else 0
         if not 1 <= position <= len(select.expressions):
             raise UnsupportedQueryError(f"GROUP BY {node.this}: SELECT has {len(select.expressions)} columns.")
         return _key(select.expressions[position - 1].unalias(), select, rows)
@@ -261,7 +271,7 @@ def _limit(select: exp.Select) -> int | None:
     if limit is None:
         return None
     count = checked(limit).expression
-    if not isinstance(count, exp.Literal) or not str(count.this).isdigit():
+    if not isinstance(count, exp.Literal) or not re.fullmatch(r"[0-9]{1,15}", str(count.this)):
         raise UnsupportedQueryError("LIMIT takes a whole number.")
     return int(count.this)
 
@@ -272,13 +282,16 @@ def _where(where: Expression | None, value: Expression) -> Expression:
 
 
 def _centre(value: Expression) -> Fraction:
-    """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive."""
+    """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive.
+
+    The grid is coarser than any lattice of the sum, so the centre lies on both.
+    """
     lower, upper = value.facts.lower, value.facts.upper
     assert lower is not None
     assert upper is not None
-    grid = Fraction(1)
+    grid, finest = Fraction(1), max(abs(lower), abs(upper)) / 2**40
     if value.facts.kind is Kind.REAL:
-        while upper > lower and grid > (upper - lower) / 1024:
+        while upper > lower and grid > (upper - lower) / 1024 and grid > finest:
             grid /= 2
     return floor((lower + upper) / 2 / grid) * grid
 

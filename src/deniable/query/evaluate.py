@@ -80,7 +80,7 @@ def _numeric(function: Callable[..., NDArray[np.float64]]) -> Callable[[Sequence
 
 def _compare(function: Callable[[Array, Array], NDArray[np.bool_]]) -> Callable[[Sequence[Array]], Array]:
     def apply(arguments: Sequence[Array]) -> Array:
-        a, b = np.broadcast_arrays(*arguments)
+        a, b = np.broadcast_arrays(*(_moments(argument) for argument in arguments))
         known = ~(missing(a) | missing(b))
         result = np.full(a.shape, np.nan)
         result[known] = function(a[known], b[known]).astype(float)
@@ -107,16 +107,35 @@ def _in(arguments: Sequence[Array]) -> Array:
     return np.where(missing(value), np.nan, numbers(result))
 
 
+def _moments(array: Array) -> Array:
+    """Dates as the moments at which they begin, so that they compare with moments; anything else as it is."""
+    if array.dtype != object:
+        return array
+    return np.asarray(np.frompyfunc(_moment, 1, 1)(array), dtype=object)
+
+
+def _moment(value: object) -> object:
+    return datetime(value.year, value.month, value.day) if type(value) is date else value
+
+
+def _alike(arguments: Sequence[Array]) -> list[Array]:
+    """The arrays with one way to say NULL: as objects if any of them holds objects."""
+    if all(argument.dtype != object for argument in arguments):
+        return list(arguments)
+    return [np.where(missing(argument), np.array(None), argument.astype(object)) for argument in arguments]
+
+
 def _case(arguments: Sequence[Array]) -> Array:
-    *branches, result = arguments
-    for index in range(len(branches) - 2, -1, -2):
-        result = np.where(numbers(branches[index]) == 1, branches[index + 1], result)
+    values = _alike([*arguments[1:-1:2], arguments[-1]])
+    result = values.pop()
+    for condition, value in zip(reversed(arguments[:-1:2]), reversed(values), strict=True):
+        result = np.where(numbers(condition) == 1, value, result)
     return result
 
 
 def _coalesce(arguments: Sequence[Array]) -> Array:
-    result = arguments[-1]
-    for argument in reversed(arguments[:-1]):
+    *others, result = _alike(arguments)
+    for argument in reversed(others):
         result = np.where(missing(argument), result, argument)
     return result
 

@@ -60,7 +60,7 @@ class Column:
     depth: ClassVar[int] = 0
 
     def to_json(self) -> object:
-        return {"column": self.name}
+        return {"column": self.name, "kind": self.facts.kind.value}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The allow-list of operators: which kinds each takes, which kind it gives, and how far its value can reach.
 
 `OPERATORS` is the only list. An engine translates each entry (`backends/`), the result side evaluates some of them with
-numpy (`outcome.py`), and a test holds the three together.
+numpy (`evaluate.py`), and a test holds the three together.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,8 +5,9 @@ for that class, and every flag must have a listed value: meaning hides in argume
 `Union.by_name`), so a list of classes alone would let it through. What is not listed is refused before data is touched.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import TypeVar
 
@@ -79,6 +80,7 @@ PARTS = {
     "hour": "hour",
     "minute": "minute",
 }
+NUMERAL = re.compile(r"(?=.{1,40}$)(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 CASTS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "to_integer"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), "to_real"),
@@ -108,12 +110,12 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.From: frozenset({"this"}),
     exp.Group: frozenset({"expressions"}),
     exp.Having: frozenset({"this"}),
-    exp.ILike: frozenset({"this", "expression"}),
+    exp.ILike: frozenset({"this", "expression", "negate"}),
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.If: frozenset({"this", "true", "false"}),
     exp.In: frozenset({"this", "expressions"}),
     exp.Is: frozenset({"this", "expression"}),
-    exp.Like: frozenset({"this", "expression"}),
+    exp.Like: frozenset({"this", "expression", "negate"}),
     exp.Limit: frozenset({"expression"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Log: frozenset({"this", "expression"}),
@@ -221,6 +223,8 @@ def checked(node: Node) -> Node:
 
 def translate(node: exp.Expr, scope: Scope) -> Expression:
     """The expression that `node` means; columns and aggregates are resolved by `scope`."""
+    if isinstance(node, exp.Column):
+        checked(node)
     resolved = scope.resolve(node)
     if resolved is not None:
         return resolved
@@ -262,7 +266,7 @@ def _moment(text: str) -> date | datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UnsupportedQueryError(f"{text!r} is no date. Write '2025-12-31' or '2025-12-31 23:59:59'.") from None
-    return moment.replace(tzinfo=None)
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 # Nodes that need more than their arguments' names ------------------------------------------------------------------
@@ -276,12 +280,13 @@ def _literal(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _number(text: str) -> int | Fraction:
-    value = Fraction(text) if len(text) <= 40 else Fraction(0)
-    if len(text) > 40 or abs(value) >= 2**63:
+    plain = NUMERAL.fullmatch(text)
+    value = Fraction(text) if plain else Fraction(2**63)
+    if value >= 2**63:
         raise UnsupportedQueryError(
             f"the number {text[:20]} is too long. Use numbers below 2**63 with at most 40 characters."
         )
-    return int(text) if text.isdigit() else value
+    return int(text) if text.isdecimal() else value
 
 
 def _between(node: exp.Expr, scope: Scope) -> Expression:
@@ -310,7 +315,8 @@ def _like(node: exp.Expr, scope: Scope) -> Expression:
     pattern = translate(node.expression, scope)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         raise UnsupportedQueryError("LIKE takes a constant pattern, for example: city LIKE 'New%'.")
-    return call("like" if isinstance(node, exp.Like) else "ilike", translate(node.this, scope), pattern)
+    found = call("like" if isinstance(node, exp.Like) else "ilike", translate(node.this, scope), pattern)
+    return call("not", found) if node.args.get("negate") else found
 
 
 def _case(node: exp.Expr, scope: Scope) -> Expression:

@@ -51,7 +51,7 @@ def as_text(release: "Release") -> str:
 
 def as_html(release: "Release") -> str:
     """A small table with error bars. Every text is escaped; it loads nothing."""
-    cells, bounds = _cells(release), release.intervals(_LEVEL)
+    cells, bounds = _cells(release), _shown(release).intervals(_LEVEL)
     numeric = {measure.name for measure in release.measures}
     style = "padding:2px 10px;border-bottom:1px solid #ddd;"
     rows = ["<tr>" + "".join(f'<th style="{style}text-align:left">{_safe(name)}</th>' for name in cells) + "</tr>"]
@@ -92,9 +92,15 @@ def cell(value: float, lower: float, upper: float, *, digits: int | None = None)
     return f"{number(value, spread, digits)} [{ends}]"
 
 
+def _shown(release: "Release") -> "Release":
+    """The rows that are shown; intervals of the others are not worth their time."""
+    return release if len(release) <= _ROWS else release.take(np.arange(_ROWS))
+
+
 def _cells(release: "Release") -> dict[str, list[str]]:
     """The shown rows as text, by column."""
-    bounds, shown = release.intervals(_LEVEL), min(len(release), _ROWS)
+    release = _shown(release)
+    bounds, shown = release.intervals(_LEVEL), len(release)
     table = {}
     for part in release.parts:
         if isinstance(part, Measure):

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.errors import ExecutionError, InvalidParameterError, SourceError
+from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Keys, Number
 from deniable.query.expression import Kind
 
-from ..conftest import SECRET, Exact, frame, plan_of, table_of
+from ..conftest import NAN, SECRET, Exact, frame, plan_of, table_of
 
 GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound
 
@@ -300,3 +301,144 @@ def test_another_secret_chooses_other_groups() -> None:
     )
     assert max(found.values()) == 2
     assert len(found) == 3
+
+
+@pytest.mark.parametrize("writer", ["arrow", "polars"])
+def test_statistics_of_other_rows_decide_nothing_about_nan(tmp_path: Path, writer: str) -> None:
+    """Parquet's minimum and maximum leave NaN out; the engine must not conclude from them that there is none."""
+    text = "SELECT COUNT(*) FILTER (WHERE x > 0), COUNT(x), SUM(LEAST(x, 50)), AVG(x), SUM(x) FROM t"
+    for others in ([], [5.0], [-5.0, 200.0], [50.0, 60.0]):
+        answers = []
+        for values in (others, [*others, *[NAN] * 100]):
+            path = tmp_path / f"{len(values)}.parquet"
+            source = pa.table({"person": np.arange(len(values)), "x": pa.array(values, type=pa.float64())})
+            if writer == "arrow":
+                pq.write_table(source, path)
+            else:
+                pl.from_arrow(source).write_parquet(path)  # type: ignore[union-attr]
+            engine = DuckDBEngine.from_file(path)
+            plan = plan_of(table_of(engine, unit=None, columns={"x": Number(lower=0, upper=100)}), text)
+            answers.append([int(values[0]) for values in engine.exact(plan, secret=SECRET)])
+        assert answers[0] == answers[1]
+
+
+def test_units_that_are_nan_are_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"person": [1.0, NAN, NAN, 2.0, -0.0, 0.0]}), path)
+    engine = DuckDBEngine.from_file(path)
+    plan = plan_of(table_of(engine, columns={}, rows=5), "SELECT COUNT(*), COUNT(DISTINCT person) FROM t")
+    assert [int(values[0]) for values in engine.exact(plan, secret=SECRET)] == [4, 3]
+
+
+@pytest.mark.parametrize("bounds", [{"rows": 2, "groups": 2}, {"total_rows": 3}])
+def test_passes_agree_and_leave_rows_of_nobody_out(bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    people = [None if person == 0 else float(person) - 5 for person in rng.integers(0, 40, 3000)]
+    source = pa.table(
+        {"person": pa.array(people, type=pa.float64()), "g": rng.integers(0, 3, 3000), "x": rng.normal(size=3000)}
+    )
+    text = "SELECT g, COUNT(*), SUM(x), COUNT(x) FROM t GROUP BY g"
+    answers = []
+    for passes in (1, 4, 16):
+        monkeypatch.setattr(DuckDBEngine, "_passes", lambda self, passes=passes: passes)
+        engine = DuckDBEngine.from_arrow(source)
+        columns = {name: DECLARED[name] for name in ("g", "x")}
+        plan = plan_of(table_of(engine, columns=columns, **bounds), text)  # type: ignore[arg-type]
+        answers.append([list(map(int, values)) for values in engine.exact(plan, secret=SECRET)])
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_lack_of_memory_multiplies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = DuckDBEngine.from_arrow(frame())
+    run, turns = engine._run, []
+
+    def once_too_little(statement: str) -> list[tuple[object, ...]]:
+        turns.append(statement)
+        if len(turns) == 1:
+            raise duckdb.OutOfMemoryException
+        return run(statement)
+
+    monkeypatch.setattr(engine, "_run", once_too_little)
+    plan = plan_of(table_of(engine, rows=10), "SELECT COUNT(*) FROM t")
+    assert [int(values[0]) for values in engine.exact(plan, secret=SECRET)] == [9]
+    assert len(turns) == 5  # one that failed, and four turns
+    turns.clear()
+    rows = plan_of(table_of(engine, unit=None), "SELECT COUNT(*) FROM t")
+    with pytest.raises(ExecutionError):
+        engine.exact(rows, secret=SECRET)
+
+
+def test_a_date_beyond_every_timestamp_stops_nothing() -> None:
+    days = pa.array([150_000_000, 0], type=pa.int32()).cast(pa.date32())
+    source = pa.table({"person": [1, 2], "d": days, "s": pa.array([0, 5], type=pa.timestamp("us"))})
+    engine = DuckDBEngine.from_arrow(source)
+    for where in (
+        "d < s",
+        "d IN ('2020-01-01 00:00:00')",
+        "NULLIF(d, s) IS NULL",
+        "CASE WHEN d < s THEN d ELSE s END > s",
+    ):
+        plan = plan_of(table_of(engine, columns={}), f"SELECT COUNT(*) FROM t WHERE {where}")
+        assert 0 <= int(engine.exact(plan, secret=SECRET)[0][0]) <= 2
+
+
+def test_an_engine_that_broke_down_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = DuckDBEngine.from_arrow(frame())
+    plan = plan_of(table_of(engine, rows=10), "SELECT COUNT(*) FROM t")
+
+    class Broken:
+        def execute(self, statement: str) -> None:
+            raise duckdb.FatalException("a private value")
+
+    engine._connection = Broken()  # type: ignore[assignment]
+    with pytest.raises(ExecutionError):
+        engine.exact(plan, secret=SECRET)
+    engine.check(plan)
+    assert [int(values[0]) for values in engine.exact(plan, secret=SECRET)] == [9]
+
+
+def test_the_units_of_an_enum_are_their_texts(tmp_path: Path) -> None:
+    """An ENUM's code depends on which other texts exist, and must not choose the groups of a unit."""
+    answers = []
+    for number, names in enumerate((["a", "b", "c"], ["b", "c"])):
+        path = tmp_path / f"{number}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE TYPE who AS ENUM ({', '.join(repr(name) for name in names)})")
+            connection.execute(
+                "CREATE TABLE t AS SELECT u::who AS person, g FROM (VALUES ('b'), ('c')) AS x(u), range(40) AS y(g)"
+            )
+        engine = DuckDBEngine.from_file(path)
+        plan = plan_of(
+            table_of(engine, columns={"g": Keys(range(40))}, groups=3), "SELECT g, COUNT(*) FROM t GROUP BY g"
+        )
+        answers.append([int(value) for value in engine.exact(plan, secret=SECRET)[0]])
+    assert answers[0] == answers[1]
+
+
+def test_columns_that_the_engine_would_rename_are_refused(tmp_path: Path) -> None:
+    table = pa.table([[1], [2]], names=["a", "A"])
+    with pytest.raises(CatalogError, match="two columns"):
+        DuckDBEngine.from_arrow(table)
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(CatalogError, match="two columns"):
+        DuckDBEngine.from_file(tmp_path / "a.parquet")
+
+
+def test_a_path_says_nothing_about_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "person=5"
+    folder.mkdir()
+    pq.write_table(pa.table({"person": [1, 2, 3]}), folder / "a.parquet")
+    engine = DuckDBEngine.from_file(folder / "a.parquet")
+    plan = plan_of(table_of(engine, columns={}), "SELECT COUNT(DISTINCT person) FROM t")
+    assert int(engine.exact(plan, secret=SECRET)[0][0]) == 3
+    pq.write_table(pa.table({"person": [1]}), tmp_path / "a[1].parquet")
+    with pytest.raises(SourceError, match="Rename"):
+        DuckDBEngine.from_file(tmp_path / "a[1].parquet")
+
+
+def test_a_database_file_may_be_opened_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS person")
+    first, second = DuckDBEngine.from_file(path, memory="1GB"), DuckDBEngine.from_file(path, threads=1)
+    assert first.schema() == second.schema()

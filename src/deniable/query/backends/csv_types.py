@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from deniable.query.backends.duckdb import header_of_csv
+from deniable.query.backends.duckdb_csv import header_of_csv
 from deniable.query.backends.duckdb_expression import KINDS, text
 from deniable.query.expression import Kind
 

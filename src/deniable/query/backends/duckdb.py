@@ -1,16 +1,19 @@
 """DuckDB, locked down: it may read one source, spill to one folder, and nothing else."""
 
+import math
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
+from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.backends.base import Engine
+from deniable.query.backends.duckdb_csv import csv_source
 from deniable.query.backends.duckdb_expression import KINDS, quoted, text
 from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.expression import Kind
@@ -20,37 +23,48 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-SEPARATORS = ",;\t|"
-PASSES = (1, 4, 16, 64, 256)  # over the source, each for a share of the units, where one pass needs too much memory
+Opener = Callable[[], "duckdb.DuckDBPyConnection"]
+ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
+MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
 
 
 class DuckDBEngine(Engine):
     """Exact aggregates over a Parquet or CSV file, a table of a DuckDB file, or an Arrow table in memory."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", source: str) -> None:
+    def __init__(self, open_connection: Opener, source: str, *, limited: bool = False) -> None:
         import duckdb
 
-        self._connection = connection
+        self._open = open_connection
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
         self._source = source
+        self._limited = limited  # the caller set a limit of memory
         try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            self._connection = self._open()
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
         except duckdb.Error:
             raise SourceError(
-                "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged. "
-                "Check the file with the program that wrote it."
+                "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
+                "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
         self._types = {str(row[0]): _base_type(str(row[1])) for row in described}
 
     @classmethod
     def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
         """An engine over a table in memory."""
-        connection = _connect(memory, threads, None)
-        connection.register("source", table)
-        _lock(connection, [])
-        return cls(connection, "source")
+        from deniable.query.backends.duckdb_arrow import readable
+
+        check_names(table.column_names)
+        held = readable(table)
+
+        def open_connection() -> "duckdb.DuckDBPyConnection":
+            connection = _connect(memory, threads)
+            connection.register("source", held)
+            _lock(connection, [])
+            return connection
+
+        return cls(open_connection, "source", limited=memory is not None)
 
     @classmethod
     def from_file(
@@ -59,26 +73,46 @@ class DuckDBEngine(Engine):
         """An engine over a file; `table` names the table inside a DuckDB file."""
         if not path.is_file():
             raise SourceError(f"there is no file {str(path)!r}.")
+        if set("*?[") & set(str(path)):
+            raise SourceError(f"the path {str(path)!r} holds one of * ? [, which stand for many files. Rename it.")
         match path.suffix.lower():
             case ".parquet" | ".pq":
-                source = f"read_parquet({text(str(path))})"
+                source = f"read_parquet({text(str(path))}, hive_partitioning=false)"
             case ".csv" | ".tsv" | ".txt":
-                source = _csv_source(path)
+                source = csv_source(path)
             case ".duckdb" | ".db":
                 return cls._from_database(path, table, memory, threads)
             case other:
                 raise SourceError(f"files ending in {other!r} cannot be read. Use .parquet, .csv, .tsv or .duckdb.")
-        connection = _connect(memory, threads, None)
-        _lock(connection, [path])
-        return cls(connection, source)
+
+        def open_connection() -> "duckdb.DuckDBPyConnection":
+            connection = _connect(memory, threads)
+            _lock(connection, [path])
+            return connection
+
+        engine = cls(open_connection, source, limited=memory is not None)
+        if source.startswith("read_parquet"):
+            found = f"SELECT name FROM parquet_schema({text(str(path))})"
+            names = {str(row[0]) for row in engine._connection.execute(found).fetchall()}
+            check_names(engine._types, renamed=set(engine._types) - names)
+        return engine
 
     @classmethod
     def _from_database(cls, path: Path, table: str | None, memory: str | None, threads: int | None) -> Self:
         import duckdb
 
+        def open_connection() -> "duckdb.DuckDBPyConnection":
+            connection = _connect(memory, threads)
+            connection.execute(f"ATTACH {text(str(path))} AS private (READ_ONLY)")
+            _lock(connection, [path])
+            return connection
+
         try:
-            connection = _connect(memory, threads, path)
-            tables = [str(row[0]) for row in connection.execute("SHOW TABLES").fetchall()]
+            with open_connection() as connection:
+                listed = (
+                    "SELECT table_name FROM duckdb_tables() WHERE database_name = 'private' AND schema_name = 'main'"
+                )
+                tables = [str(row[0]) for row in connection.execute(listed).fetchall()]
         except duckdb.Error:
             raise SourceError(f"{str(path)!r} cannot be opened as a DuckDB database.") from None
         if table is None and len(tables) == 1:
@@ -87,8 +121,7 @@ class DuckDBEngine(Engine):
             raise SourceError(
                 f"say which table of {str(path)!r} is meant, with table=...: {', '.join(tables) or 'it has none'}."
             )
-        _lock(connection, [path])
-        return cls(connection, quoted(table))
+        return cls(open_connection, f"private.main.{quoted(table)}", limited=memory is not None)
 
     def schema(self) -> Mapping[str, Kind | None]:
         return {name: KINDS.get(base) for name, base in self._types.items()}
@@ -99,8 +132,7 @@ class DuckDBEngine(Engine):
         statement = Generator(self._source, self._types).plan(plan, secret=bytes(16))
         possible = True
         try:
-            with self._lock:
-                self._connection.execute(f"EXPLAIN {statement}").fetchall()
+            self._run(f"EXPLAIN {statement}")
         except duckdb.Error:
             possible = False
         if not possible:
@@ -108,12 +140,45 @@ class DuckDBEngine(Engine):
 
     def exact(self, plan: PricedPlan, *, secret: bytes) -> list[NDArray[Any]]:
         generator = Generator(self._source, self._types)
-        for passes in PASSES:
+        if plan.query.question.table.unit.column is None:  # nothing to take turns by, and little memory is needed
+            totals = self._sum([generator.plan(plan, secret=secret)], plan)
+            if totals is None:
+                raise ExecutionError
+            return [_integers(total) for total in totals]
+        passes = self._passes()
+        while passes <= MOST_PASSES:
             statements = [generator.plan(plan, secret=secret, share=(turn, passes)) for turn in range(passes)]
             totals = self._sum(statements, plan)
             if totals is not None:
                 return [_integers(total) for total in totals]
+            passes *= 4
         raise ExecutionError
+
+    def _passes(self) -> int:
+        """A number of passes after which the memory should suffice: a pass that fails has wasted its time."""
+        import duckdb
+
+        if not self._limited:
+            return 1
+        rows, limit = 0, "1 GiB"
+        with suppress(duckdb.Error):
+            ((rows, limit),) = self._run(f"SELECT count(*), current_setting('memory_limit') FROM {self._source}")
+        number, unit = str(limit).split()
+        available = 0.6 * float(number) * float(1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
+        return min(max(1, math.ceil(rows * ROW_BYTES / available)), MOST_PASSES)
+
+    def _run(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a statement. An engine that broke down over a private row is replaced: the next question must
+        not learn of it.
+        """
+        import duckdb
+
+        with self._lock:
+            try:
+                return self._connection.execute(statement).fetchall()
+            except (duckdb.InternalException, duckdb.FatalException):
+                self._connection = self._open()
+                raise
 
     def _sum(self, statements: list[str], plan: PricedPlan) -> list[list[int]] | None:
         """The totals of all statements, each over its share of the units; None if one needs more memory than allowed.
@@ -127,8 +192,7 @@ class DuckDBEngine(Engine):
         for statement in statements:
             failure: type[Exception] | None = None
             try:
-                with self._lock:
-                    rows = self._connection.execute(statement).fetchall()
+                rows = self._run(statement)
             except (duckdb.OutOfMemoryException, MemoryError):
                 failure = MemoryError
             except Exception:
@@ -155,11 +219,27 @@ def _base_type(name: str) -> str:
     return head if name.endswith(")") and head in ("DECIMAL", "ENUM") else name
 
 
-def _connect(memory: str | None, threads: int | None, path: Path | None) -> "duckdb.DuckDBPyConnection":
+def check_names(names: Iterable[str], *, renamed: Iterable[str] = ()) -> None:
+    """Refuse column names that differ only by case: the engine would rename one of them in silence.
+
+    Raises: CatalogError.
+    """
+    folded: dict[str, str] = {}
+    for name in names:
+        other = folded.setdefault(name.casefold(), name)
+        if other != name or name in renamed:
+            raise CatalogError(f"two columns are called {other!r} (in whatever case). Rename one of them.")
+
+
+def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
-    connection = duckdb.connect(str(path) if path else ":memory:", read_only=path is not None)
-    settings: dict[str, str] = {"preserve_insertion_order": "false", "temp_directory": text(_spill_folder())}
+    connection = duckdb.connect(":memory:")
+    settings = {
+        "preserve_insertion_order": "false",
+        "temp_directory": text(_spill_folder()),
+        "TimeZone": "'UTC'",
+    }
     if memory is not None:
         settings["memory_limit"] = text(memory)
     if threads is not None:
@@ -192,29 +272,3 @@ def _lock(connection: "duckdb.DuckDBPyConnection", paths: list[Path]) -> None:
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET autoload_known_extensions = false")
     connection.execute("SET lock_configuration = true")
-
-
-def header_of_csv(path: Path) -> tuple[str, list[str]]:
-    """The separator and the column names, from the first line alone: nothing is inferred from private rows."""
-    import csv
-
-    try:
-        with path.open("rb") as file:
-            first = file.readline(1_000_000).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise SourceError(f"{str(path)!r} cannot be read as text in UTF-8.") from None
-    separator = max(SEPARATORS, key=first.count)
-    names = next(csv.reader([first], delimiter=separator), [])
-    if not any(names) or len(set(names)) < len(names) or not all(names):
-        raise SourceError(f"the first line of {str(path)!r} must name every column, each name once.")
-    return separator, names
-
-
-def _csv_source(path: Path) -> str:
-    """Every column is read as text and cast where it is used, so that no row can stop the reader."""
-    separator, names = header_of_csv(path)
-    columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"read_csv({text(str(path))}, delim={text(separator)}, columns={{{columns}}}, header=true, quote='\"', "
-        "escape='\"', auto_detect=false, ignore_errors=true, null_padding=true, strict_mode=false, parallel=false)"
-    )

@@ -31,6 +31,7 @@ TYPES = {
     Kind.DATE: "DATE",
     Kind.TIMESTAMP: "TIMESTAMP",
 }
+FLOATS = ("FLOAT", "DOUBLE")
 WIDENING = {  # casts that no value can stop
     *((name, "BIGINT") for name, kind in KINDS.items() if kind is Kind.INTEGER),
     *((name, "DOUBLE") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT")),
@@ -70,9 +71,15 @@ class Translator:
             raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.")
         return sql
 
+    def source_column(self, name: str) -> str:
+        """The column as it is stored. TRY around a float keeps the optimiser from reasoning with the statistics of a
+        file: these leave NaN out, so that isnan() would be decided by what stands in other rows.
+        """
+        return f"TRY({quoted(name)})" if self.types[name] in FLOATS else quoted(name)
+
     def _column(self, node: Column, nan_allowed: bool) -> str:
         base, wanted = self.types[node.name], TYPES[node.facts.kind]
-        name = quoted(node.name)
+        name = self.source_column(node.name)
         if (base, wanted) in WIDENING:
             name = f"CAST({name} AS {wanted})"
         elif base != wanted:
@@ -114,8 +121,10 @@ def _in_common_kind(arguments: Sequence[str], facts: Sequence[Facts]) -> list[st
 
 
 def _cast(sql: str, facts: Facts, kind: Kind) -> str:
-    """A widening cast, which cannot fail; NULL constants get their type from it."""
-    return sql if facts.kind is kind or kind is Kind.NULL else f"CAST({sql} AS {TYPES[kind]})"
+    """A widening cast; NULL constants get their type from it. A date may be too far away for a timestamp."""
+    if facts.kind is kind or kind is Kind.NULL:
+        return sql
+    return f"TRY(TRY_CAST({sql} AS {TYPES[kind]}))" if kind is Kind.TIMESTAMP else f"CAST({sql} AS {TYPES[kind]})"
 
 
 def _infix(sign: str) -> Callable[[Sequence[str]], str]:

@@ -5,7 +5,7 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 
 from collections.abc import Mapping, Sequence
 
-from deniable.query.backends.duckdb_expression import Translator, key_constant, quoted
+from deniable.query.backends.duckdb_expression import FLOATS, Translator, key_constant
 from deniable.query.expression import Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
 
@@ -62,9 +62,11 @@ class Generator:
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {self.source}{where}"
 
     def unit(self, name: str) -> str:
-        """The unit's id; a NULL or NaN id belongs to nobody and is left out later."""
-        base = self.types[name]
-        return f"nullif({quoted(name)}, 'nan')" if base in ("FLOAT", "DOUBLE") else quoted(name)
+        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
+        base, column = self.types[name], self.translator.source_column(name)
+        if base == "ENUM":
+            return f"CAST({column} AS VARCHAR)"
+        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
 
     def _on_lattice(self, part: PricedAggregate) -> str:
         """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
@@ -124,7 +126,7 @@ def _placed(question: Question, parts: Sequence[PricedAggregate], share: tuple[i
     if share is not None:
         turn, passes = share
         carried.append("u")
-        filters.append("u IS NOT NULL" if passes == 1 else f"hash(u) % {passes} = {turn}")
+        filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
     where = f" WHERE {' AND '.join(filters)}" if filters else ""
     items = ", ".join([f"CAST({cell} AS INTEGER) AS cell", *carried])
     return f"SELECT {items} FROM picked{''.join(joins)}{where}"

@@ -6,6 +6,7 @@ and their sensitivity is that of one bounded unit: no rounding, no order of rows
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from math import ceil, floor
 
@@ -68,7 +69,7 @@ def _on_grid(aggregate: Aggregate, *, fractions: bool) -> tuple[Lattice, int, in
     assert facts.lower is not None
     assert facts.upper is not None
     whole = facts.kind is Kind.INTEGER
-    lattice = Lattice.for_bounds(facts.lower, facts.upper)
+    lattice = Lattice.for_bounds(facts.lower, facts.upper, precision=_precision(facts.lower, facts.upper))
     if whole:
         lattice = SHARES if fractions else WHOLE
     grid = lattice.grid
@@ -76,3 +77,10 @@ def _on_grid(aggregate: Aggregate, *, fractions: bool) -> tuple[Lattice, int, in
     assert centre.denominator == 1
     lower, upper = floor(facts.lower / grid), ceil(facts.upper / grid)
     return lattice, lower - int(centre), upper - int(centre), int(centre)
+
+
+def _precision(lower: Fraction, upper: Fraction) -> int:
+    """Binary digits of the larger bound, so that the *width* of the range has about 2^32 steps, if doubles allow."""
+    largest, width = max(abs(lower), abs(upper)), upper - lower
+    extra = 0 if width == 0 else max(0, ceil(largest / width).bit_length() - 1)
+    return min(52, 32 + extra)
