@@ -2,8 +2,9 @@
 
 python benchmarks/query/speed.py TABLE.parquet [--opendp-python PATH] [--rounds 5] [--output FILE.md]
 
-Every row of the table is one process that answers its question once to warm up and then once a round; rounds go
-through all processes in turn, so that a slow spell of the machine meets all of them. The table is made by table.py.
+Every figure is the median over rounds; each round goes through all rows of the table in turn, so that a slow spell of
+the machine meets all of them, and gives each a process of its own, which warms up with one answer. The two slowest
+are asked once, cold. The table is made by table.py.
 """
 
 import argparse
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -201,43 +201,30 @@ ONCE = {"bounded-duckdb", "bounded-polars"}  # slow: one round
 
 
 def serve(case: str, path: str) -> None:
-    """Answer once a line of standard input; print the seconds and the peak memory in megabytes."""
+    """Answer once to warm up and once for the record; print the seconds and the peak memory in megabytes."""
     work = CASES[case][2](path)
     if case not in ONCE:
         work()
-    for _ in sys.stdin:
-        began = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - began
-        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]), flush=True)
+    began = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 
 
 def measure(path: str, rounds: int, opendp_python: str | None) -> dict[str, tuple[float, float]]:
-    """Median seconds and peak megabytes by case."""
-    workers = {}
-    for case in CASES:
-        python = opendp_python if case.endswith("opendp") else sys.executable
-        if python is not None:
-            command = [python, __file__, path, "--serve", case]
-            workers[case] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    found: dict[str, list[list[float]]] = {case: [] for case in workers}
+    """Median seconds and peak megabytes by case; one process at a time, in turn."""
+    found: dict[str, list[list[float]]] = {}
     for turn in range(rounds):
-        for case, worker in workers.items():
-            if turn and case in ONCE:
+        for case in CASES:
+            python = opendp_python if case.endswith("opendp") else sys.executable
+            if python is None or (turn and case in ONCE):
                 continue
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            with suppress(BrokenPipeError):  # a peer that cannot answer has left its reason on standard error
-                worker.stdin.write("\n")
-                worker.stdin.flush()
-                found[case].append(json.loads(worker.stdout.readline() or "[]"))
-    for worker in workers.values():
-        with suppress(BrokenPipeError):
-            worker.communicate()
+            command = [python, "-W", "ignore", __file__, path, "--serve", case]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+            if done.returncode == 0:
+                found.setdefault(case, []).append(json.loads(done.stdout))
     return {
-        case: (statistics.median(row[0] for row in rows), max(row[1] for row in rows))
-        for case, rows in found.items()
-        if all(rows)
+        case: (statistics.median(row[0] for row in rows), max(row[1] for row in rows)) for case, rows in found.items()
     }
 
 
