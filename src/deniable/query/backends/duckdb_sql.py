@@ -5,8 +5,8 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 
 from collections.abc import Mapping, Sequence
 
-from deniable.query.backends.duckdb_expression import FLOATS, Translator, key_constant
-from deniable.query.expression import Key, Kind
+from deniable.query.backends.duckdb_expression import FLOATS, Translator, key_constant, quoted
+from deniable.query.expression import Column, Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
 
 
@@ -75,23 +75,34 @@ class Generator:
         """
         argument = part.aggregate.argument
         assert argument is not None
-        centre = part.centre
-        value = self.translator.expression(argument, nan_allowed=True)
+        ends = (part.lower + part.centre, part.upper + part.centre)
         if argument.facts.kind is Kind.INTEGER:
             steps = 2**part.lattice.exponent
-            clamped = _clamp(value, str((part.lower + centre) // steps), str((part.upper + centre) // steps), "")
+            low, high = (str(end // steps) for end in ends)
+            clamped = _clamp(self.translator.expression(argument), low, high)
             return clamped if steps == 1 else f"CAST({clamped} AS HUGEINT) * {steps}"
-        low, high = (f"{float((end + centre) * part.lattice.grid)!r}::DOUBLE" for end in (part.lower, part.upper))
-        clamped = _clamp(value, low, high, f"WHEN isnan({value}) THEN NULL ")
+        low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
+        if isinstance(argument, Column) and self.types[argument.name] == "DOUBLE":
+            clamped = _clamp_column(quoted(argument.name), low, high)
+        else:
+            clamped = _clamp(self.translator.expression(argument), low, high)
         return f"CAST(({clamped}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
 
 
-def _clamp(value: str, low: str, high: str, not_a_number: str) -> str:
-    """`value` in [low, high]. The common case is tested first; NULL fails every test and stays NULL."""
+def _clamp(value: str, low: str, high: str) -> str:
+    """`value`, never NaN, in [low, high]. The common case is tested first; NULL fails every test and stays NULL."""
     return (
-        f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} {not_a_number}"
+        f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} "
         f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
     )
+
+
+def _clamp_column(column: str, low: str, high: str) -> str:
+    """The same for a stored column, which may be NaN, at no cost: isfinite() is not decided by statistics of other rows
+    (see `Translator.source_column`), and behind it comparisons may be.
+    """
+    infinite = f"CASE WHEN TRY({column}) > 0 THEN {high} ELSE {low} END"
+    return f"CASE WHEN isfinite({column}) THEN {_clamp(column, low, high)} WHEN isinf({column}) THEN {infinite} END"
 
 
 def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
