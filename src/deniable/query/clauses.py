@@ -8,12 +8,13 @@ from math import ceil, floor, prod
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
+from deniable.query.allowlist import checked
 from deniable.query.catalog import LARGEST_KEYS
 from deniable.query.expression import Column, Expression, Facts, Key, Kind, Literal, columns_of, literal
 from deniable.query.operators import call
 from deniable.query.plan import Aggregate, Ordering, Outcome, Output, Query, Question
 from deniable.query.scope import RowScope, Scope
-from deniable.query.sql import checked, condition, translate
+from deniable.query.sql import condition, translate
 
 MOST_DERIVED_KEYS = 10_000
 

@@ -1,0 +1,142 @@
+"""The allow-list of SQL: which nodes a parsed query may have, with which arguments.
+
+Meaning hides in arguments (`Group.all`, `Star.except_`, `Union.by_name`), so every argument of a node must be listed
+for its class; a list of classes alone would let it through. What is not listed is refused before data is touched.
+"""
+
+from typing import TypeVar
+
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+
+Node = TypeVar("Node", bound=exp.Expr)
+BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.Mod: "modulo",
+    exp.Pow: "power",
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.DPipe: "concat",
+    exp.Nullif: "nullif",
+}
+UNARY: dict[type[exp.Expr], str] = {
+    exp.Neg: "negate",
+    exp.Not: "not",
+    exp.Abs: "abs",
+    exp.Sqrt: "sqrt",
+    exp.Ln: "ln",
+    exp.Exp: "exp",
+    exp.Sign: "sign",
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+    exp.Lower: "lower",
+    exp.Upper: "upper",
+    exp.Trim: "trim",
+    exp.Length: "length",
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Week: "week",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeek: "dayofweek",
+    exp.DayOfYear: "dayofyear",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+}
+VARIADIC: dict[type[exp.Expr], str] = {exp.Least: "least", exp.Greatest: "greatest", exp.Coalesce: "coalesce"}
+# Arguments with another value than None, False or [] that a node may have, and the flags whose value does not matter.
+ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
+    **dict.fromkeys(BINARY, frozenset({"this", "expression"})),
+    **dict.fromkeys(UNARY, frozenset({"this"})),
+    **dict.fromkeys(VARIADIC, frozenset({"this", "expressions", "ignore_nulls"})),
+    exp.Coalesce: frozenset({"this", "expressions"}),
+    exp.DPipe: frozenset({"this", "expression", "safe"}),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Avg: frozenset({"this"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Boolean: frozenset({"this"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.Column: frozenset({"this", "table"}),
+    exp.Count: frozenset({"this", "big_int"}),
+    exp.DataType: frozenset({"this"}),
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Extract: frozenset({"this", "expression"}),
+    exp.Filter: frozenset({"this", "expression"}),
+    exp.From: frozenset({"this"}),
+    exp.Group: frozenset({"expressions"}),
+    exp.Having: frozenset({"this"}),
+    exp.ILike: frozenset({"this", "expression", "negate"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Is: frozenset({"this", "expression"}),
+    exp.Like: frozenset({"this", "expression", "negate"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Log: frozenset({"this", "expression"}),
+    exp.Null: frozenset(),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Paren: frozenset({"this"}),
+    exp.Round: frozenset({"this", "decimals"}),
+    exp.Select: frozenset({"expressions", "from_", "where", "group", "having", "order", "limit"}),
+    exp.Star: frozenset(),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Sum: frozenset({"this"}),
+    exp.Table: frozenset({"this", "alias"}),
+    exp.TableAlias: frozenset({"this"}),
+    exp.TryCast: frozenset({"this", "to", "safe"}),
+    exp.Var: frozenset({"this"}),
+    exp.Where: frozenset({"this"}),
+}
+SUPPORTED = (
+    "Supported: SELECT of COUNT, SUM, AVG and expressions over them, FROM one table, WHERE, GROUP BY, HAVING, "
+    "ORDER BY, LIMIT."
+)
+
+
+def checked(node: Node) -> Node:
+    """`node` itself, if its class and all its arguments are on the list.
+
+    Raises: UnsupportedQueryError otherwise.
+    """
+    allowed = ARGUMENTS.get(type(node))
+    if allowed is None:
+        raise UnsupportedQueryError(f"{spoken(node)} is not supported. {SUPPORTED}")
+    for name, value in node.args.items():
+        if name not in allowed and value is not None and value is not False and value != []:
+            raise UnsupportedQueryError(f"{_clause(name)} in {spoken(node)} is not supported. {SUPPORTED}")
+    return node
+
+
+def spoken(node: exp.Expr) -> str:
+    """A node in the user's words: the name of the function or clause, never the text around it."""
+    if isinstance(node, exp.Anonymous):
+        return f"the function {str(node.this).upper()}()"
+    if isinstance(node, exp.Func):
+        return f"the function {node.sql_name()}()"
+    names: dict[type[exp.Expr], str] = {
+        exp.Star: "*",
+        exp.Subquery: "a subquery",
+        exp.Window: "a window (OVER)",
+        exp.Select: "SELECT",
+        exp.Distinct: "DISTINCT",
+    }
+    return names.get(type(node), type(node).__name__.upper())
+
+
+def _clause(argument: str) -> str:
+    names = {"with_": "WITH", "joins": "JOIN", "windows": "WINDOW", "locks": "FOR UPDATE", "laterals": "LATERAL"}
+    return names.get(argument, argument.rstrip("_").replace("_", " ").upper())
