@@ -1,11 +1,13 @@
 """The rough picture is near the truth where the truth is known; its edges are what the bounds need."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
 from deniable.privacy.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pilot import Pilot, span
+from deniable.privacy.sampling import SampledLaw
 
 
 def test_a_gaussian_has_its_cumulants() -> None:
@@ -16,12 +18,23 @@ def test_a_gaussian_has_its_cumulants() -> None:
     assert found.variance == pytest.approx(1.0, rel=1e-2)
 
 
-def test_a_gaussian_has_its_tilts() -> None:
-    """epsilon = 4.3771781 at delta = 1e-5 (accounting notes); the tilt is epsilon - 1/2."""
+def test_a_gaussian_has_its_chernoff_bound() -> None:
+    """K - t epsilon + ln of the greatest weight, least near t = epsilon - 1/2 for mu = 1; above the true delta."""
     pilot = Pilot([NormalLaw(0.1)], [100])
-    assert pilot.tilt_for_delta(1e-5) == pytest.approx(3.877, rel=2e-3)
-    assert pilot.tilt_for_epsilon(4.3771781) == pytest.approx(3.877, rel=2e-3)
-    assert pilot.log_delta(3.8771781) == pytest.approx(math.log(1e-5), abs=0.02)
+    best, bound = pilot.chernoff(4.3771781)  # delta = 1e-5 (accounting notes)
+    assert best == pytest.approx(4.0, abs=0.4)
+    assert math.log(1e-5) < bound < math.log(1e-5) + 2.5
+    assert 4.3771781 < pilot.epsilon_at(1e-5) < 4.9
+
+
+def test_a_smaller_tilt_is_taken_for_a_heavy_tail() -> None:
+    """Sampled steps have two modes at the best tilt: the window there is many times as wide as at a smaller one."""
+    pilot = Pilot([SampledLaw(NormalLaw(1 / 1.1), Fraction(855, 100_000))], [38])
+    best, bound = pilot.chernoff(1.2654)
+    taken = pilot.tilt(1.2654, bound, 10.0)
+    assert taken < 0.8 * best
+    assert pilot.cumulants(taken).variance < pilot.cumulants(best).variance / 20
+    assert pilot.tilt(1.2654, bound, 0.0) == best
 
 
 def test_two_point_laws_tilt_to_their_ends() -> None:

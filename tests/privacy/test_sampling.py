@@ -47,6 +47,24 @@ def test_dp_sgd_has_the_published_epsilon(rate: str, noise: str, steps: int, del
     assert found.lower - digits <= truth <= found.upper + digits
 
 
+@pytest.mark.parametrize(
+    ("rate", "noise", "steps", "delta"),
+    [
+        ("0.00646", "3.401", 3, "2.258e-13"),  # at the saddle point of these, a far tail holds most of the tilted mass
+        ("0.0014", "0.9549", 16, "4.7e-9"),
+        ("0.00855", "1.0975", 38, "1.72598e-10"),
+        ("0.44395", "0.6443", 2, "1.05e-11"),
+    ],
+)
+def test_few_steps_with_heavy_tails_are_narrow_and_no_less_than_one(
+    rate: str, noise: str, steps: int, delta: str
+) -> None:
+    step = GaussianLoss(noise).poisson_sampled(rate=rate)
+    found = (step * steps).epsilon(delta)
+    assert found.width <= 1e-3 * max(1, found.upper)
+    assert found.upper >= step.epsilon(delta).lower
+
+
 def sampled_curve(epsilon: mpmath.mpf, rate: float, sigma: float, *, added: bool) -> mpmath.mpf:
     """delta of one sampled Gaussian step by the position x at which the loss is epsilon."""
     q, s = mpmath.mpf(rate), mpmath.mpf(sigma)

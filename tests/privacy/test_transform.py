@@ -101,6 +101,19 @@ def test_what_is_wrapped_is_taken_away_below_and_added_above() -> None:
         assert composed(masses, 200, epsilon, side=+1, length=64).delta(epsilon) >= truth
 
 
+def test_a_threshold_below_the_window_is_never_answered_too_low() -> None:
+    """The mass between them is wrapped to where it counts less; without its bound the answer would be 1e-9 of 0.98."""
+    masses, count = [300_000, 200_000, 0, 100_000, 0, 448_576], 40
+    p = np.array(masses) / 2**20
+    for start, tilt in ((2.0, 8.0), (1.5, 3.0), (0.0, 20.0)):
+        window = Window(start, 2**7, rise=30.0, fall=5.0)
+        for epsilon in (-2.0, -0.5, 0.2):
+            truth = exact_delta(masses, count, epsilon)
+            parts = [Summand(p, -3 * STEP, count)]
+            assert TiltedSum(parts, step=STEP, tilt=tilt, window=window, side=+1).delta(epsilon) >= truth
+            assert TiltedSum(parts, step=STEP, tilt=tilt, window=window, side=-1).delta(epsilon) <= truth
+
+
 def test_parts_of_different_laws_multiply() -> None:
     """20 of one law and 1 of another are the exact product."""
     first, second = [400_000, 300_000, 200_000, 100_000], [500_000, 0, 0, 0, 0, 500_000]

@@ -57,12 +57,13 @@ def composed_delta(directions: Sequence[Sequence[Part]], epsilon: Fraction, tole
     def answer(search: "_Search", least: float) -> Interval:
         if round_down(epsilon) >= composed_limit([search.parts], finite=True).upper:
             return search.certain
-        tilt = search.pilot.tilt_for_epsilon(float(epsilon))
-        guess = math.exp(min(search.pilot.log_delta(tilt), 0.0))
         relative = tolerance * 0.9
+        bound = search.pilot.chernoff(float(epsilon))[1]
+        tilt = search.tilt(float(epsilon), bound - 3, relative)
+        guess = math.exp(bound - 3)
         return search.refined(
             lambda bounds: _consistent(bounds.below(round_up(epsilon)), bounds.above(round_down(epsilon))),
-            _Aim(tilt, max(guess, _SMALLEST_DELTA), relative, relative, unit),
+            _Aim(tilt, float(epsilon), max(guess, _SMALLEST_DELTA), relative, relative, unit),
             least,
         )
 
@@ -78,13 +79,15 @@ def composed_epsilon(directions: Sequence[Sequence[Part]], delta: Fraction, tole
 
     def answer(search: "_Search", least: float) -> Interval:
         finite = max(goal - search.infinite, goal * 1e-6)
-        tilt = search.pilot.tilt_for_delta(finite)
-        centre = search.pilot.cumulants(tilt).mean
+        if composed_limit([search.parts]).upper <= least:
+            return Interval(0.0, least)
+        centre = search.pilot.epsilon_at(finite)
+        tilt = search.tilt(centre, math.log(finite), tolerance)
         width = tolerance * max(1.0, centre) * 0.9
         relative = width * max(tilt, 0.2 / search.spread) * finite / goal
         return search.refined(
             lambda bounds: _crossing(bounds, delta, centre, width / 50),
-            _Aim(tilt, finite, min(relative, 0.5), tolerance * 0.9, _unit_of_epsilon),
+            _Aim(tilt, centre, finite, min(relative, 0.5), tolerance * 0.9, _unit_of_epsilon),
             least,
         )
 
@@ -139,10 +142,11 @@ def _worse(
 class _Aim:
     """What a search works towards.
 
-    tilt, delta: near those of the answer; relative: the width of delta that will do; tolerance, unit: of the answer.
+    tilt, epsilon, delta: near those of the answer; relative: the width of delta that will do; tolerance, unit: of the answer.
     """
 
     tilt: float
+    epsilon: float
     delta: float
     relative: float
     tolerance: float
@@ -178,6 +182,11 @@ class _Search:
         spacings = {part.law.spacing for part in parts} - {None}
         self.spacing = spacings.pop() if len(spacings) == 1 else None
 
+    def tilt(self, epsilon: float, log_delta: float, relative: float) -> float:
+        """A tilt that leaves the rounding of the transform well below the width."""
+        noise = 1e-13 * (10 + self.count)
+        return self.pilot.tilt(epsilon, log_delta, min(max(math.log(0.01 * relative / noise), 1.0), 12.0))
+
     def refined(self, read: Callable[[_Bounds], Interval], aim: _Aim, least: float) -> Interval:
         """The answer that `read` finds, on finer and finer grids until it is as narrow as asked, or at most `least`."""
         few = enumeration([(part.law, part.count) for part in self.parts])
@@ -204,7 +213,9 @@ class _Search:
     def bounds(self, aim: _Aim, step: float) -> _Bounds | None:
         """Both composed laws on a grid of about this step; None when it would have too many points."""
         step = self.spacing / math.ceil(self.spacing / step) if self.spacing else _short(step)
-        unlikely = 0.004 * aim.relative / (1 + aim.tilt * self.spread)
+        at = self.pilot.cumulants(aim.tilt)
+        share = min(math.log(aim.delta) - at.value + aim.tilt * aim.epsilon, 0.0)  # of delta in exp(K - tilt epsilon)
+        unlikely = 0.004 * aim.relative / (1 + aim.tilt * self.spread) * math.exp(max(share, -600.0))
         start, end, rise, fall = self.pilot.reach(aim.tilt, unlikely)
         points = (end - start) / step + 4
         if points > _MOST_POINTS:

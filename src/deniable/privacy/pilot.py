@@ -4,7 +4,7 @@ Whatever is chosen, the bounds of `transform` hold; a bad choice makes them wide
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ class Pilot:
         self._masses = np.array([np.pad(masses, (0, width - masses.size)) for _, masses in collapsed])
         self._least = 1e-300
         self._least = 1e-5 * self.cumulants(0.0).variance  # of the sum when tilted to its end
+        self._table()
 
     def cumulants(self, tilt: float) -> Cumulants:
         """Of the sum, at one tilt."""
@@ -47,24 +48,36 @@ class Pilot:
         value = float(self.counts @ (top[:, 0] + np.log(total)))
         return Cumulants(value, float(self.counts @ mean), max(float(self.counts @ spread), self._least))
 
-    def tilt_for_epsilon(self, epsilon: float) -> float:
-        """The tilt at which the sum has mean `epsilon`, or the least one that is used."""
-        least = min(self._least_tilt(), 0.5 / max(self.cumulants(0.0).mean - epsilon, 1e-9))
-        return _root(lambda tilt: self.cumulants(tilt).mean - epsilon, least)
+    def chernoff(self, epsilon: float) -> tuple[float, float]:
+        """The tilt at which exp(K - tilt epsilon) bounds delta best, and the logarithm of that bound."""
+        bounds = self._values + self._tops - self._tilts * epsilon
+        best = int(np.argmin(bounds))
+        return float(self._tilts[best]), min(float(bounds[best]), 0.0)
 
-    def tilt_for_delta(self, delta: float) -> float:
-        """The tilt whose mean has about this delta."""
-        goal = math.log(delta)
-        return _root(lambda tilt: goal - self.log_delta(tilt), self._least_tilt())
+    def epsilon_at(self, delta: float) -> float:
+        """The least epsilon for which some tilt bounds delta so; somewhat above the true one."""
+        return max(float(((self._values + self._tops - math.log(delta)) / self._tilts).min()), 0.0)
 
-    def log_delta(self, tilt: float) -> float:
-        """ln delta at the mean of the tilted sum, were that sum normal (exact for Gaussian noise)."""
-        from scipy.special import erfcx
+    def tilt(self, epsilon: float, log_delta: float, room: float) -> float:
+        """The tilt with the narrowest window whose bound is at most exp(room) times the best one or delta.
 
-        at = self.cumulants(tilt)
-        spread = math.sqrt(at.variance)
-        share = float(erfcx(tilt * spread / math.sqrt(2)) - erfcx((tilt + 1) * spread / math.sqrt(2))) / 2
-        return at.value - tilt * at.mean + math.log(max(share, 1e-300))
+        A tilt beyond the best one only widens the window; a smaller one leaves heavy tails where they are.
+        """
+        best, bound = self.chernoff(epsilon)
+        allowed = self._values - self._tilts * epsilon <= max(bound, log_delta) + room
+        allowed &= (self._tilts <= best) & (self._tilts >= best / 64)
+        allowed |= self._tilts == best
+        widths = np.where(allowed, self._widths, np.inf)
+        return float(self._tilts[int(np.argmin(widths))])
+
+    def _table(self) -> None:
+        """K, its curvature, and the greatest weight, at tilts from half the reciprocal spread upwards."""
+        least = 0.05 / math.sqrt(self.cumulants(0.0).variance)
+        self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 160)
+        found = [self.cumulants(float(tilt)) for tilt in self._tilts]
+        self._values = np.array([at.value for at in found])
+        self._widths = np.array([math.sqrt(at.variance) for at in found])
+        self._tops = self._tilts * np.log(self._tilts) - (1 + self._tilts) * np.log1p(self._tilts)
 
     def reach(self, tilt: float, unlikely: float) -> tuple[float, float, float, float]:
         """Start and end of where all but `unlikely` of the tilted sum lies, and the Chernoff rates that show it."""
@@ -78,16 +91,12 @@ class Pilot:
     def _edge(self, at: Cumulants, tilt: float, goal: float, typical: float, sign: float) -> tuple[float, float]:
         """The nearest edge that a Chernoff bound proves, and its rate."""
         best, best_rate = math.inf, typical
-        for factor in (0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0):
+        for factor in (0.001, 0.004, 0.016, 0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0):
             rate = typical * factor
             edge = (self.cumulants(tilt + sign * rate).value - at.value + goal) / rate
             if edge < best:
                 best, best_rate = edge, rate
         return sign * best, best_rate
-
-    def _least_tilt(self) -> float:
-        """Moves the mean by half a spread. Weights that do not fall would let in the errors of the whole window."""
-        return 0.5 / math.sqrt(self.cumulants(0.0).variance)
 
 
 def span(law: LossLaw, above: float, below: float) -> tuple[float, float]:
@@ -115,29 +124,3 @@ def _collapsed(law: LossLaw) -> tuple[Floats, Floats]:
     kept = (p > 0) & (q > 0)
     ends = (points[:-1][kept], points[1:][kept])
     return np.clip(np.log(p[kept] / q[kept]), *ends), p[kept]
-
-
-def _root(excess: Callable[[float], float], least: float) -> float:
-    """Where an increasing function of the tilt crosses 0, between `least` and a large number; to a few digits."""
-    below = least
-    low = excess(below)
-    if low >= 0:
-        return below
-    above = 4 * below
-    high = excess(above)
-    while high < 0 and above < _LARGEST_TILT:
-        below, low, above = above, high, 4 * above
-        high = excess(above)
-    if high < 0:
-        return above
-    for _ in range(60):
-        if above - below <= 1e-3 * above:
-            break
-        share = min(max(low / (low - high), 0.1), 0.9)
-        middle = below + share * (above - below)
-        value = excess(middle)
-        if value < 0:
-            below, low = middle, value
-        else:
-            above, high = middle, value
-    return above

@@ -57,6 +57,7 @@ class TiltedSum:
         self._parts = [self._tilted(summand) for summand in summands]
         self._origin = math.fsum(s.first * s.times for s in summands)
         self._start = math.ceil((window.start - self._origin) / step)
+        self.start = self._origin + step * self._start
         self.end = self._origin + step * (self._start + window.length)
         self.slack = 4 * UNIT * math.fsum(abs(s.first) * s.times for s in summands) + 8 * UNIT * abs(self.end)
         self._above = self._chernoff(summands, window.rise)
@@ -73,6 +74,8 @@ class TiltedSum:
         factor = math.exp(min(self._scale - self.tilt * epsilon, 700.0))
         fuzz = 16 * UNIT * (4 + self._size + self.tilt * (abs(epsilon) + abs(self.end)))
         if self.side > 0:
+            if epsilon < self.start:  # what lies between was wrapped to where it counts less
+                error += self._below / (1 + self.tilt)
             beyond = self._above * math.exp(min(self._scale - self.tilt * self.end, 700.0))
             return (factor * max(value + error, 0.0) + beyond) * (1 + fuzz)
         wrapped = (self._above + self._below) / (1 + self.tilt)
