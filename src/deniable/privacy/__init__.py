@@ -19,7 +19,6 @@ from deniable.privacy.losses import (
     Stated,
 )
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import (
     Sensitivity,
     of_clamped_unit_sum,
@@ -41,7 +40,6 @@ __all__ = [
     "GaussianLoss",
     "Interval",
     "LaplaceLoss",
-    "PoissonSampledLoss",
     "PrivacyLoss",
     "PrivacyUnit",
     "PureLoss",

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from deniable.privacy.exact import nonnegative_rational, probability
 from deniable.privacy.interval import PROBABILITIES, Interval
-from deniable.privacy.law import Pairs
-from deniable.privacy.laws import randomized_response_law
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
 
@@ -34,9 +32,6 @@ class ApproximateLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return mixed_with_failure(pure_delta(self.limit, epsilon), self.failed)
-
-    def laws(self) -> Pairs:
-        return Pairs.symmetric(randomized_response_law(float(self.limit), failed=float(self.failed)))
 
     @property
     def failure(self) -> Fraction:

@@ -7,8 +7,6 @@ from typing import ClassVar
 from deniable.privacy.exact import positive_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
-from deniable.privacy.law import Pairs
-from deniable.privacy.laws import LaplaceLaw
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.profile import ball, certified
 
@@ -36,9 +34,6 @@ class LaplaceLoss(PrivacyLoss):
         if gap <= 0:
             return Interval(0.0, 0.0)
         return certified(lambda: -ball(-gap / 2).expm1())
-
-    def laws(self) -> Pairs:
-        return Pairs.symmetric(LaplaceLaw(float(self.pure_epsilon)))
 
     @property
     def pure_epsilon(self) -> Fraction:

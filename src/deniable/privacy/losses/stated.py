@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import nonnegative_rational, probability
 from deniable.privacy.interval import Interval
-from deniable.privacy.law import Pairs
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import Relation
 
@@ -36,8 +35,8 @@ class Stated(PrivacyLoss):
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
-        if not loss.proves(self.stated_epsilon, self.stated_delta):
-            proved = loss.delta(self.stated_epsilon).upper
+        proved = loss.delta(self.stated_epsilon).upper
+        if Fraction(proved) > self.stated_delta:
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
                 "State a larger delta or epsilon, or add more noise (deniable.privacy.calibrate)."
@@ -61,15 +60,6 @@ class Stated(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return self.loss._delta(epsilon)
-
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return self.loss._delta_within(epsilon, tolerance)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return self.loss._epsilon_within(delta, tolerance)
-
-    def laws(self) -> Pairs | None:
-        return self.loss.laws()
 
     def charge(self) -> "Charge":
         return replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
