@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Column, Expression, Kind, Literal
+from deniable.query.expression import Call, Column, Expression, Literal
 
 Array = NDArray[np.float64] | NDArray[np.object_]
 
@@ -200,7 +200,3 @@ FUNCTIONS: Mapping[str, Callable[[Sequence[Array]], Array]] = {
     "to_integer": lambda arguments: np.asarray(np.round(numbers(arguments[0]))),
     "to_real": _same,
 }
-
-
-def is_number(expression: Expression) -> bool:
-    return expression.facts.kind in (Kind.INTEGER, Kind.REAL, Kind.BOOLEAN, Kind.NULL)

@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 
 from deniable.mechanisms import Mechanism
@@ -94,12 +95,8 @@ class Query:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PricedAggregate:
-    """An aggregate with its noise.
-
-    `sensitivity`, the mechanism, and the range [lower, upper] of one value after `centre` was subtracted, are all in
-    steps of the lattice's grid.
-    """
+class Bounded:
+    """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted."""
 
     aggregate: Aggregate
     lattice: Lattice
@@ -107,6 +104,12 @@ class PricedAggregate:
     upper: int
     centre: int
     sensitivity: Sensitivity
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedAggregate(Bounded):
+    """An aggregate with its noise, which is in grid steps like everything about it."""
+
     mechanism: Mechanism
     loss: PrivacyLoss
 
@@ -128,7 +131,7 @@ class PricedPlan:
     loss: PrivacyLoss
     request: "Request"
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The question's name in the ledger: equal for equal private parts, whatever the text looks like."""
         canonical = {

@@ -8,7 +8,8 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Replace
 from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Number, Table
-from deniable.query.rules import Bounded, bound
+from deniable.query.plan import Bounded
+from deniable.query.rules import bound
 from deniable.query.sql import parse
 
 from ..conftest import COLUMNS, frame, table_of

@@ -7,8 +7,8 @@ import pytest
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import Budget, Sensitivity
 from deniable.privacy.relation import AddRemove
-from deniable.query.plan import Aggregate, Request
-from deniable.query.rules.bound import WHOLE, Bounded
+from deniable.query.plan import Aggregate, Bounded, Request
+from deniable.query.rules.bound import WHOLE
 from deniable.query.rules.choose import choose
 
 

@@ -5,7 +5,6 @@ and their sensitivity is that of one bounded unit: no rounding, no order of rows
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor
@@ -14,22 +13,10 @@ from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
 from deniable.privacy import Sensitivity, of_clipped_sum, of_count, of_distinct_units, of_spread_sum
 from deniable.query.expression import Kind
-from deniable.query.plan import Aggregate, Question
+from deniable.query.plan import Aggregate, Bounded, Question
 
 WHOLE = Lattice(exponent=0)
 SHARES = Lattice(exponent=20)  # of counts and whole numbers where a row may count as a fraction of one
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bounded:
-    """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted."""
-
-    aggregate: Aggregate
-    lattice: Lattice
-    lower: int
-    upper: int
-    centre: int
-    sensitivity: Sensitivity
 
 
 def bound(question: Question, aggregate: Aggregate) -> Bounded:

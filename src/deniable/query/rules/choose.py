@@ -10,8 +10,7 @@ from deniable.mechanisms import Gaussian, Laplace, Mechanism
 from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.gaussian_dp import largest_mu_squared
-from deniable.query.plan import Request
-from deniable.query.rules.bound import Bounded
+from deniable.query.plan import Bounded, Request
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,7 @@ def price(query: Query, request: Request, budget: Budget | None = None) -> Price
     parts = [bound(query.question, aggregate) for aggregate in query.question.aggregates]
     choice = choose(parts, request, budget)
     priced = tuple(
-        PricedAggregate(
-            aggregate=part.aggregate,
-            lattice=part.lattice,
-            lower=part.lower,
-            upper=part.upper,
-            centre=part.centre,
-            sensitivity=part.sensitivity,
-            mechanism=mechanism,
-            loss=loss,
-        )
+        PricedAggregate(**vars(part), mechanism=mechanism, loss=loss)
         for part, mechanism, loss in zip(parts, choice.mechanisms, choice.losses, strict=True)
     )
     return PricedPlan(query=query, parts=priced, loss=choice.loss, request=request)
