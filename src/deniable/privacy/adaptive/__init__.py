@@ -1,0 +1,17 @@
+"""Losses whose parameters depend on earlier answers: filters stop in time, odometers say where one stands."""
+
+from deniable.privacy.adaptive.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
+from deniable.privacy.adaptive.advanced import AdvancedFilter
+from deniable.privacy.adaptive.filter import Filter
+from deniable.privacy.adaptive.renyi import RenyiFilter, RenyiGridFilter
+
+__all__ = [
+    "AdvancedFilter",
+    "ApproximateFilter",
+    "ConcentratedFilter",
+    "Filter",
+    "GaussianFilter",
+    "PureFilter",
+    "RenyiFilter",
+    "RenyiGridFilter",
+]

@@ -1,0 +1,85 @@
+"""Rényi filters against the worst analyst, and conversions against 50 digits and a published value."""
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy import AddRemove, ApproximateLoss, GaussianLoss, PureLoss
+from deniable.privacy.adaptive import RenyiFilter, RenyiGridFilter
+from deniable.privacy.adaptive.renyi import divergence, largest_divergence, renyi_delta
+from tests.privacy.adaptive.conversation import gaussian, response, worst_delta
+
+MENU = [response("1/4"), response("1/2"), response("3/4"), gaussian(4, (1,)), gaussian(9, (-2, 4))]
+
+
+@pytest.mark.parametrize("order", ["3/2", "2", "5"])
+@pytest.mark.parametrize("epsilon", ["0", "1/2", "1", "2"])
+def test_one_order_keeps_its_curve(order: str, epsilon: str) -> None:
+    rule = RenyiFilter(order=order, limit="3/4", relation=AddRemove)
+    assert worst_delta(MENU, rule, float(Fraction(epsilon)), 4) <= rule.delta(epsilon).upper
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1/2", "1/5"), ("3/4", "1/10")])
+def test_several_orders_keep_their_pair(epsilon: str, delta: str) -> None:
+    rule = RenyiGridFilter(epsilon=epsilon, delta=delta, orders=[3, 4, 5, 8], relation=AddRemove)
+    found = worst_delta(MENU, rule, float(Fraction(epsilon)), 4)
+    assert 0 < found <= float(Fraction(delta))
+    assert rule.delta(epsilon).upper <= float(Fraction(delta)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("order", ["11/10", "2", "32", "1000"])
+@pytest.mark.parametrize("delta", ["1/10", "1e-5", "1e-30"])
+def test_limits_are_the_largest_that_do(order: str, delta: str) -> None:
+    a, epsilon = Fraction(order), Fraction(3)
+    limit = largest_divergence(epsilon, Fraction(delta), a)
+    with mpmath.workdps(50):
+        m = mpmath.mpf(a.numerator) / a.denominator
+        d = mpmath.mpf(Fraction(delta).numerator) / Fraction(delta).denominator
+        truth = 3 + (mpmath.log(d * (m - 1)) - m * mpmath.log(1 - 1 / m)) / (m - 1)
+        gap = truth - mpmath.mpf(limit.numerator) / limit.denominator
+        assert 0 <= gap <= abs(truth) * mpmath.mpf(10) ** -11
+    if limit > 0:
+        assert renyi_delta(a, limit, epsilon) <= Fraction(delta)
+
+
+def test_a_published_conversion() -> None:
+    """Divergence 1.1 at order 32 and delta 1e-5: epsilon = 1.32783806176 (dp_accounting; accounting.md, section 13)."""
+    found = RenyiFilter(order=32, limit="1.1", relation=AddRemove).epsilon("1e-5").upper
+    assert found == pytest.approx(1.32783806176, abs=1e-11)
+
+
+def test_the_filter_for_a_pair_promises_the_pair() -> None:
+    rule = RenyiFilter.for_pair(epsilon=1, delta="1e-6", order=20, relation=AddRemove)
+    assert rule.delta(1).upper <= 1e-6
+    assert rule.epsilon("1e-6").upper == pytest.approx(1, rel=1e-10)
+    gauss = GaussianLoss(20)
+    count = next(n for n in range(1, 10**4) if not rule.admits(gauss * n)) - 1
+    limit = 1 - (mpmath.log(10**6) - mpmath.log(19) + 20 * mpmath.log(0.95)) / 19
+    assert count == int(limit / (20 / (2 * 20**2)))
+
+
+def test_failures_have_no_divergence() -> None:
+    rule = RenyiFilter(order=2, limit=1, relation=AddRemove)
+    with pytest.raises(UnprovedError, match="ApproximateFilter"):
+        rule.admits(ApproximateLoss("0.1", "1e-9"))
+
+
+def test_a_divergence_is_at_most_epsilon_and_at_most_order_times_rho() -> None:
+    assert 0 < (divergence(PureLoss("1/2"), Fraction(2)) or 0) <= Fraction(1, 4)
+    assert 0 < (divergence(PureLoss("1/2"), Fraction(1000)) or 0) <= Fraction(1, 2)
+    assert divergence(GaussianLoss(2), Fraction(3)) == Fraction(3, 8)
+
+
+def test_settings_that_promise_nothing_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="order must be > 1"):
+        RenyiFilter(order=1, limit=1, relation=AddRemove)
+    with pytest.raises(InvalidParameterError, match="larger order"):
+        RenyiFilter.for_pair(epsilon="0.1", delta="1e-9", order=2, relation=AddRemove)
+    with pytest.raises(InvalidParameterError, match="larger orders"):
+        RenyiGridFilter(epsilon="0.1", delta="1e-9", orders=[2, 3], relation=AddRemove)
+    with pytest.raises(InvalidParameterError, match="at least one order"):
+        RenyiGridFilter(epsilon="0.1", delta="1e-9", orders=[], relation=AddRemove)
+    with pytest.raises(InvalidParameterError, match="never implies"):
+        RenyiFilter.for_pair(epsilon=1, delta=0, order=2, relation=AddRemove)
