@@ -1,0 +1,256 @@
+"""Any finite pair of distributions, or several: exact rationals in, the exact curve out."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import decimal_above, exact_rational
+from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.polygon import Polygon
+from deniable.privacy.pld.law import LossLaw, Pairs
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import Relation, Replace
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Masses = tuple[Fraction, ...]
+
+_MOST_BITS = 2**29  # of all numerators over the common denominator together
+
+
+@dataclass(frozen=True, init=False)
+class FiniteLoss(PrivacyLoss):
+    """A mechanism whose output laws at neighbours are known: `FiniteLoss(p, q, relation=AddRemove)`.
+
+    p and q are the probabilities of the same outcomes, in the same order: with the unit and without it under
+    add/remove; of two tables that differ in one unit under replace. Several pairs (`of_pairs`), or all pairs of rows of
+    a matrix (`of_channel`), are one loss: the greatest of their curves, which is the curve of one pair again.
+
+    Guarantee: delta(x) = max over pairs and directions of sum max(0, p - e^x q), exactly. Under add/remove the two
+        directions stay apart in compositions; under replace either may occur, and the pair that is composed is above
+        both.
+    Source: docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "finite"
+    pairs: tuple[tuple[Masses, Masses], ...]
+    relation: Relation
+
+    def __init__(self, p: Iterable[object], q: Iterable[object], *, relation: Relation) -> None:
+        self._set([(p, q)], relation)
+
+    def _set(self, pairs: Iterable[tuple[Iterable[object], Iterable[object]]], relation: Relation) -> None:
+        if not isinstance(relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        checked = tuple((_distribution("p", p), _distribution("q", q)) for p, q in pairs)
+        if not checked:
+            raise InvalidParameterError("a finite loss needs at least one pair of distributions")
+        for p, q in checked:
+            if len(p) != len(q):
+                raise InvalidParameterError(
+                    f"p and q must list the same outcomes, got {len(p)} and {len(q)}. Write 0 for what cannot happen."
+                )
+        object.__setattr__(self, "pairs", checked)
+        object.__setattr__(self, "relation", relation)
+
+    @classmethod
+    def of_pairs(
+        cls, pairs: Iterable[tuple[Iterable[object], Iterable[object]]], *, relation: Relation
+    ) -> "FiniteLoss":
+        """The loss of a mechanism with any of these pairs (p, q) for some neighbours."""
+        loss = object.__new__(cls)
+        loss._set(pairs, relation)
+        return loss
+
+    @classmethod
+    def of_channel(
+        cls, rows: Sequence[Iterable[object]], *, neighbours: Iterable[tuple[int, int]] | None = None
+    ) -> "FiniteLoss":
+        """The loss of a mechanism on finitely many inputs; rows[i] is the law of the output for input i.
+
+        Args:
+            neighbours: which inputs may be exchanged for each other, by index; all of them when None.
+        """
+        laws = [tuple(row) for row in rows]
+        chosen = list(combinations(range(len(laws)), 2)) if neighbours is None else list(neighbours)
+        for pair in chosen:
+            if len(pair) != 2 or not all(0 <= place < len(laws) for place in pair):
+                raise InvalidParameterError(f"neighbours must be pairs of indices below {len(laws)}, got {pair!r}")
+        return cls.of_pairs([(laws[a], laws[b]) for a, b in chosen], relation=Replace)
+
+    def __repr__(self) -> str:
+        shown = [f"({_shown(p)}, {_shown(q)})" for p, q in self.pairs[:3]]
+        rest = [f"... {len(self.pairs) - 3} more"] if len(self.pairs) > 3 else []
+        if len(self.pairs) == 1:
+            return f"FiniteLoss{shown[0][:-1]}, relation=Relation.{self.relation.name})"
+        return f"FiniteLoss.of_pairs([{', '.join(shown + rest)}], relation=Relation.{self.relation.name})"
+
+    @cached_property
+    def _polygons(self) -> tuple[Polygon, ...]:
+        """One for each pair, over one denominator."""
+        total = math.lcm(*(mass.denominator for pair in self.pairs for masses in pair for mass in masses))
+        count = sum(len(p) for p, _ in self.pairs)
+        if total.bit_length() * count > _MOST_BITS:
+            raise InvalidParameterError(
+                f"the {count} probabilities have no common denominator of a reasonable size. "
+                "Write them as whole numbers over one denominator, such as Fraction(n, 10**12)."
+            )
+        return tuple(Polygon.of_masses(_over(total, p), _over(total, q)) for p, q in self.pairs)
+
+    @cached_property
+    def _ways(self) -> tuple[Polygon, Polygon]:
+        """The least polygons above all pairs, for (with, without) and (without, with)."""
+        there, back = _hull(self._polygons), _hull([polygon.reversed() for polygon in self._polygons])
+        if there.equals(back):
+            return there, there
+        if self.relation is Replace:
+            both = _hull([there, back])
+            return both, both
+        return there, back
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        there, back = self._ways
+        found = there.delta(epsilon)
+        if back is there:
+            return found
+        other = back.delta(epsilon)
+        return Interval(max(found.lower, other.lower), max(found.upper, other.upper))
+
+    def exact_delta(self, odds: object) -> Fraction:
+        """delta at epsilon = ln(odds) as a rational number; `odds` is any number >= 1."""
+        number = exact_rational("odds", odds)
+        if number < 1:
+            raise InvalidParameterError(f"odds must be >= 1, got {odds!r}")
+        return max(way.exact_delta(number) for way in self._ways)
+
+    def laws(self) -> Pairs | None:
+        """None when some pair has no common outcome: then everything is revealed."""
+        return self._laws if self.infinite_mass < 1 else None
+
+    @cached_property
+    def _laws(self) -> Pairs:
+        there, back = self._ways
+        upper = _both(there, back)
+        attained = max(self._polygons, key=lambda polygon: polygon.exact_delta(Fraction(1)))
+        if attained.equals(there) and attained.reversed().equals(back):
+            return Pairs(upper, upper)
+        return Pairs(upper, _both(attained, attained.reversed()))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return max(way.infinite for way in self._ways)
+
+    @property
+    def failure(self) -> Fraction:
+        return max(max(polygon.infinite, polygon.vanishing) for polygon in self._polygons)
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """The greatest size of a loss, given that it is finite."""
+        return _logarithm_above(max(max(odds, 1 / odds) for ends in self._odds for odds in ends))
+
+    @property
+    def rho(self) -> Fraction:
+        """A loss that lies in an interval of length r is r^2/8-zCDP."""
+        return self._range**2 / 8
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        """A loss that lies in an interval of length r is mu-GDP with the mu of r/2-DP."""
+        return None if self.failure else mu_squared_of_pure(self._range / 2)
+
+    @property
+    def _range(self) -> Fraction:
+        return _logarithm_above(max(most / least for most, least in self._odds))
+
+    @cached_property
+    def _odds(self) -> list[tuple[Fraction, Fraction]]:
+        """exp of the greatest and of the least finite loss of each pair, both laws taken without infinite losses."""
+        ends = [(Fraction(1), Fraction(1))]
+        for polygon in self._polygons:
+            if polygon.losses.size:
+                share = (1 - polygon.vanishing) / (1 - polygon.infinite)
+                ends.append((polygon.ratio(0) * share, polygon.ratio(polygon.losses.size - 1) * share))
+        return ends
+
+    def to_data(self) -> dict[str, object]:
+        pairs = [[[str(mass) for mass in masses] for masses in pair] for pair in self.pairs]
+        return {"loss": self.kind, "pairs": pairs, "relation": self.relation.value}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        pairs, relation = values.get("pairs"), values.get("relation")
+        whole = isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+        if not whole or set(values) != {"pairs", "relation"} or relation not in {way.value for way in Relation}:
+            raise InvalidParameterError(
+                "a finite loss needs the fields 'pairs', a list of [p, q], and 'relation', 'add/remove' or 'replace'"
+            )
+        assert isinstance(pairs, list)
+        return cls.of_pairs([(p, q) for p, q in pairs], relation=Relation(relation))
+
+
+def _distribution(name: str, masses: Iterable[object]) -> Masses:
+    """Exact probabilities with sum 1."""
+    if isinstance(masses, str) or not isinstance(masses, Iterable):
+        raise InvalidParameterError(f"{name} must be a list of probabilities, got {masses!r}")
+    read = tuple(
+        mass if type(mass) is Fraction else exact_rational(f"a probability in {name}", mass) for mass in masses
+    )
+    if any(mass < 0 for mass in read):
+        raise InvalidParameterError(f"the probabilities in {name} must be >= 0, got {min(read)}")
+    total = math.lcm(*(mass.denominator for mass in read))
+    sum_over_total = sum(_over(total, read)) if total.bit_length() * len(read) <= _MOST_BITS else None
+    if sum_over_total != total:
+        found = "no short fraction" if sum_over_total is None else f"{sum_over_total / total:.17g}"
+        raise InvalidParameterError(
+            f"the probabilities in {name} must have the sum 1 exactly, got {found}. Give exact numbers, such as '1/3' "
+            "or Fraction(n, total); floats stand for their shortest decimal text."
+        )
+    return read
+
+
+def _over(total: int, masses: Masses) -> list[int]:
+    return [mass.numerator * (total // mass.denominator) for mass in masses]
+
+
+def _hull(polygons: Sequence[Polygon]) -> Polygon:
+    """The least polygon above these."""
+    different: list[Polygon] = []
+    for polygon in polygons:
+        if not any(polygon.equals(other) for other in different):
+            different.append(polygon)
+    return different[0] if len(different) == 1 else Polygon.hull(different)
+
+
+def _both(there: Polygon, back: Polygon) -> tuple[LossLaw, LossLaw]:
+    law = there.law()
+    return (law, law) if there.equals(back) else (law, back.law())
+
+
+def _logarithm_above(odds: Fraction) -> Fraction:
+    """A short decimal at or a little above ln(odds), for odds >= 1."""
+    if odds == 1:
+        return Fraction(0)
+
+    def formula() -> "arb":
+        return ball(odds).log()
+
+    return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
+
+
+def _shown(masses: Masses) -> str:
+    """The probabilities as text that can be typed again, shortened when there are many."""
+    shown = ", ".join(repr(str(mass)) for mass in masses[:8])
+    return f"[{shown}]" if len(masses) <= 8 else f"[{shown}, ... {len(masses) - 8} more]"
