@@ -32,7 +32,7 @@ class RenyiFilter(Filter):
     remedy: ClassVar[str] = "No Rényi divergence is proved for it; use ApproximateFilter with a stated pair."
 
     def __init__(self, *, order: object, limit: object, relation: Relation) -> None:
-        self._order, self._limit = checked_order(order), positive_rational("limit", limit)
+        self.order, self._limit = checked_order(order), positive_rational("limit", limit)
         super().__init__(relation, {"renyi": self._limit})
 
     @classmethod
@@ -48,14 +48,14 @@ class RenyiFilter(Filter):
         return cls(order=order, limit=limit, relation=relation)
 
     def _cost(self, loss: PrivacyLoss) -> Amounts | None:
-        spent = divergence(loss, self._order)
+        spent = divergence(loss, self.order)
         return None if spent is None else {"renyi": spent}
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        return Interval(0.0, renyi_delta(self._order, self._limit, epsilon))
+        return Interval(0.0, renyi_delta(self.order, self._limit, epsilon))
 
     def _settings(self) -> dict[str, object]:
-        return {"order": str(self._order), "limit": str(self._limit)}
+        return {"order": str(self.order), "limit": str(self._limit)}
 
 
 class RenyiGridFilter(Filter):
