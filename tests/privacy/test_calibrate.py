@@ -1,20 +1,27 @@
+import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
+    ApproximateLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PrivacyLoss,
+    PureLoss,
     Replace,
     gaussian_sigma_squared,
     laplace_scale,
     of_clipped_sum,
     of_count,
 )
+from deniable.privacy.calibrate import calibrate, split
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.gaussian_dp import largest_mu_squared
 
@@ -130,3 +137,128 @@ def test_aggregates_that_nobody_moves_are_refused() -> None:
         laplace_scale(ONE, 0)
     with pytest.raises(InvalidParameterError, match="must be a Sensitivity"):
         laplace_scale(1, 1)  # type: ignore[arg-type]
+
+
+def test_published_noise_of_one_gaussian() -> None:
+    """golden.md G7: sigma for (1, 1e-5)."""
+    found = calibrate(GaussianLoss, epsilon=1, delta="1e-5", tolerance=1e-9)
+    assert 0 <= float(found) / 3.7306316348159418322 - 1 < 1e-8
+
+
+def test_exact_answers_are_found_exactly() -> None:
+    """0.1 is not a float: the last digit is decided by the exact statement."""
+    assert calibrate(LaplaceLoss, epsilon="0.1") == 10
+    assert calibrate(lambda count: PureLoss("0.1") * count, epsilon=1, integer=True) == 10
+    assert calibrate(lambda count: ApproximateLoss("0.1", "1e-8") * count, epsilon=1, delta="1e-7", integer=True) == 10
+
+
+def test_advantage_of_a_gaussian_in_closed_form() -> None:
+    """Total variation 2 Phi(mu / 2) - 1 = erf(mu / sqrt 8)."""
+    found = calibrate(GaussianLoss, advantage="0.1", tolerance=1e-8)
+    assert math.erf(1 / (float(found) * math.sqrt(8))) == pytest.approx(0.1, rel=2e-8)
+    assert calibrate(GaussianLoss, epsilon=0, delta="0.1", tolerance=1e-8) == found
+
+
+def test_power_of_a_gaussian_in_closed_form() -> None:
+    """accounting.md 13: mu = 1 has a true positive rate of 0.38914 at 0.1, Phi(Phi^-1(0.1) + 1)."""
+    found = calibrate(GaussianLoss, true_positive_rate="0.38914", false_positive_rate="0.1", tolerance=1e-6)
+    assert float(found) == pytest.approx(1, rel=2e-5)
+
+
+SAMPLED = GaussianLoss(1).poisson_sampled(rate="0.01")
+SEARCHES = {
+    "noise of one": (GaussianLoss, {}, 1),
+    "noise of many": (lambda noise: GaussianLoss(noise).poisson_sampled(rate="0.01") * 1000, {}, 1),
+    "noise of Laplace": (lambda noise: LaplaceLoss(noise) * 20, {}, 1),
+    "rate": (lambda rate: GaussianLoss(1).poisson_sampled(rate=rate) * 500, {"over": (0, 1)}, -1),
+    "epsilon of each": (lambda epsilon: PureLoss(epsilon) * 30, {"over": ("0.001", 1)}, -1),
+    "a mixed plan": (lambda noise: GaussianLoss(noise) * 3 + LaplaceLoss(20) * 5, {}, 1),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_setting_is_private_and_a_worse_one_is_not(name: str) -> None:
+    """Both ends are certified: the target is kept, and two thousandths further it is broken for sure."""
+    make, domain, direction = SEARCHES[name]
+    found = calibrate(make, epsilon="1.5", delta="1e-6", **domain)  # type: ignore[call-overload]
+    assert make(found).epsilon("1e-6").upper <= 1.5
+    assert make(found * (1 - direction * Fraction(6, 1000))).epsilon("1e-6").lower > 1.5
+    assert len(str(found).replace("/", "")) < 20
+
+
+def test_the_next_step_is_not_proved() -> None:
+    found = calibrate(lambda steps: SAMPLED * steps, epsilon=2, delta="1e-6", integer=True)
+    assert isinstance(found, int)
+    assert (SAMPLED * found).epsilon("1e-6").upper <= 2 < (SAMPLED * (found + 1)).epsilon("1e-6").upper
+    assert (SAMPLED * (found + 4)).epsilon("1e-6", tolerance=1e-4).lower > 2
+
+
+def test_published_noise_of_training() -> None:
+    """accounting.md 13: noise 3, rate 0.1, 512 steps cost 3.77 at 1e-6 (to two decimals)."""
+    found = calibrate(lambda s: GaussianLoss(s).poisson_sampled(rate="0.1") * 512, epsilon="3.77", delta="1e-6")
+    assert float(found) == pytest.approx(3, rel=3e-3)
+
+
+def test_a_trial_out_of_reach_is_not_private() -> None:
+    class Shy(GaussianLoss):
+        def _delta_within(self, epsilon: Fraction, tolerance: float) -> object:  # type: ignore[override]
+            if self.noise_multiplier < 2:
+                raise InvalidParameterError("tolerance cannot be reached")
+            return super()._delta_within(epsilon, tolerance)
+
+    assert calibrate(Shy, advantage="0.9") == pytest.approx(2, rel=1e-3)
+
+
+def test_a_mistake_in_the_description_is_not_hidden() -> None:
+    """Errors of `make` itself are the caller's, and stop the search."""
+    with pytest.raises(UnprovedError):
+        calibrate(
+            lambda s: PureLoss(1).poisson_sampled(rate="0.1") + DiscreteLaplaceLoss(s, reach_of_replace()), epsilon=1
+        )
+    with pytest.raises(InvalidParameterError, match="rate must be"):
+        calibrate(lambda rate: GaussianLoss(1).poisson_sampled(rate=rate), epsilon=9, delta="0.1", over=(0, 4))
+
+
+def reach_of_replace() -> object:
+    return of_count(rows=1, groups=1, relation=Replace)
+
+
+def test_what_cannot_be_private_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="no setting"):
+        calibrate(GaussianLoss, epsilon=1)  # infinite at delta = 0, whatever the noise
+    with pytest.raises(InvalidParameterError, match="no setting"):
+        calibrate(GaussianLoss, epsilon=1, delta="1e-6", over=("0.1", 3))
+
+
+def test_a_workload_uses_the_whole_target() -> None:
+    makes: list[type[PrivacyLoss]] = [GaussianLoss, LaplaceLoss, GaussianLoss]
+    noises = split(makes, weights=[1, 2, "1/2"], epsilon=1, delta="1e-6")
+    assert (noises[0], noises[2]) == (2 * noises[1], 4 * noises[1])
+    together = GaussianLoss(noises[0]) + LaplaceLoss(noises[1]) + GaussianLoss(noises[2])
+    found = together.epsilon("1e-6")
+    assert 0.997 <= found.lower <= found.upper <= 1
+
+
+def test_equal_shares_of_a_pure_budget() -> None:
+    assert split([LaplaceLoss] * 4, epsilon=1) == (4, 4, 4, 4)
+    with pytest.raises(InvalidParameterError, match="got 1 for 2"):
+        split([LaplaceLoss] * 2, weights=[1], epsilon=1)
+    with pytest.raises(InvalidParameterError, match="got 0 for 0"):
+        split([], epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *({}, {"delta": 0.1}, {"epsilon": 0}, {"epsilon": -1}, {"epsilon": 1, "delta": 1}, {"epsilon": math.nan}),
+        *({"advantage": 0}, {"advantage": 1}, {"epsilon": 1, "advantage": 0.5}, {"false_positive_rate": 0.1}),
+        {"true_positive_rate": 0.1, "false_positive_rate": 0.1},
+        {"true_positive_rate": 1, "false_positive_rate": 0.1},
+        *({"epsilon": 1, "over": over} for over in ((2, 1), (0, 0), (-2, -1), 3, (1, 2, 3), (math.nan, 1))),
+        {"epsilon": 1, "over": (0, 5), "integer": True},
+        *({"epsilon": 1, "tolerance": tolerance} for tolerance in (0, -1, 2, math.nan)),
+    ],
+)
+def test_targets_without_a_meaning_are_refused(target: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError):
+        calibrate(PureLoss, **target)  # type: ignore[call-overload]

@@ -1,14 +1,29 @@
-"""The least noise that keeps a promise, found on the private side."""
+"""The least noise, the most steps or the largest rate that keeps a promise, found on the private side."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal, TypedDict, Unpack, cast, overload
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.compose import compose
 from deniable.privacy.concentrated import largest_rho
-from deniable.privacy.exact import decimal_above, positive_rational, probability
+from deniable.privacy.exact import (
+    decimal_above,
+    exact_rational,
+    nonnegative_rational,
+    positive_integer,
+    positive_rational,
+    probability,
+)
+from deniable.privacy.interval import Interval, round_up
+from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
+from deniable.privacy.search import SMALLEST, Domain, best_setting
 from deniable.privacy.sensitivity import Sensitivity
 
 _DIGITS = 9  # significant decimal digits of a searched sigma_squared
@@ -92,3 +107,182 @@ def _moving(sensitivity: Sensitivity) -> Sensitivity:
     if reach.l1 == 0:
         raise InvalidParameterError("the sensitivity is 0: no unit can change this aggregate, and it needs no noise")
     return reach
+
+
+class Target(TypedDict, total=False):
+    """What a calibrated loss must prove, in one of three ways; numbers as `exact_rational` reads them.
+
+    epsilon, alone or with delta; advantage: the total variation between neighbours; or true_positive_rate at
+    false_positive_rate: the power of the best attack.
+    """
+
+    epsilon: object
+    delta: object
+    advantage: object
+    true_positive_rate: object
+    false_positive_rate: object
+
+
+@overload
+def calibrate(
+    make: Callable[[Fraction], PrivacyLoss],
+    *,
+    over: tuple[object, object] | None = ...,
+    integer: Literal[False] = ...,
+    tolerance: float = ...,
+    **target: Unpack[Target],
+) -> Fraction: ...
+
+
+@overload
+def calibrate(
+    make: Callable[[int], PrivacyLoss],
+    *,
+    over: tuple[object, object] | None = ...,
+    integer: Literal[True],
+    tolerance: float = ...,
+    **target: Unpack[Target],
+) -> int: ...
+
+
+def calibrate(
+    make: Callable[[Fraction], PrivacyLoss] | Callable[[int], PrivacyLoss],
+    *,
+    over: tuple[object, object] | None = None,
+    integer: bool = False,
+    tolerance: float = DEFAULT_TOLERANCE,
+    **target: Unpack[Target],
+) -> Fraction | int:
+    """The setting that uses the whole target: least noise, most steps, largest rate, or any other number.
+
+    Guarantee: make(setting) proves the target; this was checked, whatever `make` is. That no better setting exists
+        needs that the loss grows with the setting throughout, or shrinks.
+
+    Args:
+        make: the loss for one number: a Fraction with few decimal digits, or an int. Which way is private is found out.
+        over: the least and the largest setting that `make` takes; nothing outside is tried. A least setting of 0 is not
+            tried itself. By default from 0 to 10^12, or the integers from 1.
+        tolerance: what is certified at the setting lies within this share below the target, or the next decimal is not
+            proved to be private. The next integer is never proved to be private at this tolerance.
+        target: see `Target`.
+
+    Raises: InvalidParameterError if no setting is proved to be private.
+    """
+    goal = _goal(target)
+    build = cast(Callable[[Fraction | int], PrivacyLoss], make)
+
+    def excess(setting: Fraction, width: float) -> float:
+        return goal.excess(build(int(setting) if integer else setting), width)
+
+    width = checked_tolerance(tolerance)
+    found = best_setting(excess, _domain(over, integer, width), width)
+    return int(found) if integer else found
+
+
+def split(
+    makes: Sequence[Callable[[Fraction], PrivacyLoss]],
+    *,
+    weights: Sequence[object] | None = None,
+    over: tuple[object, object] | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    **target: Unpack[Target],
+) -> tuple[Fraction, ...]:
+    """The noise of each mechanism of a workload so that all of them together use the whole target.
+
+    Guarantee: the composition of make(noise) over the workload proves the target.
+
+    Args:
+        makes: the loss of each mechanism for a noise; more noise must be more private.
+        weights: how exact each answer shall be: the noise of a mechanism is noise / weight with one noise for all. By
+            default all are 1.
+        over: the least and the largest common noise.
+    """
+    shares = [positive_rational("weights", weight) for weight in (weights if weights is not None else [1] * len(makes))]
+    if not makes or len(shares) != len(makes):
+        raise InvalidParameterError(f"weights must be one for each mechanism: got {len(shares)} for {len(makes)}")
+    workload = list(zip(makes, shares, strict=True))
+
+    def together(noise: Fraction) -> PrivacyLoss:
+        return compose([make(noise / share) for make, share in workload])
+
+    noise = calibrate(together, over=over, tolerance=tolerance, **target)
+    return tuple(noise / share for share in shares)
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """A number that may not be exceeded, what it bounds, and a second way to prove it."""
+
+    limit: Fraction
+    cost: Callable[[PrivacyLoss, float], Interval]
+    proved: Callable[[PrivacyLoss], bool] = lambda loss: False
+
+    def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
+        """ln(cost / limit); <= 0 only if the limit is kept. What is out of the reach of the engine is not private."""
+        try:
+            upper = self.cost(loss, tolerance).upper
+        except InvalidParameterError:
+            return math.inf
+        if upper == 0 or math.isinf(upper):
+            return math.inf if upper else -math.inf
+        found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
+        if Fraction(upper) <= self.limit:
+            return min(found, 0.0)
+        if found < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
+            return 0.0
+        return max(found, math.ulp(0.0))
+
+
+def _goal(target: Target) -> _Goal:
+    given = {name for name, value in target.items() if value is not None}
+    if given in ({"epsilon"}, {"epsilon", "delta"}):
+        delta = probability("delta", target.get("delta") or 0)
+        epsilon = nonnegative_rational("epsilon", target["epsilon"])
+        if epsilon == 0:
+            return _advantage(delta)
+        share = min(float(epsilon), 1.0)  # the width of a small epsilon is absolute
+        return _Goal(
+            epsilon,
+            lambda loss, width: loss.epsilon(delta, tolerance=max(width * share, 1e-12)),
+            lambda loss: loss.proves(epsilon, delta),
+        )
+    if given == {"advantage"}:
+        return _advantage(probability("advantage", target["advantage"]))
+    if given == {"true_positive_rate", "false_positive_rate"}:
+        power = positive_rational("true_positive_rate", target["true_positive_rate"])
+        size = probability("false_positive_rate", target["false_positive_rate"])
+        if not size < power < 1:
+            raise InvalidParameterError(
+                f"true_positive_rate must lie between false_positive_rate={float(size):g} and 1, got {float(power):g}"
+            )
+        return _Goal(power, lambda loss, width: _power(loss, round_up(size), width))
+    raise InvalidParameterError(
+        "a target is epsilon (with or without delta), advantage, or true_positive_rate with false_positive_rate; got "
+        f"{', '.join(sorted(given)) or 'none of them'}"
+    )
+
+
+def _advantage(limit: Fraction) -> _Goal:
+    if limit == 0:
+        raise InvalidParameterError("a target of 0 allows no release at all. Give an epsilon, delta or advantage > 0.")
+    return _Goal(limit, lambda loss, width: loss.delta(0, tolerance=width))
+
+
+def _power(loss: PrivacyLoss, size: float, tolerance: float) -> Interval:
+    from deniable.privacy.tradeoff import TradeOff
+
+    return TradeOff(loss, tolerance=tolerance).true_positive_rate(size)
+
+
+def _domain(over: tuple[object, object] | None, integer: bool, tolerance: float) -> Domain:
+    digits = None if integer else 3 + max(0, math.ceil(-math.log10(tolerance)))
+    ends = over if over is not None else ((1, 10**12) if integer else (0, 10**12))
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise InvalidParameterError(f"over must be a pair (least, largest), got {over!r}")
+    if integer:
+        low, high = (Fraction(positive_integer("over", end)) for end in ends)
+    else:
+        low, high = max(exact_rational("over", ends[0]), SMALLEST), exact_rational("over", ends[1])
+    if not 0 < low <= high:
+        raise InvalidParameterError(f"over must be a pair 0 <= least <= largest with largest > 0, got {over!r}")
+    return Domain(lower=low, upper=high, digits=digits)
