@@ -1,0 +1,110 @@
+"""What the accountants of the last twenty years prove about one and the same loss, side by side."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.compose import Composed
+from deniable.privacy.concentrated import concentrated_delta
+from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.interval import Interval, round_down
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.profile import ball, certified, inverse
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_POSITIVE = Interval(0.0, math.inf)
+
+Parts = list[tuple[PrivacyLoss, int]]
+
+
+@dataclass(frozen=True)
+class Account:
+    """One accountant's answer: the epsilon that it proves, or None where it says nothing about this loss."""
+
+    name: str
+    epsilon: float | None
+    source: str
+
+
+def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
+    """The epsilon at `delta` > 0 by each accountant, rounded up; the certified one is not among them.
+
+    Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
+    by the number of parts, for basic, half of it for advanced composition, whose slack is the other half.
+    """
+    parts = list(loss.parts) if isinstance(loss, Composed) else [(loss, 1)]
+    found = [
+        ("basic composition", _basic(parts, delta), "Dwork, McSherry, Nissim, Smith (2006)"),
+        ("advanced composition", _advanced(parts, delta, _drift), "Dwork, Rothblum, Vadhan (2010)"),
+        ("advanced, tanh form", _advanced(parts, delta, _tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
+        ("concentrated (zCDP)", _concentrated(loss, delta), "Bun, Steinke (2016); Canonne, Kamath, Steinke (2020)"),
+        ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
+    ]
+    return tuple(Account(name, _finite(value), source) for name, value, source in found)
+
+
+def _basic(parts: Parts, delta: Fraction) -> float:
+    runs = sum(count for _, count in parts)
+    pure = sum(_epsilon(loss, Fraction(0)) * count for loss, count in parts)
+    if runs == 0:
+        return 0.0
+    shared = sum(_epsilon(loss, Fraction(round_down(delta / runs))) * count for loss, count in parts)
+    return min(pure, shared) * (1 + 1e-14)
+
+
+def _advanced(parts: Parts, delta: Fraction, drift: Callable[["arb"], "arb"]) -> float:
+    """The sum of drifts plus sqrt(2 ln(1/slack) times the sum of squares)."""
+    runs = sum(count for _, count in parts)
+    if runs == 0:
+        return 0.0
+    slack = Fraction(round_down(delta / 2))
+    shares = [Fraction(0), Fraction(round_down((delta - slack) / runs))]
+    each = [(min(_epsilon(loss, share) for share in shares), count) for loss, count in parts]
+    if max(epsilon for epsilon, _ in each) > 300:
+        return math.inf
+
+    def formula() -> "arb":
+        known = [(ball(Fraction(epsilon)), count) for epsilon, count in each]
+        squares = sum((epsilon**2 * count for epsilon, count in known), ball(Fraction(0)))
+        total = sum((drift(epsilon) * count for epsilon, count in known), ball(Fraction(0)))
+        return total + (-2 * ball(slack).log() * squares).sqrt()
+
+    return certified(formula, within=_POSITIVE).upper
+
+
+def _drift(epsilon: "arb") -> "arb":
+    return epsilon * epsilon.expm1()
+
+
+def _tanh_drift(epsilon: "arb") -> "arb":
+    return epsilon * (epsilon / 2).tanh()
+
+
+def _concentrated(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    rho = loss.rho
+    if rho is None or loss.failure:
+        return None
+    return inverse(lambda epsilon: Interval(0.0, concentrated_delta(rho, epsilon)), delta, limit=None).upper
+
+
+def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    mu_squared = loss.mu_squared
+    if mu_squared is None:
+        return None
+    return inverse(lambda epsilon: gaussian_delta(mu_squared, epsilon), delta, limit=None).upper
+
+
+def _epsilon(loss: PrivacyLoss, delta: Fraction) -> float:
+    try:
+        return loss.epsilon(delta).upper
+    except InvalidParameterError:
+        return math.inf
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
