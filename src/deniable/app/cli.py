@@ -1,4 +1,4 @@
-"""The command line: `deniable init | explain | query | budget | doctor | demo`.
+"""The command line: `deniable init | explain | query | budget | account | doctor | demo`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from deniable.app.commands.account import account
 from deniable.app.commands.budget import budget
 from deniable.app.commands.demo import demo
 from deniable.app.commands.doctor import doctor
@@ -60,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, explain, query, budget, doctor, demo):
+for command in (init, explain, query, budget, account, doctor, demo):
     app.command()(command)
 
 

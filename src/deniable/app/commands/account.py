@@ -1,0 +1,209 @@
+"""`deniable account`: what a composition of mechanisms reveals, as a certified interval."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.app.options import AsJson
+from deniable.app.output import whole_file
+from deniable.app.terminal import hint, say, show_pairs, waiting
+from deniable.errors import InvalidParameterError, SourceError
+
+if TYPE_CHECKING:
+    from deniable.privacy import Interval, PrivacyLoss
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+class Sought(Enum):
+    """What --calibrate may look for."""
+
+    NOISE = "noise"
+    STEPS = "steps"
+    RATE = "rate"
+
+
+def account(
+    composition: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="JSON of a loss, as to_json() writes.", show_default=False),
+    ] = None,
+    *,
+    noise_multiplier: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Gaussian noise, in units of the clipping norm.")
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Probability to be in a batch, such as 256/60000."),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many steps; without: one.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print epsilon at this delta.")] = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print delta at this epsilon.")] = None,
+    calibrate: Annotated[
+        Sought | None, typer.Option(help="Find the least noise, most steps or largest rate for --epsilon and --delta.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(metavar="WIDTH", help="How wide the answer may be.")] = 1e-3,
+    report: Annotated[bool, typer.Option("--report", help="Say in words what it means, at --delta.")] = False,
+    as_json: AsJson = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw delta against epsilon: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Say what noisy training, or any composition, reveals: a certified epsilon or delta. Reads no data.
+
+    deniable account --noise-multiplier 1.1 --rate 256/60000 --steps 14000 --delta 1e-5
+    """
+    if epsilon is None and delta is None:
+        raise InvalidParameterError("give --delta to learn epsilon, or --epsilon to learn delta.")
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {str(plot)!r}.")
+    if report and delta is None:
+        raise InvalidParameterError("--report needs --delta.")
+    training = Training(noise_multiplier, rate, steps)
+    if composition is not None and (training != Training() or calibrate is not None):
+        raise InvalidParameterError("give a file, or --noise-multiplier, --rate, --steps and --calibrate, not both.")
+    with waiting("counting..."):
+        if calibrate is not None:
+            training = training.calibrated(calibrate, epsilon=epsilon, delta=delta, tolerance=tolerance)
+        loss = training.loss() if composition is None else _read(composition)
+        if plot is not None:
+            _draw(loss, plot, composition)
+        said = loss.report(delta, tolerance=tolerance) if report else None
+        answer = Answer(
+            loss,
+            epsilon=None if delta is None else loss.epsilon(delta, tolerance=tolerance),
+            at_delta=delta,
+            delta=None if epsilon is None or calibrate else loss.delta(epsilon, tolerance=tolerance),
+            at_epsilon=epsilon,
+            calibrated=None if calibrate is None else (calibrate.value, training.text(calibrate)),
+        )
+    if as_json:
+        typer.echo(json.dumps(answer.data() if said is None else said.to_data(), indent=2))
+    elif said is not None:
+        say(str(said))
+    else:
+        show_pairs(answer.rows())
+
+
+@dataclass(frozen=True)
+class Training:
+    """Gaussian noise, perhaps on Poisson samples, some steps; what is None was not said."""
+
+    noise: object = None
+    rate: object = None
+    steps: int | None = None
+
+    def loss(self) -> "PrivacyLoss":
+        """The loss of the training.
+
+        Raises: InvalidParameterError if the noise is not known.
+        """
+        from deniable.privacy import GaussianLoss
+
+        if self.noise is None:
+            raise InvalidParameterError("say what to count: --noise-multiplier, or a file with a loss.")
+        step: PrivacyLoss = GaussianLoss(self.noise)
+        if self.rate is not None:
+            step = step.poisson_sampled(rate=self.rate)
+        return step * (1 if self.steps is None else self.steps)
+
+    def text(self, part: Sought) -> str:
+        """One part as a decimal."""
+        return f"{float(getattr(self, part.value)):.12g}"
+
+    def calibrated(self, sought: Sought, *, epsilon: object, delta: object, tolerance: float) -> "Training":
+        """The training with the best value of what is `sought` for the target.
+
+        Raises: InvalidParameterError if something is missing, or was given although it is sought.
+        """
+        from deniable.privacy.calibrate import Target, calibrate
+
+        if epsilon is None or delta is None:
+            raise InvalidParameterError("--calibrate needs --epsilon and --delta.")
+        if getattr(self, sought.value) is not None:
+            raise InvalidParameterError(f"--calibrate {sought.value} looks for what was given: leave that option out.")
+        target: Target = {"epsilon": epsilon, "delta": delta}
+        if sought is Sought.STEPS:
+            most = calibrate(
+                lambda steps: replace(self, steps=steps).loss(), integer=True, tolerance=tolerance, **target
+            )
+            return replace(self, steps=most)
+        if sought is Sought.RATE:
+            largest = calibrate(
+                lambda rate: replace(self, rate=rate).loss(), over=(0, 1), tolerance=tolerance, **target
+            )
+            return replace(self, rate=largest)
+        least = calibrate(lambda noise: replace(self, noise=noise).loss(), tolerance=tolerance, **target)
+        return replace(self, noise=least)
+
+
+def _read(file: Path) -> "PrivacyLoss":
+    from deniable.privacy import PrivacyLoss
+
+    try:
+        return PrivacyLoss.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{str(file)!r} cannot be read as text ({type(error).__name__}).") from None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was counted, what was found, and at which numbers."""
+
+    loss: "PrivacyLoss"
+    epsilon: "Interval | None"
+    at_delta: str | None
+    delta: "Interval | None"
+    at_epsilon: str | None
+    calibrated: tuple[str, str] | None
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Subjects and what is said about them."""
+        rows = [] if self.calibrated is None else [self.calibrated]
+        rows += [("counted", repr(self.loss)), ("neighbours", " and ".join(self._relations()))]
+        if self.epsilon is not None:
+            rows.append(("epsilon", _said(self.epsilon, f"delta = {self.at_delta}")))
+        if self.delta is not None:
+            rows.append(("delta", _said(self.delta, f"epsilon = {self.at_epsilon}")))
+        return rows
+
+    def data(self) -> dict[str, object]:
+        """The same for JSON."""
+        from deniable.privacy.report import as_data
+
+        data: dict[str, object] = {}
+        if self.calibrated is not None:
+            data["calibrated"] = dict([self.calibrated])
+        if self.epsilon is not None:
+            data["epsilon"] = {**as_data(self.epsilon), "delta": self.at_delta}
+        if self.delta is not None:
+            data["delta"] = {**as_data(self.delta), "epsilon": self.at_epsilon}
+        return {**data, "relations": self._relations(), "loss": self.loss.to_data()}
+
+    def _relations(self) -> list[str]:
+        return sorted(map(str, self.loss.relations))
+
+
+def _said(found: "Interval", at: str) -> str:
+    from deniable.privacy.report import above
+
+    if math.isinf(found.upper):
+        return f"none is proved at {at}. Take a larger delta."
+    return f"{above(found.upper)} at {at}; the least lies in {found}"
+
+
+def _draw(loss: "PrivacyLoss", place: Path, composition: Path | None) -> None:
+    import io
+
+    with whole_file(place, never=() if composition is None else (composition,)) as write:
+        figure = loss.plot().get_figure(root=True)
+        assert figure is not None
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=place.suffix[1:].lower())
+        write(buffer.getvalue())
+    hint(f"{place} written")

@@ -1,0 +1,128 @@
+"""The accountant on the command line: what it prints, draws and refuses. It reads no data and needs no ledger."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss
+
+from ..conftest import Call
+
+TRAINING = ("--noise-multiplier", "1.1", "--rate", "256/60000", "--steps", "14063")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_training_has_the_epsilon_that_is_known_for_it(call: Call) -> None:
+    """2.38160 by the tightest agreeing answers of other libraries."""
+    result = call("account", *TRAINING, "--delta", "1e-5")
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    assert rows["neighbours"].strip() == "add/remove"
+    assert rows["epsilon"].strip().startswith("2.38")
+    assert "at delta = 1e-5; the least lies in [2.38" in rows["epsilon"]
+
+
+def test_data_hold_the_interval_and_the_loss(call: Call) -> None:
+    result = call("account", *TRAINING, "--delta", "1e-5", "--epsilon", "1", "--json")
+    told = json.loads(result.stdout)
+    assert told["epsilon"]["lower"] <= 2.3816 <= told["epsilon"]["upper"] < 2.3845
+    assert told["epsilon"]["delta"] == "1e-5"
+    assert 0.01 < told["delta"]["lower"] <= told["delta"]["upper"] < 0.02
+    assert PrivacyLoss.from_data(told["loss"]) == GaussianLoss("1.1").poisson_sampled(rate="256/60000") * 14063
+
+
+def test_a_composition_comes_from_a_file(call: Call, folder: Path) -> None:
+    loss = GaussianLoss(3) * 4 + LaplaceLoss(10)
+    (folder / "loss.json").write_text(loss.to_json(), encoding="utf-8")
+    told = json.loads(call("account", "loss.json", "--delta", "1e-5", "--json").stdout)
+    assert PrivacyLoss.from_data(told["loss"]) == loss
+    assert told["epsilon"]["upper"] == loss.epsilon("1e-5").upper
+
+
+def test_a_narrower_answer_can_be_asked_for(call: Call) -> None:
+    wide, narrow = (
+        json.loads(call("account", *TRAINING, "--delta", "1e-5", "--tolerance", width, "--json").stdout)["epsilon"]
+        for width in ("0.01", "1e-4")
+    )
+    assert narrow["upper"] - narrow["lower"] < 3e-4
+    assert wide["lower"] <= narrow["upper"]
+    assert narrow["lower"] <= wide["upper"]
+
+
+@pytest.mark.parametrize(
+    ("sought", "given", "low", "high"),
+    [
+        ("noise", ("--rate", "0.01", "--steps", "1000"), 1.55, 1.57),
+        ("rate", ("--noise-multiplier", "1", "--steps", "1000"), 0.0047, 0.0050),
+        ("steps", ("--noise-multiplier", "1", "--rate", "0.01"), 110, 130),
+    ],
+)
+def test_one_setting_is_found(call: Call, sought: str, given: tuple[str, ...], low: float, high: float) -> None:
+    result = call("account", *given, "--calibrate", sought, "--epsilon", "1", "--delta", "1e-6", "--json")
+    told = json.loads(result.stdout)
+    assert low < float(told["calibrated"][sought]) < high
+    assert told["epsilon"]["upper"] <= 1
+    assert PrivacyLoss.from_data(told["loss"]).epsilon("1e-6").upper <= 1
+
+
+def test_the_report_is_printed(call: Call) -> None:
+    result = call("account", "--noise-multiplier", "2", "--delta", "1e-5", "--report")
+    assert "believed with 1%" in result.stdout
+    told = json.loads(call("account", "--noise-multiplier", "2", "--delta", "1e-5", "--report", "--json").stdout)
+    assert {"epsilon", "advantage", "accountants"} <= set(told)
+
+
+def test_a_picture_is_drawn(call: Call, folder: Path) -> None:
+    result = call("account", "--noise-multiplier", "2", "--delta", "1e-5", "--plot", "out.png")
+    assert result.exit_code == 0
+    assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_epsilon_is_said_in_words(call: Call) -> None:
+    result = call("account", "--noise-multiplier", "2", "--delta", "0")
+    assert "none is proved at delta = 0. Take a larger delta." in result.stdout
+    told = json.loads(call("account", "--noise-multiplier", "2", "--delta", "0", "--json").stdout)
+    assert told["epsilon"]["upper"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "give --delta to learn epsilon"),
+        (("--noise-multiplier", "1"), "give --delta to learn epsilon"),
+        (("--delta", "1e-5"), "say what to count"),
+        (("--noise-multiplier", "-1", "--delta", "1e-5"), "noise_multiplier must be > 0"),
+        (("--noise-multiplier", "nan", "--delta", "1e-5"), "noise_multiplier must be a number"),
+        (("--noise-multiplier", "1", "--rate", "1.5", "--delta", "1e-5"), "rate must be in"),
+        (("--noise-multiplier", "1", "--rate", "0", "--delta", "1e-5"), "rate must be in"),
+        (("--noise-multiplier", "1", "--delta", "1"), "delta must be in [0, 1)"),
+        (("--noise-multiplier", "1", "--delta", "1e-5", "--tolerance", "0"), "tolerance"),
+        (("--noise-multiplier", "1", "--delta", "1e-5", "--plot", "out.txt"), "--plot takes a name that ends in"),
+        (("--noise-multiplier", "1", "--epsilon", "1", "--report"), "--report needs --delta"),
+        (("missing.json", "--delta", "1e-5"), "cannot be read"),
+        (("broken.json", "--delta", "1e-5"), "must be JSON text"),
+        (("other.json", "--delta", "1e-5"), "a loss needs a field 'loss'"),
+        (("loss.json", "--steps", "3", "--delta", "1e-5"), "not both"),
+        (("--calibrate", "noise", "--delta", "1e-5"), "needs --epsilon and --delta"),
+        (("--calibrate", "noise", "--noise-multiplier", "1", "--delta", "1e-5", "--epsilon", "1"), "leave that option"),
+        (("--calibrate", "steps", "--delta", "1e-5", "--epsilon", "1"), "say what to count"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(call: Call, folder: Path, words: tuple[str, ...], message: str) -> None:
+    (folder / "broken.json").write_text("{", encoding="utf-8")
+    (folder / "other.json").write_text("{}", encoding="utf-8")
+    (folder / "loss.json").write_text(LaplaceLoss(1).to_json(), encoding="utf-8")
+    result = call("account", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_zero_steps_are_refused_by_the_parser(call: Call) -> None:
+    assert call("account", "--noise-multiplier", "1", "--steps", "0", "--delta", "1e-5").exit_code != 0
