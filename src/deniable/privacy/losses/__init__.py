@@ -4,10 +4,12 @@ from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.exponential import ExponentialMechanismLoss, PermuteAndFlipLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.stated import Stated
 
 __all__ = [
@@ -15,9 +17,12 @@ __all__ = [
     "ConcentratedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
+    "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianLoss",
     "LaplaceLoss",
+    "PermuteAndFlipLoss",
     "PureLoss",
+    "RandomizedResponseLoss",
     "Stated",
 ]

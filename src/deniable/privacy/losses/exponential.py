@@ -1,0 +1,130 @@
+"""Selection by noisy scores: the exponential mechanism and permute-and-flip."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, randomized_response_law
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import AddRemove, Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, init=False)
+class _SelectionLoss(PrivacyLoss):
+    """A choice among candidates by their scores; `limit` is its epsilon."""
+
+    limit: Fraction
+    monotone: bool
+
+    def __init__(self, limit: object, *, monotone: bool = False) -> None:
+        if not isinstance(monotone, bool):
+            raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
+        object.__setattr__(self, "limit", positive_rational("epsilon", limit))
+        object.__setattr__(self, "monotone", monotone)
+
+    @classmethod
+    def of_scores(cls, *, rate: object, sensitivity: object, monotone: bool = False) -> Self:
+        """The loss when weights or noise have `rate` per unit of score: exp(rate * score), or mean 1 / rate.
+
+        Args:
+            sensitivity: how far one unit can move one score.
+            monotone: under add/remove, adding a unit never lowers any score, or never raises any. The cost is then
+                rate * sensitivity, else twice that.
+        """
+        moved = positive_rational("rate", rate) * positive_rational("sensitivity", sensitivity)
+        return cls(moved if monotone else 2 * moved, monotone=monotone)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.limit)!r}{', monotone=True' if self.monotone else ''})"
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Scores move in one direction only when a unit is added, not when one is exchanged for another."""
+        return frozenset({AddRemove}) if self.monotone else frozenset(Relation)
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return self.limit
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ExponentialMechanismLoss(_SelectionLoss):
+    """Candidate y with probability proportional to w(y) exp(rate * score(y)): `ExponentialMechanismLoss(epsilon)`.
+
+    epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it. Report noisy
+    max with Gumbel noise of scale 1 / rate is the same mechanism.
+
+    Guarantee: all losses lie in one interval of length epsilon (bounded range), hence epsilon-DP, epsilon^2/8-zCDP,
+        mu-GDP with the mu of epsilon/2-DP, and delta(x) = (e^(epsilon/2) - e^(x/2))^2 / (e^epsilon - 1), which two
+        candidates attain for every x. A composition is bounded from above by the pair with that curve, and from below
+        by the pair with losses +-epsilon/2.
+    Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830; Cesar, Rogers (2021),
+        arXiv:2004.07223; curve and mu in docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "exponential_mechanism"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        if epsilon >= self.limit:
+            return Interval(0.0, 0.0)
+
+        def formula() -> "arb":
+            return ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1()
+
+        return certified(formula)
+
+    def laws(self) -> Pairs:
+        attained = randomized_response_law(float(self.limit / 2))
+        return Pairs.symmetric(BoundedRangeLaw(float(self.limit)), attained)
+
+    @property
+    def rho(self) -> Fraction:
+        return self.limit**2 / 8
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.limit / 2)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PermuteAndFlipLoss(_SelectionLoss):
+    """Report noisy max with exponential noise of mean 1 / rate, the same as permute-and-flip: `PermuteAndFlipLoss(e)`.
+
+    epsilon is 2 * rate * sensitivity, or rate * sensitivity for monotone scores; `of_scores` computes it.
+
+    Guarantee: at most the curve of Laplace noise with that epsilon, delta(x) = 1 - e^((x - epsilon)/2) for x < epsilon,
+        which two candidates attain for every x; epsilon-DP. The losses do not lie in an interval of length epsilon, so
+        the epsilon^2/8 of the exponential mechanism does not hold. A composition is bounded from below by one choice
+        between two candidates.
+    Source: McKenna, Sheldon (2020), arXiv:2010.12603; Ding et al. (2021), arXiv:2105.07260; the curve in
+        docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "permute_and_flip"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        gap = self.limit - epsilon
+        return certified(lambda: -ball(-gap / 2).expm1()) if gap > 0 else Interval(0.0, 0.0)
+
+    def laws(self) -> Pairs:
+        half = float(self.limit / 2)
+        attained = randomized_response_law(half + math.log(2 - math.exp(-half)))
+        return Pairs.symmetric(LaplaceLaw(float(self.limit)), attained)
+
+    @property
+    def rho(self) -> Fraction:
+        return self.limit**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.limit)

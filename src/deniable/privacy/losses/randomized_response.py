@@ -1,0 +1,153 @@
+"""Randomised response: the true answer with some probability, else another one."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import decimal_above, exact_rational, positive_integer, positive_rational
+from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import FiniteLaw, Pairs
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import Relation, Replace
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, init=False)
+class RandomizedResponseLoss(PrivacyLoss):
+    """One report of one of `choices` answers: the true one with probability `truth`, each other one equally often.
+
+    Make it from what is known: `RandomizedResponseLoss(truth="3/4", choices=2)`, `of_bias(gamma)` (truth with
+    probability 1/2 + gamma), `of_coin(share)` (the truth with probability `share`, else an answer drawn evenly from
+    all), or `of_epsilon(epsilon, choices=k)`.
+
+    Guarantee: with f = (1 - truth)/(choices - 1), h = max(truth, f) and l = min(truth, f), the pair of any two true
+        answers has delta(x) = max(0, h - e^x l), in both directions; ln(h/l)-DP. Relation: replace, one person's
+        answer by any other; that a person reports at all is not hidden.
+    Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016), arXiv:1602.07387.
+    """
+
+    kind: ClassVar[str] = "randomized_response"
+    choices: int
+    truth: Fraction | None
+    limit: Fraction | None
+
+    def __init__(self, *, truth: object = None, choices: object = 2, limit: object = None) -> None:
+        object.__setattr__(self, "choices", positive_integer("choices", choices))
+        if self.choices < 2:
+            raise InvalidParameterError(f"choices must be >= 2, got {choices!r}")
+        if (truth is None) == (limit is None):
+            raise InvalidParameterError(
+                "give either truth, the probability of the true answer, or an epsilon through of_epsilon"
+            )
+        object.__setattr__(self, "limit", None if limit is None else positive_rational("epsilon", limit))
+        object.__setattr__(self, "truth", None if truth is None else exact_rational("truth", truth))
+        if self.truth is not None and not 0 < self.truth < 1:
+            raise InvalidParameterError(
+                f"truth must be in (0, 1), got {truth!r}: at 0 or 1 some answer rules another one out for certain"
+            )
+
+    @classmethod
+    def of_bias(cls, gamma: object) -> "RandomizedResponseLoss":
+        """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        bias = exact_rational("gamma", gamma)
+        if not 0 <= bias < Fraction(1, 2):
+            raise InvalidParameterError(f"gamma must be in [0, 1/2), got {gamma!r}")
+        return cls(truth=Fraction(1, 2) + bias)
+
+    @classmethod
+    def of_coin(cls, share: object, *, choices: object = 2) -> "RandomizedResponseLoss":
+        """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
+        known = exact_rational("share", share)
+        if not 0 <= known < 1:
+            raise InvalidParameterError(f"share must be in [0, 1), got {share!r}")
+        return cls(truth=known + (1 - known) / positive_integer("choices", choices), choices=choices)
+
+    @classmethod
+    def of_epsilon(cls, epsilon: object, *, choices: object = 2) -> "RandomizedResponseLoss":
+        """The true one of `choices` answers with probability e^epsilon / (e^epsilon + choices - 1)."""
+        return cls(limit=epsilon, choices=choices)
+
+    def __repr__(self) -> str:
+        if self.truth is None:
+            return f"RandomizedResponseLoss.of_epsilon({str(self.limit)!r}, choices={self.choices})"
+        return f"RandomizedResponseLoss(truth={str(self.truth)!r}, choices={self.choices})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        if self.truth is not None and 1 + epsilon >= self._odds:  # e^x >= 1 + x
+            return Interval(0.0, 0.0)
+        if self.truth is None and self.limit is not None and epsilon >= self.limit:
+            return Interval(0.0, 0.0)
+
+        def formula() -> "arb":
+            high, low = self._masses()
+            return high - ball(epsilon).exp() * low
+
+        return certified(formula)
+
+    def _masses(self) -> tuple["arb", "arb"]:
+        """The probabilities of the likelier and of the less likely of the two true answers."""
+        if self.truth is not None:
+            low = self._low
+            return ball(self._odds * low), ball(low)
+        assert self.limit is not None
+        whole = ball(self.limit).exp() + (self.choices - 1)
+        return ball(self.limit).exp() / whole, 1 / whole
+
+    @property
+    def _low(self) -> Fraction:
+        assert self.truth is not None
+        return min(self.truth, (1 - self.truth) / (self.choices - 1))
+
+    @property
+    def _odds(self) -> Fraction:
+        assert self.truth is not None
+        return max(self.truth, (1 - self.truth) / (self.choices - 1)) / self._low
+
+    def laws(self) -> Pairs:
+        if self.truth is not None:
+            high, low = float(self._odds * self._low), float(self._low)
+            limit = math.log1p(float(self._odds - 1)) if self._odds < 2 else math.log(float(self._odds))
+            rest = float(1 - self._low - self._odds * self._low)
+        else:
+            assert self.limit is not None
+            limit = float(self.limit)
+            low = math.exp(-limit) / (1 + (self.choices - 1) * math.exp(-limit))
+            high = 1 / (1 + (self.choices - 1) * math.exp(-limit))
+            rest = (self.choices - 2) * low
+        if limit == 0:
+            return Pairs.symmetric(FiniteLaw(np.zeros(1), np.ones(1), np.ones(1)))
+        losses, p = np.array([-limit, 0.0, limit]), np.array([low, rest, high])
+        if self.choices == 2:
+            losses, p = losses[[0, 2]], p[[0, 2]]
+        spacing = limit if self.choices > 2 else 2 * limit
+        return Pairs.symmetric(FiniteLaw(losses, p, p[::-1], spacing=spacing, roundings=16 + 2 * limit))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({Replace})
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        if self.truth is None:
+            assert self.limit is not None
+            return self.limit
+        if self._odds == 1:
+            return Fraction(0)
+        found = certified(lambda: ball(self._odds).log(), within=Interval(0.0, math.inf))
+        return decimal_above(Fraction(found.upper), DIGITS)
+
+    @property
+    def rho(self) -> Fraction:
+        return self.pure_epsilon**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon)
