@@ -1,6 +1,6 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data."""
 
-from deniable.privacy.calibrate import gaussian_sigma_squared, laplace_scale
+from deniable.privacy.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.compose import Composed, compose
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import exact_rational
@@ -22,7 +22,9 @@ from deniable.privacy.losses import (
     RandomizedResponseLoss,
     Stated,
 )
+from deniable.privacy.poisson_replace import PoissonReplacedLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
+from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import (
     Sensitivity,
     of_clamped_unit_sum,
@@ -31,6 +33,7 @@ from deniable.privacy.sensitivity import (
     of_distinct_units,
     of_spread_sum,
 )
+from deniable.privacy.subsets import SubsetSampledLoss
 
 __all__ = [
     "AddRemove",
@@ -47,6 +50,8 @@ __all__ = [
     "Interval",
     "LaplaceLoss",
     "PermuteAndFlipLoss",
+    "PoissonReplacedLoss",
+    "PoissonSampledLoss",
     "PrivacyLoss",
     "PrivacyUnit",
     "PureLoss",
@@ -57,6 +62,8 @@ __all__ = [
     "Rule",
     "Sensitivity",
     "Stated",
+    "SubsetSampledLoss",
+    "calibrate",
     "compose",
     "exact_rational",
     "gaussian_sigma_squared",
@@ -68,4 +75,5 @@ __all__ = [
     "of_count",
     "of_distinct_units",
     "of_spread_sum",
+    "split",
 ]

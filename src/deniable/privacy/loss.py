@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import nonnegative_rational, probability, read_json
 from deniable.privacy.interval import Interval
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
+from deniable.privacy.pld.law import Pairs
 from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from deniable.privacy.filters import Charge
+    from deniable.privacy.report import Report
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
@@ -39,20 +44,39 @@ class PrivacyLoss(ABC):
 
     # --- the curve -----------------------------------------------------------------------------------------------
 
-    def delta(self, epsilon: object) -> Interval:
-        """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0."""
-        return self._delta(nonnegative_rational("epsilon", epsilon))
+    def delta(self, epsilon: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
+        """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0.
 
-    def epsilon(self, delta: object) -> Interval:
+        Args:
+            tolerance: relative width of the answer, where it has to be computed numerically.
+        Raises: InvalidParameterError if that width cannot be reached.
+        """
+        return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))
+
+    def epsilon(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
         """The smallest epsilon for which (epsilon, delta)-DP holds; `delta` is any number in [0, 1).
 
         The upper end is infinite where no epsilon is proved to do.
+
+        Args:
+            tolerance: width of the answer, where it has to be computed numerically: absolute for an epsilon below 1,
+                relative above.
+        Raises: InvalidParameterError if that width cannot be reached.
         """
-        target = probability("delta", delta)
-        if target < self.infinite_mass:
+        return self._epsilon_within(probability("delta", delta), checked_tolerance(tolerance))
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
+        return Fraction(self._delta(epsilon).upper) <= delta
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self._delta(epsilon)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if delta < self.infinite_mass:
             return Interval(float("inf"), float("inf"))
-        unreachable = target < self.failure
-        return inverse(self._delta, target, limit=None if unreachable else self.pure_epsilon, unreachable=unreachable)
+        unreachable = delta < self.failure
+        return inverse(self._delta, delta, limit=None if unreachable else self.pure_epsilon, unreachable=unreachable)
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Interval:
@@ -93,6 +117,13 @@ class PrivacyLoss(ABC):
     def mu_squared(self) -> Fraction | None:
         """A bound on mu^2 for which mu-GDP holds; None when none is proved."""
 
+    def laws(self) -> Pairs | None:
+        """The pairs of laws that dominate the mechanism and that it attains; None when it is known by a bound alone.
+
+        Only a loss with such pairs can be composed tightly and sampled.
+        """
+        return None
+
     def charge(self) -> "Charge":
         """What a ledger books for this loss, in every currency that is proved."""
         from deniable.privacy.filters import Charge
@@ -129,6 +160,37 @@ class PrivacyLoss(ABC):
 
     __rmul__ = __mul__
 
+    def poisson_sampled(self, *, rate: object, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
+        """The loss of the same mechanism on a sample that each unit joins with probability `rate`, independently.
+
+        Args:
+            relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
+        Raises: UnprovedError unless the loss holds under add/remove and has a pair of laws.
+        """
+        from deniable.privacy.sampling import poisson_sampled
+
+        return poisson_sampled(self, rate, relation)
+
+    def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
+        """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
+        from deniable.privacy.subsets import sampled_without_replacement
+
+        return sampled_without_replacement(self, size, population)
+
+    # --- what people see -----------------------------------------------------------------------------------------
+
+    def report(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
+        """What is guaranteed at `delta` and what an attacker can learn, in plain words."""
+        from deniable.privacy.report import report
+
+        return report(self, delta, tolerance=tolerance)
+
+    def plot(self, *, tolerance: float = 0.01, points: int = 33, ax: "Axes | None" = None) -> "Axes":
+        """Draw delta against epsilon, both bounds; needs the extra `plot`."""
+        from deniable.privacy.plot import draw_profile
+
+        return draw_profile(self, tolerance=tolerance, points=points, ax=ax)
+
     # --- serialisation -------------------------------------------------------------------------------------------
 
     def to_data(self) -> dict[str, object]:
@@ -144,13 +206,18 @@ class PrivacyLoss(ABC):
     def from_data(data: object) -> "PrivacyLoss":
         """The inverse of `to_data`; every check of the constructors runs again."""
         import deniable.privacy.compose
-        import deniable.privacy.losses  # noqa: F401  (both register their kinds)
+        import deniable.privacy.losses
+        import deniable.privacy.poisson_replace
+        import deniable.privacy.sampling
+        import deniable.privacy.subsets  # noqa: F401  (all register their kinds)
 
         if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:
             raise InvalidParameterError(f"a loss needs a field 'loss' with one of {sorted(_KINDS)}, got {data!r}")
         values = {str(name): value for name, value in data.items() if name != "loss"}
         if "sensitivity" in values:
             values["sensitivity"] = Sensitivity.from_data(values["sensitivity"])
+        if isinstance(values.get("base"), Mapping):
+            values["base"] = PrivacyLoss.from_data(values["base"])
         try:
             return _KINDS[data["loss"]]._from_fields(values)
         except TypeError as error:
@@ -171,6 +238,8 @@ class PrivacyLoss(ABC):
 def _encoded(value: object) -> object:
     if isinstance(value, Fraction):
         return str(value)
+    if isinstance(value, tuple):
+        return [_encoded(item) for item in value]
     if isinstance(value, PrivacyLoss | Sensitivity):
         return value.to_data()
     return value
