@@ -1,0 +1,318 @@
+"""Rényi divergences of a loss: every order from 1 (Kullback-Leibler) to infinity, in the worse direction.
+
+Closed forms where there are some, in ball arithmetic; otherwise an integral over the curve of the loss's laws, with
+bounds on both sides. Proofs: docs/theory/currencies.md.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache, partial, singledispatch
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.compose import Composed
+from deniable.privacy.exact import exact_rational
+from deniable.privacy.interval import Interval, round_down, round_up
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.concentrated import ConcentratedLoss
+from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
+from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.stated import Stated
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.renyi_integral import chernoff_tail, law_divergence
+from deniable.privacy.sampling import PoissonSampledLoss
+from deniable.privacy.tradeoff import exact_mu_squared
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Directions = tuple[Interval, Interval]  # (with the unit, without it) and (without, with)
+
+_NONNEGATIVE = Interval(0.0, math.inf)
+_INFINITE = Interval(math.inf, math.inf)
+_MOST_TERMS = 2000  # of the binomial sum of an integer order
+
+
+def renyi(loss: PrivacyLoss, order: object) -> Interval:
+    """The Rényi divergence of this order, the larger of both directions.
+
+    Guarantee: D = ln E_Q[(P/Q)^order] / (order - 1); the Kullback-Leibler divergence E_P[ln P/Q] at order 1, the
+        greatest loss at infinity. It adds up over compositions.
+
+    Args:
+        order: a number >= 1, or math.inf.
+    Source: Mironov (2017), arXiv:1702.07476.
+    """
+    if isinstance(order, float) and order == math.inf:
+        return loss.epsilon(0)
+    number = exact_rational("order", order)
+    if number < 1:
+        raise InvalidParameterError(f"order must be >= 1, got {order!r}. For orders below 1 exchange the two laws.")
+    with_unit, without = directed(loss, number)
+    return Interval(max(with_unit.lower, without.lower), max(with_unit.upper, without.upper))
+
+
+@singledispatch
+def directed(loss: PrivacyLoss, order: Fraction) -> Directions:
+    """The divergences of both directions; for a loss of no special form from its laws, or from what else is proved."""
+    pairs = loss.laws()
+    if pairs is None:
+        return _known(loss, order)
+    ends = [law_divergence(law, order) for law in pairs.upper]
+    starts = ends if pairs.lower is pairs.upper else [law_divergence(law, order) for law in pairs.lower]
+    found = [Interval(min(start.lower, end.upper), end.upper) for start, end in zip(starts, ends, strict=True)]
+    return found[0], found[1]
+
+
+@directed.register
+def _of_composition(loss: Composed, order: Fraction) -> Directions:
+    found = [(directed(part, order), count) for part, count in loss.parts]
+    first, second = (_total([(both[way], count) for both, count in found]) for way in (0, 1))
+    return first, second
+
+
+@directed.register
+def _of_stated(loss: Stated, order: Fraction) -> Directions:
+    return directed(loss.loss, order)
+
+
+@directed.register
+def _of_gaussian(loss: GaussianLoss, order: Fraction) -> Directions:
+    return _both(Interval.around(order * loss.mu_squared / 2))
+
+
+@directed.register
+def _of_concentrated(loss: ConcentratedLoss, order: Fraction) -> Directions:
+    """Attained by Gaussian noise, which is one of the mechanisms with this rho."""
+    return _both(Interval.around(order * loss.rho))
+
+
+@directed.register
+def _of_pure(loss: PureLoss, order: Fraction) -> Directions:
+    return _both(bounded_divergence(loss.limit, order))
+
+
+@directed.register
+def _of_approximate(loss: ApproximateLoss, order: Fraction) -> Directions:
+    return _both(_INFINITE if loss.failed else bounded_divergence(loss.limit, order))
+
+
+@directed.register
+def _of_laplace(loss: LaplaceLoss, order: Fraction) -> Directions:
+    """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
+    limit = loss.pure_epsilon
+
+    def formula() -> "arb":
+        a, e = ball(order), ball(limit)
+        if order == 1:
+            return e + (-e).expm1()
+        return (a / (2 * a - 1) * ((a - 1) * e).exp() + (a - 1) / (2 * a - 1) * (-a * e).exp()).log() / (a - 1)
+
+    return _both(certified(formula, within=_NONNEGATIVE))
+
+
+@directed.register
+def _of_discrete_laplace(loss: DiscreteLaplaceLoss, order: Fraction) -> Directions:
+    reach = loss.sensitivity.integral()
+    upper = _shifted_laplace(loss.scale, int(reach.l1), order)
+    lower = upper if reach.linf == reach.l1 else _shifted_laplace(loss.scale, int(reach.linf), order)
+    return _both(Interval(min(lower.lower, upper.upper), upper.upper))
+
+
+@directed.register
+def _of_discrete_gaussian(loss: DiscreteGaussianLoss, order: Fraction) -> Directions:
+    """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
+    reach = loss.sensitivity.integral()
+    exact = _shifted_gaussian(loss.sigma_squared, int(reach.linf), order)
+    if reach.l1 == reach.linf:
+        return _both(exact)
+    upper = round_up(order * loss.rho)
+    return _both(Interval(min(exact.lower, upper), upper))
+
+
+@directed.register
+def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
+    """Where the base is symmetric the direction (with, without) is the larger one."""
+    mu_squared = exact_mu_squared(loss.base)
+    if mu_squared is not None:
+        removed = sampled_normal_divergence(mu_squared, loss.rate, order)
+        return removed, Interval(0.0, removed.upper)
+    base, pairs = loss.base.laws(), loss.laws()
+    if base is None or base.upper[0] is not base.upper[1]:
+        return directed.dispatch(PrivacyLoss)(loss, order)
+    tail = None
+    if math.isinf(pairs.upper[0].highest):
+        tail = chernoff_tail(
+            max(float(order), 2.0) if order == 1 else float(order), loss.rate, partial(_upper, loss.base)
+        )
+    found = law_divergence(pairs.upper[0], order, tail)
+    lower = found if pairs.lower is pairs.upper else law_divergence(pairs.lower[0], order, tail)
+    upper = min(found.upper, _upper(loss.base, order))
+    return Interval(min(lower.lower, upper), upper), Interval(0.0, upper)
+
+
+def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
+    """The greatest divergence of an order among all `limit`-DP mechanisms: that of randomised response.
+
+    Guarantee: ln(cosh((order - 1/2) limit) / cosh(limit/2)) / (order - 1); at order 1 limit tanh(limit/2).
+    Source: Mironov (2017), arXiv:1702.07476; docs/theory/currencies.md.
+    """
+    if limit == 0:
+        return Interval(0.0, 0.0)
+
+    def formula() -> "arb":
+        e = ball(limit)
+        if order == 1:
+            return e * (e / 2).tanh()
+        away = order - Fraction(1, 2)
+        return ((ball(away * limit)).cosh() / (e / 2).cosh()).log() / ball(order - 1)
+
+    return certified(formula, within=Interval(0.0, Interval.around(limit).upper))
+
+
+@lru_cache(maxsize=4096)
+def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Interval:
+    """(1 - rate) N(0, 1) + rate N(mu, 1) against N(0, 1); never smaller than the reverse.
+
+    Guarantee: with r = exp(mu x - mu^2/2) and y = rate (r - 1), E (1 + y)^order under N(0, 1): a binomial sum for
+        integer orders, otherwise certified quadrature of its excess (1 + y)^order - 1 - order y.
+    Source: Mironov, Talwar, Zhang (2019), arXiv:1908.10530; docs/theory/currencies.md.
+    """
+    if order.denominator == 1 and 1 < order <= _MOST_TERMS:
+        return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=_NONNEGATIVE)
+    return certified(lambda: _quadrature(mu_squared, rate, order), within=_NONNEGATIVE)
+
+
+def _binomial_sum(mu_squared: Fraction, rate: Fraction, order: int) -> "arb":
+    """ln sum_k C(a, k) (1 - q)^(a-k) q^k exp(k (k - 1) mu^2/2) / (a - 1), by ratios of neighbouring terms."""
+    q, grown = ball(rate), ball(mu_squared).exp()
+    term = (1 - q) ** order
+    total, odds, power = term, q / (1 - q), ball(Fraction(1))
+    for k in range(order):
+        term = term * odds * power * (order - k) / (k + 1)
+        total += term
+        power *= grown
+    return total.log() / (order - 1)
+
+
+def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
+    """The same by integration; what lies outside of the range is added as a ball."""
+    from flint import acb, arb
+
+    mu, q, a = ball(mu_squared).sqrt(), ball(rate), ball(order)
+    start, end = (ball(Fraction(x)) for x in _range_of(mu_squared, rate, order))
+    norm = (2 * arb.pi()).sqrt()
+
+    def density(x: "acb", analytic: bool) -> "acb":
+        y = q * ((mu * x - mu * mu / 2).exp() - 1)
+        if order == 1:
+            excess = (1 + y) * (1 + y).log(analytic=analytic) - y
+        else:
+            excess = (1 + y).pow(acb(a), analytic=analytic) - 1 - a * y
+        return excess * (-x * x / 2).exp() / norm
+
+    inner = acb.integral(density, acb(start), acb(end)).real
+    above = (
+        ((q + (mu * mu / 2 - mu * end).exp()) ** a) * (a * (a - 1) * mu * mu / 2).exp() * _upper_normal(end - a * mu)
+    )
+    if order == 1:  # (1 + y) ln(1 + y) <= (1 + y) L, and E_P L beyond a point is known
+        beyond = end - mu
+        above = mu * (-beyond * beyond / 2).exp() / norm + mu * mu / 2 * _upper_normal(beyond)
+    rest = above + a * q * q * _upper_normal(-start)
+    excess = inner + rest.union(arb(0))
+    return excess if order == 1 else (1 + excess).log() / (a - 1)
+
+
+def _range_of(mu_squared: Fraction, rate: Fraction, order: Fraction) -> tuple[float, float]:
+    """Where all but a negligible part of the integral lies, by rule of thumb."""
+    from flint import ctx
+
+    mu, q, a = math.sqrt(mu_squared), float(rate), float(order)
+    bits = 0.7 * ctx.prec + 4 * math.log(1 / q) + 2 * abs(math.log(mu)) + 10
+    reach = math.sqrt(2 * bits)
+    above = a * math.log1p(math.exp(min(mu * mu / 2 - mu * (a * mu + reach), 500.0)) / q)
+    return -reach, a * mu + math.sqrt(2 * (bits + above))
+
+
+def _shifted_laplace(scale: Fraction, shift: int, order: Fraction) -> Interval:
+    """One noisy integer against the same moved by `shift`: a geometric sum over its shift + 1 losses."""
+    if shift == 0:
+        return Interval(0.0, 0.0)
+
+    def formula() -> "arb":
+        q = ball(-1 / scale).exp()
+        inner, far = (1 - q) / (1 + q), ball(shift / scale)
+        if order == 1:
+            n, r = shift - 1, 1 / q
+            weighted = r * (1 - (n + 1) * r**n + n * r ** (n + 1)) / (1 - r) ** 2
+            plain = (r ** (n + 1) - r) / (r - 1)
+            middle = inner * (-far).exp() * (2 * weighted - shift * plain) / ball(scale)
+            return far * -(-far).expm1() / (1 + q) + middle
+        a = ball(order)
+        r = ball((2 * order - 1) / scale).exp()
+        ends = (((a - 1) * far).exp() + (-a * far).exp()) / (1 + q)
+        middle = inner * (-a * far).exp() * (r**shift - r) / (r - 1)
+        return (ends + middle).log() / (a - 1)
+
+    return certified(formula, within=Interval(0.0, round_up(shift / scale)))
+
+
+def _shifted_gaussian(sigma_squared: Fraction, shift: int, order: Fraction) -> Interval:
+    """The value of real noise, order shift^2/(2 sigma^2), less ln(theta(0)/theta(order shift))/(order - 1)."""
+    plain = order * shift**2 / (2 * sigma_squared)
+    place = order * shift % 1
+    if place == 0:
+        return Interval.around(plain)
+
+    def formula() -> "arb":
+        from flint import acb, arb
+
+        tau = acb(0, 2 * arb.pi() * ball(sigma_squared))
+        thetas = [acb(ball(at)).modular_theta(tau) for at in (place, Fraction(0))]  # type: ignore[call-arg]
+        moved, whole = (four[2].real for four in thetas)
+        return ball(plain) + (moved / whole).log() / ball(order - 1)
+
+    return certified(formula, within=Interval(0.0, round_up(plain)))
+
+
+def _known(loss: PrivacyLoss, order: Fraction) -> Directions:
+    """From sums of rho, mu or epsilon, for a loss that is known by these alone."""
+    bounds = [math.inf]
+    if loss.failure == 0:
+        if loss.rho is not None:
+            bounds.append(round_up(order * loss.rho))
+        if loss.mu_squared is not None:
+            bounds.append(round_up(order * loss.mu_squared / 2))
+        if loss.pure_epsilon is not None:
+            bounds.append(bounded_divergence(loss.pure_epsilon, order).upper)
+    return _both(Interval(0.0, min(bounds)))
+
+
+def _total(parts: list[tuple[Interval, int]]) -> Interval:
+    """The sum of divergences, each so many times."""
+    if any(math.isinf(found.lower) for found, _ in parts):
+        return _INFINITE
+    lower = sum((Fraction(found.lower) * count for found, count in parts), Fraction(0))
+    if any(math.isinf(found.upper) for found, _ in parts):
+        return Interval(round_down(lower), math.inf)
+    return Interval(
+        round_down(lower), round_up(sum((Fraction(found.upper) * count for found, count in parts), Fraction(0)))
+    )
+
+
+def _both(found: Interval) -> Directions:
+    return found, found
+
+
+def _upper_normal(x: "arb") -> "arb":
+    from flint import arb
+
+    return (x / arb(2).sqrt()).erfc() / 2
+
+
+def _upper(loss: PrivacyLoss, order: Fraction) -> float:
+    return max(found.upper for found in directed(loss, order))
