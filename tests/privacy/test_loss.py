@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
+    AnyRandomizer,
     ApproximateLoss,
     Charge,
     Composed,
@@ -17,12 +18,14 @@ from deniable.privacy import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    KaryResponse,
     LaplaceLoss,
     PoissonReplacedLoss,
     PoissonSampledLoss,
     PrivacyLoss,
     PureLoss,
     Replace,
+    ShuffledLoss,
     Stated,
     SubsetSampledLoss,
     compose,
@@ -46,6 +49,8 @@ bases_of_samples = st.one_of(st.builds(PureLoss, small), st.builds(GaussianLoss,
 samples = st.one_of(
     st.builds(PoissonSampledLoss, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
     st.builds(PoissonReplacedLoss, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
+    st.builds(ShuffledLoss, st.builds(AnyRandomizer, epsilon=small), st.integers(1, 300)),
+    st.builds(ShuffledLoss, st.builds(KaryResponse, epsilon=small, categories=st.integers(2, 9)), st.integers(1, 300)),
     st.builds(SubsetSampledLoss, bases_of_samples, st.integers(1, 9), st.just(10)),
 )
 epsilons = st.fractions(min_value=0, max_value=8, max_denominator=100)

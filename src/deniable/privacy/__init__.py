@@ -33,12 +33,15 @@ from deniable.privacy.sensitivity import (
     of_distinct_units,
     of_spread_sum,
 )
+from deniable.privacy.shuffling import AnyRandomizer, Channel, KaryResponse, ShuffledLoss
 from deniable.privacy.subsets import SubsetSampledLoss
 
 __all__ = [
     "AddRemove",
+    "AnyRandomizer",
     "ApproximateLoss",
     "Budget",
+    "Channel",
     "Charge",
     "Composed",
     "ConcentratedLoss",
@@ -48,6 +51,7 @@ __all__ = [
     "FiniteLoss",
     "GaussianLoss",
     "Interval",
+    "KaryResponse",
     "LaplaceLoss",
     "PermuteAndFlipLoss",
     "PoissonReplacedLoss",
@@ -61,6 +65,7 @@ __all__ = [
     "Replace",
     "Rule",
     "Sensitivity",
+    "ShuffledLoss",
     "Stated",
     "SubsetSampledLoss",
     "calibrate",

@@ -209,6 +209,7 @@ class PrivacyLoss(ABC):
         import deniable.privacy.losses
         import deniable.privacy.poisson_replace
         import deniable.privacy.sampling
+        import deniable.privacy.shuffling
         import deniable.privacy.subsets  # noqa: F401  (all register their kinds)
 
         if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:

@@ -1,0 +1,216 @@
+"""Shuffled reports: brute force over all small data sets, published values, and a published bound that is none."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy.profile import ball
+from deniable.privacy.shuffling import AnyRandomizer, Channel, KaryResponse, Report, ShuffledLoss
+
+Rows = Sequence[Sequence[Fraction]]
+
+
+def histogram_law(rows: Rows, data: Sequence[int]) -> dict[tuple[int, ...], Fraction]:
+    """The exact law of the shuffled reports, as a histogram."""
+    size = len(rows[0])
+    law = {(0,) * size: Fraction(1)}
+    for value in data:
+        following: Counter[tuple[int, ...]] = Counter()
+        for seen, mass in law.items():
+            for report, chance in enumerate(rows[value]):
+                if chance:
+                    following[*seen[:report], seen[report] + 1, *seen[report + 1 :]] += mass * chance
+        law = dict(following)
+    return law
+
+
+def brute_force(rows: Rows, users: int, epsilon: Fraction) -> mpmath.mpf:
+    """The greatest hockey-stick divergence over all data sets of this size, in 40 digits."""
+    with mpmath.workdps(40):
+        e, worst = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator), mpmath.mpf(0)
+        for others in itertools.combinations_with_replacement(range(len(rows)), users - 1):
+            laws = [histogram_law(rows, (value, *others)) for value in range(len(rows))]
+            for first, second in itertools.permutations(laws, 2):
+                total = mpmath.mpf(0)
+                for seen, mass in first.items():
+                    other = second.get(seen, Fraction(0))
+                    excess = mpmath.mpf(mass.numerator) / mass.denominator
+                    total += max(excess - e * mpmath.mpf(other.numerator) / other.denominator, 0)
+                worst = max(worst, total)
+    return worst
+
+
+def response_rows(odds: Fraction, categories: int) -> Rows:
+    """k-ary response with e^epsilon = odds, a rational."""
+    rare = 1 / (odds + categories - 1)
+    return [[odds * rare if x == y else rare for y in range(categories)] for x in range(categories)]
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> Rows:
+    """Any channel with 2 or 3 values and 2 to 4 reports, zeros included."""
+    size, values = draw(st.integers(2, 4)), draw(st.integers(2, 3))
+    rows = [draw(st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any)) for _ in range(values)]
+    return [[Fraction(entry, sum(row)) for entry in row] for row in rows]
+
+
+@given(channels(), st.integers(1, 3), st.fractions(0, 2, max_denominator=8))
+@settings(max_examples=80, deadline=None)
+def test_the_worst_data_set_of_any_channel_lies_below_the_upper_end(rows: Rows, users: int, epsilon: Fraction) -> None:
+    truth = brute_force(rows, users, epsilon)
+    found = ShuffledLoss(Channel(rows), users=users).delta(epsilon)
+    assert truth <= mpmath.mpf(found.upper) * (1 + 1e-15)
+    assert mpmath.mpf(found.lower) * (1 - 1e-15) <= truth
+
+
+@pytest.mark.parametrize(
+    ("odds", "categories", "users"), [(3, 2, 6), (3, 3, 5), (2, 4, 4), (8, 4, 4), (5, 5, 4), (20, 6, 3)]
+)
+@pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+def test_the_worst_data_set_of_kary_response(odds: int, categories: int, users: int, share: Fraction) -> None:
+    """The channel is exact; the response has an epsilon just above ln(odds), so its bound may not be lower."""
+    rows = response_rows(Fraction(odds), categories)
+    local = Fraction(math.nextafter(math.log(odds), math.inf))
+    epsilon = local * share
+    truth = brute_force(rows, users, epsilon)
+    for randomizer in (Channel(rows), KaryResponse(epsilon=local, categories=categories)):
+        found = ShuffledLoss(randomizer, users=users).delta(epsilon)
+        assert found.lower * (1 - 1e-12) <= truth <= found.upper * (1 + 1e-12)
+    generic = ShuffledLoss(AnyRandomizer(epsilon=local), users=users).delta(epsilon)
+    assert truth <= generic.upper * (1 + 1e-12)
+
+
+def test_the_variation_ratio_bound_is_no_bound() -> None:
+    """shuffle.md, section 5: the reduction lumps all reports that are neither of the victim's two; by Jensen the
+    result is too low from k = 4 on. The very formula, evaluated here, falls below one explicit data set."""
+    odds, users = Fraction(3), 4
+    rows, epsilon = response_rows(odds, 4), Fraction(1)
+
+    def lumped() -> list[Report]:
+        rare = 1 / (odds + 3)
+        cells = [(odds * rare, rare, rare), (rare, odds * rare, rare), (2 * rare, 2 * rare, (odds + 1) * rare)]
+        return [Report(ball(a), ball(b), ball(w), 1) for a, b, w in cells]
+
+    loss = ShuffledLoss(Channel(rows), users=users)
+    reduced = loss._above(lumped, epsilon, 1e-6).value
+    first, second = (histogram_law(rows, (value, 2, 2, 2)) for value in (0, 1))
+    with mpmath.workdps(30):
+        truth = mpmath.fsum(max(mpmath.mpf(float(mass)) - mpmath.e * float(second[s]), 0) for s, mass in first.items())
+    assert reduced < 0.3 * truth
+    assert truth <= loss.delta(epsilon).upper
+
+
+def test_all_others_at_one_value_is_exact() -> None:
+    """shuffle.md, example 2: binary response, epsilon 1, five users, delta at 1/2."""
+    found = ShuffledLoss(KaryResponse(epsilon=1, categories=2), users=5).delta("0.5")
+    assert found.lower == pytest.approx(0.0821621482, abs=5e-11)
+    assert found.lower <= 0.08216214821 <= found.upper
+
+
+def test_binary_response_with_all_others_equal_has_the_published_epsilon() -> None:
+    """errata.md E72: 10^4 users, epsilon 1, delta 1e-6: exactly 0.03566 on the all-zero data set."""
+    found = ShuffledLoss(KaryResponse(epsilon=1, categories=2), users=10_000).epsilon("1e-6")
+    assert found.lower == pytest.approx(0.03566, abs=5e-6)
+    assert found.lower <= 0.0356588 < found.upper
+
+
+def test_clones_have_the_published_epsilon() -> None:
+    """shuffle.md, example 1: clones, 10^5 users, epsilon 4, delta 1e-6; Apple's code brackets it."""
+    found = ShuffledLoss(AnyRandomizer(epsilon=4), users=10**5).epsilon("1e-6", tolerance=1e-4)
+    assert found.upper == pytest.approx(0.16976975, abs=2e-7)
+    assert 0.16753856 <= found.upper <= 0.17279055
+
+
+@pytest.mark.parametrize("categories", [3, 4, 16])
+def test_the_two_sides_of_kary_response_meet_for_many_users(categories: int) -> None:
+    found = ShuffledLoss(KaryResponse(epsilon=2, categories=categories), users=10**6).epsilon("1e-6", tolerance=1e-4)
+    assert found.width < 1e-6
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [KaryResponse(epsilon=2, categories=2), KaryResponse(epsilon=2, categories=5), AnyRandomizer(epsilon=2)],
+)
+def test_more_users_hide_better_and_nobody_hides_worse_than_alone(randomizer: KaryResponse | AnyRandomizer) -> None:
+    found = [ShuffledLoss(randomizer, users=users).epsilon("1e-5").upper for users in (1, 10, 100, 1000, 10**5)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] <= 2
+
+
+def test_one_user_has_the_curve_of_the_randomizer() -> None:
+    """delta = (E - e)/(E + k - 1) for k-ary response."""
+    loss = ShuffledLoss(KaryResponse(epsilon=2, categories=5), users=1)
+    truth = (math.exp(2) - math.exp(0.5)) / (math.exp(2) + 4)
+    found = loss.delta("0.5")
+    assert found.lower * (1 - 1e-12) <= truth <= found.upper * (1 + 1e-12)
+    assert found.width < 1e-12
+
+
+def test_kary_response_is_within_clones_and_clones_within_the_local_epsilon() -> None:
+    for users in (20, 2000):
+        exact = ShuffledLoss(KaryResponse(epsilon=1, categories=3), users=users).epsilon("1e-4")
+        generic = ShuffledLoss(AnyRandomizer(epsilon=1), users=users).epsilon("1e-4")
+        assert exact.upper <= generic.upper <= 1
+        assert generic.lower >= exact.lower * (1 - 1e-5)  # it is one of the randomizers
+
+
+def test_delta_zero_keeps_the_local_epsilon() -> None:
+    assert ShuffledLoss(KaryResponse(epsilon=2, categories=3), users=100).epsilon(0).contains(2)
+    loss = ShuffledLoss(Channel([["1/2", "1/2"], ["1/4", "3/4"]]), users=100)
+    assert loss.epsilon(0).contains(Fraction(math.log(2)))
+    assert loss.delta(loss.pure_epsilon).upper == 0
+    assert loss.relations == {Replace}
+
+
+def test_a_report_that_names_its_sender_is_never_hidden() -> None:
+    loss = ShuffledLoss(Channel([["1/2", "1/2", 0], [0, "1/2", "1/2"]]), users=50)
+    assert loss.infinite_mass == Fraction(1, 2)
+    assert loss.epsilon("0.4").upper == math.inf
+    assert loss.delta(20).contains(Fraction(1, 2))
+    assert loss.pure_epsilon is None
+    assert loss.epsilon("0.6").upper < 1
+
+
+def test_the_search_keeps_its_promise_on_both_ends() -> None:
+    loss = ShuffledLoss(KaryResponse(epsilon=3, categories=8), users=3000)
+    found = loss.epsilon("1e-7")
+    assert loss.delta(Fraction(found.upper)).upper <= 1e-7
+    assert loss.delta(Fraction(found.lower)).lower > 1e-7
+    assert loss.delta(Fraction(found.upper) * Fraction(98, 100)).upper > 1e-7
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [KaryResponse(epsilon="1/3", categories=7), AnyRandomizer(epsilon=2), Channel([["1/3", "2/3"], ["2/3", "1/3"]])],
+)
+def test_json_round_trip(randomizer: KaryResponse | AnyRandomizer | Channel) -> None:
+    loss = ShuffledLoss(randomizer, users=12)
+    assert PrivacyLoss.from_json(loss.to_json()) == loss
+
+
+@pytest.mark.parametrize("rows", [[["1/2", "1/2"]], [["1/2", "1/2"], [1]], [["1/2", "0.4"], [1, 0]], [[2, -1], [1, 0]]])
+def test_what_is_no_channel_is_refused(rows: list[list[object]]) -> None:
+    with pytest.raises(InvalidParameterError):
+        Channel(rows)
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="categories"):
+        KaryResponse(epsilon=1, categories=1)
+    with pytest.raises(InvalidParameterError, match="epsilon"):
+        AnyRandomizer(epsilon=0)
+    with pytest.raises(InvalidParameterError, match="users"):
+        ShuffledLoss(AnyRandomizer(epsilon=1), users=0)
+    with pytest.raises(InvalidParameterError, match="randomizer"):
+        ShuffledLoss("response", users=3)  # type: ignore[arg-type]
+    with pytest.raises(UnprovedError):
+        ShuffledLoss(AnyRandomizer(epsilon=1), users=3).poisson_sampled(rate="0.1")
