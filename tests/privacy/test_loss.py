@@ -20,10 +20,13 @@ from deniable.privacy import (
     GaussianLoss,
     KaryResponse,
     LaplaceLoss,
+    ParallelLoss,
     PoissonReplacedLoss,
     PoissonSampledLoss,
     PrivacyLoss,
+    PublicMixture,
     PureLoss,
+    Relation,
     Replace,
     ShuffledLoss,
     Stated,
@@ -52,6 +55,10 @@ samples = st.one_of(
     st.builds(ShuffledLoss, st.builds(AnyRandomizer, epsilon=small), st.integers(1, 300)),
     st.builds(ShuffledLoss, st.builds(KaryResponse, epsilon=small, categories=st.integers(2, 9)), st.integers(1, 300)),
     st.builds(SubsetSampledLoss, bases_of_samples, st.integers(1, 9), st.just(10)),
+)
+choices = st.one_of(
+    st.builds(lambda a, b: PublicMixture([("1/3", a), ("2/3", b)]), single, single),
+    st.builds(ParallelLoss, st.lists(bases_of_samples, min_size=1, max_size=3), relation=st.sampled_from(Relation)),
 )
 epsilons = st.fractions(min_value=0, max_value=8, max_denominator=100)
 
@@ -91,6 +98,16 @@ def test_samples_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> N
     charge = loss.charge()
     if charge.epsilon is not None:
         assert Fraction(loss.delta(charge.epsilon).upper) <= charge.delta
+
+
+@given(choices)
+@settings(max_examples=20, deadline=None)
+def test_choices_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> None:
+    assert PrivacyLoss.from_json(loss.to_json()) == loss
+    assert loss * 2 == compose([loss, loss])
+    charge = loss.charge()
+    if charge.epsilon is not None:
+        assert Fraction(loss.delta(charge.epsilon).upper) <= charge.delta * (1 + Fraction(1, 2**50))
 
 
 @given(losses, epsilons, epsilons)

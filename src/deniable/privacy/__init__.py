@@ -16,13 +16,16 @@ from deniable.privacy.losses import (
     ExponentialMechanismLoss,
     FiniteLoss,
     GaussianLoss,
+    GaussianMixtureLoss,
     LaplaceLoss,
     PermuteAndFlipLoss,
     PureLoss,
     RandomizedResponseLoss,
     Stated,
 )
+from deniable.privacy.parallel import ParallelLoss, parallel
 from deniable.privacy.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.public_mixture import PublicMixture, mixture
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import (
@@ -50,14 +53,17 @@ __all__ = [
     "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianLoss",
+    "GaussianMixtureLoss",
     "Interval",
     "KaryResponse",
     "LaplaceLoss",
+    "ParallelLoss",
     "PermuteAndFlipLoss",
     "PoissonReplacedLoss",
     "PoissonSampledLoss",
     "PrivacyLoss",
     "PrivacyUnit",
+    "PublicMixture",
     "PureLoss",
     "RandomizedResponseLoss",
     "Relation",
@@ -75,10 +81,12 @@ __all__ = [
     "laplace_scale",
     "largest_mu_squared",
     "largest_rho",
+    "mixture",
     "of_clamped_unit_sum",
     "of_clipped_sum",
     "of_count",
     "of_distinct_units",
     "of_spread_sum",
+    "parallel",
     "split",
 ]

@@ -1,0 +1,265 @@
+"""Mechanisms on disjoint parts of the data: what one unit may lose depends on how neighbours differ."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.compose import Composed, compose
+from deniable.privacy.filters import Charge
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.public_mixture import greatest
+from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.sampling import is_symmetric
+
+Losses = tuple[PrivacyLoss, ...]
+
+
+@dataclass(frozen=True, init=False)
+class ParallelLoss(PrivacyLoss):
+    """One mechanism on each part of a partition; all data of a unit lie in one part.
+
+    Args:
+        parts: the losses of the mechanisms, one for each part, in any order.
+        relation: AddRemove: one part gains or loses a unit. Replace: a unit may leave one part and enter another, and
+            then both parts reveal it.
+        inside: under Replace, what a unit that is exchanged inside its part loses there, part by part; by default what
+            the losses say if they are proved for Replace, else twice their pure epsilon.
+        fixed: under Replace, every unit's part is public and the same in all tables (it depends on no private value),
+            so that no unit can move; the losses are then those of an exchange.
+
+    Guarantee: AddRemove, or fixed parts: the greatest of the curves. Replace: the greatest of the curves of all pairs
+        of different parts, composed, and of all changes inside.
+    Source: McSherry (2009) for add/remove; proof for both in docs/theory/parallel.md.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    parts: Losses
+    relation: Relation
+    inside: Losses | None
+    fixed: bool
+
+    def __init__(
+        self,
+        parts: Iterable[PrivacyLoss],
+        *,
+        relation: Relation,
+        inside: Iterable[PrivacyLoss] | None = None,
+        fixed: bool = False,
+    ) -> None:
+        set_field = object.__setattr__
+        set_field(self, "parts", _ordered(parts))
+        set_field(self, "inside", None if inside is None else _ordered(inside))
+        set_field(self, "relation", relation)
+        set_field(self, "fixed", fixed)
+        if not isinstance(relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        if (inside is not None or fixed) and relation is not Replace:
+            raise InvalidParameterError("inside= and fixed= are about Replace; under AddRemove leave them out")
+        if inside is not None and (fixed or len(self.inside or ()) != len(self.parts)):
+            raise InvalidParameterError("inside= must hold one loss for each part, and goes without fixed=True")
+        self.alternatives  # noqa: B018  (checks what is proved)
+
+    @cached_property
+    def alternatives(self) -> Losses:
+        """What the pair of neighbours may amount to: one of these, nobody knows which."""
+        if self.relation is AddRemove or self.fixed:
+            return _strongest(_proved(self.parts, self.relation))
+        inside = _inside(self.parts) if self.inside is None else _proved(self.inside, Replace)
+        return _strongest((*inside, *_moves(_proved(self.parts, AddRemove))))
+
+    def __repr__(self) -> str:
+        more = "" if self.inside is None else f", inside={list(self.inside)!r}"
+        more += ", fixed=True" if self.fixed else ""
+        return f"ParallelLoss({list(self.parts)!r}, relation={self.relation}{more})"
+
+    def laws(self) -> Pairs | None:
+        """Those of the one alternative that is above all others, if there is one."""
+        top = self.alternatives[0]
+        if len(self.alternatives) > 1:
+            return None
+        if isinstance(top, Composed) and all(isinstance(part, GaussianLoss) for part, _ in top.parts):
+            return Pairs.symmetric(NormalLaw(math.sqrt(top.mu_squared or 0)))
+        return top.laws()
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return _greatest_interval([loss._delta(epsilon) for loss in self.alternatives])
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss._delta_within(epsilon, tolerance) for loss in self.alternatives])
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss._epsilon_within(delta, tolerance) for loss in self.alternatives])
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return all(loss.proves(epsilon, delta) for loss in self.alternatives)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @property
+    def failure(self) -> Fraction:
+        return max(loss.failure for loss in self.alternatives)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return max(loss.infinite_mass for loss in self.alternatives)
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        return greatest([loss.pure_epsilon for loss in self.alternatives])
+
+    @property
+    def rho(self) -> Fraction | None:
+        return greatest([loss.rho for loss in self.alternatives])
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return greatest([loss.mu_squared for loss in self.alternatives])
+
+    def charge(self) -> Charge:
+        booked = [loss.charge() for loss in self.alternatives]
+        return Charge(
+            epsilon=greatest([charge.epsilon for charge in booked]),
+            delta=max(charge.delta for charge in booked),
+            rho=greatest([charge.rho for charge in booked]),
+            mu_squared=greatest([charge.mu_squared for charge in booked]),
+        )
+
+    def to_data(self) -> dict[str, object]:
+        inside = None if self.inside is None else [loss.to_data() for loss in self.inside]
+        return {
+            "loss": self.kind,
+            "parts": [loss.to_data() for loss in self.parts],
+            "relation": self.relation.name,
+            "inside": inside,
+            "fixed": self.fixed,
+        }
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        if values.get("relation") not in Relation.__members__ or not isinstance(values.get("fixed"), bool):
+            raise InvalidParameterError(
+                "a parallel loss needs the fields 'parts', 'relation' (ADD_REMOVE or REPLACE), 'inside' and 'fixed'"
+            )
+        lists = {name: values.pop(name, None) for name in ("parts", "inside")}
+        read = {
+            name: None if found is None else [PrivacyLoss.from_data(loss) for loss in _checked_list(found)]
+            for name, found in lists.items()
+        }
+        relation = Relation[str(values.pop("relation"))]
+        return cls(read["parts"] or [], relation=relation, inside=read["inside"], **values)  # type: ignore[arg-type]
+
+
+def parallel(
+    losses: Iterable[PrivacyLoss],
+    *,
+    relation: Relation,
+    inside: Iterable[PrivacyLoss] | None = None,
+    fixed: bool = False,
+) -> ParallelLoss:
+    """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs."""
+    return ParallelLoss(losses, relation=relation, inside=inside, fixed=fixed)
+
+
+def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
+    given = tuple(losses)
+    for loss in given:
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"parts must be privacy losses, got {loss!r}")
+    if not given:
+        raise InvalidParameterError("a parallel composition needs at least one part, got none")
+    return tuple(sorted(given, key=lambda loss: loss.to_json()))
+
+
+def _proved(losses: Losses, relation: Relation) -> Losses:
+    for loss in losses:
+        if relation not in loss.relations:
+            raise UnprovedError(f"{loss!r} is not proved for {relation}, as this partition needs. State it for it.")
+    return losses
+
+
+def _inside(parts: Losses) -> Losses:
+    """What an exchange inside a part costs: as stated, or removing one unit and adding another, each a pure epsilon."""
+    found = []
+    for loss in dict.fromkeys(parts):
+        limit = loss.pure_epsilon
+        if Replace in loss.relations:
+            found.append(loss)
+        elif limit is not None and loss.failure == 0:
+            found.append(PureLoss(2 * limit))
+        else:
+            raise UnprovedError(
+                f"under replace a unit may be exchanged inside its part, and {loss!r} is proved for add/remove alone. "
+                "Give inside=[...] with the losses of such a change, part by part."
+            )
+    return tuple(found)
+
+
+def _moves(parts: Losses) -> Losses:
+    """A unit leaves one part and enters another: both losses at once, in opposite directions."""
+    two = _two_strongest(parts)
+    for loss in two if len(two) > 1 else ():
+        laws = loss.laws()
+        if laws is not None and not is_symmetric(laws):
+            raise UnprovedError(
+                f"a unit that moves is removed from one part and added to another, and {loss!r} differs in these two "
+                "directions. Use PureLoss or ApproximateLoss with its (epsilon, delta)."
+            )
+    return tuple(dict.fromkeys(compose(pair) for pair in combinations(two, 2)))
+
+
+def _two_strongest(parts: Losses) -> list[PrivacyLoss]:
+    """Without the parts that each of two other parts dominates: one of the two is not the partner of a move."""
+    kept: list[PrivacyLoss] = []
+    for part in parts:
+        kept.append(part)
+        for index in range(len(kept) - 1, -1, -1):
+            others = kept[:index] + kept[index + 1 :]
+            if sum(other == kept[index] or _dominates(other, kept[index]) for other in others) > 1:
+                kept = others
+    return kept
+
+
+def _strongest(losses: Losses) -> Losses:
+    """Without the losses that another one is known to dominate."""
+    kept: list[PrivacyLoss] = []
+    for loss in dict.fromkeys(losses):
+        if not any(_dominates(other, loss) for other in kept):
+            kept = [other for other in kept if not _dominates(loss, other)]
+            kept.append(loss)
+    return tuple(kept)
+
+
+def _dominates(a: PrivacyLoss, b: PrivacyLoss) -> bool:
+    """Whether the pair of `a` is known to be above every pair that `b` allows."""
+    if isinstance(a, PureLoss | ApproximateLoss):
+        limit = b.pure_epsilon
+        return limit is not None and limit <= a.limit and b.failure <= a.failure
+    if isinstance(a, GaussianLoss):
+        return b.failure == 0 and b.mu_squared is not None and b.mu_squared <= a.mu_squared
+    if isinstance(a, Composed):
+        return any(part == b or _dominates(part, b) for part, _ in a.parts)
+    return isinstance(a, LaplaceLoss) and isinstance(b, LaplaceLoss) and a.noise_multiplier <= b.noise_multiplier
+
+
+def _greatest_interval(found: list[Interval]) -> Interval:
+    return Interval(max(value.lower for value in found), max(value.upper for value in found))
+
+
+def _checked_list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise InvalidParameterError(f"the parts of a parallel loss must be a list of losses, got {value!r}")
+    return value
