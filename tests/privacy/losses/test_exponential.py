@@ -69,7 +69,7 @@ def test_monotone_scores_cost_half(kind: type, law: object, moved: list, rate: f
 def test_two_candidates_attain_the_curve(kind: type, law: object, limit: float, share: float) -> None:
     """Scores (g, 0) against (g - 2, 0), over g; sensitivity 1 moves both candidates by 1."""
     rate, epsilon = limit / 2, limit * share
-    starts = np.linspace(-1, 3, 2001)
+    starts = np.concatenate((np.linspace(-40, 40, 2001) / limit, np.linspace(-1, 3, 1001)))
     best = max(curve(law([g, 0.0], rate), law([g - 2, 0.0], rate), epsilon) for g in starts)
     assert best == pytest.approx(kind(limit).delta(epsilon).upper, rel=1e-3)
 

@@ -8,6 +8,7 @@ from deniable.privacy.losses.exponential import ExponentialMechanismLoss, Permut
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.stated import Stated
@@ -20,6 +21,7 @@ __all__ = [
     "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianLoss",
+    "GaussianMixtureLoss",
     "LaplaceLoss",
     "PermuteAndFlipLoss",
     "PureLoss",
