@@ -27,6 +27,7 @@ from deniable.privacy.search import SMALLEST, Domain, best_setting
 from deniable.privacy.sensitivity import Sensitivity
 
 _DIGITS = 9  # significant decimal digits of a searched sigma_squared
+_WIDEST = 0.1  # tolerance at which a trial is given up
 
 
 def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
@@ -218,11 +219,18 @@ class _Goal:
     proved: Callable[[PrivacyLoss], bool] = lambda loss: False
 
     def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """ln(cost / limit); <= 0 only if the limit is kept. What is out of the reach of the engine is not private."""
-        try:
-            upper = self.cost(loss, tolerance).upper
-        except InvalidParameterError:
-            return math.inf
+        """ln(cost / limit); <= 0 only if the limit is kept.
+
+        A width out of reach is widened, which keeps the bound a bound; what is out of reach at any is not private.
+        """
+        while True:
+            try:
+                upper = self.cost(loss, tolerance).upper
+                break
+            except InvalidParameterError:
+                if tolerance >= _WIDEST:
+                    return math.inf
+                tolerance = min(10 * tolerance, _WIDEST)
         if upper == 0 or math.isinf(upper):
             return math.inf if upper else -math.inf
         found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
