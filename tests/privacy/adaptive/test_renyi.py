@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import AddRemove, ApproximateLoss, GaussianLoss, PureLoss
 from deniable.privacy.adaptive import RenyiFilter, RenyiGridFilter
 from deniable.privacy.adaptive.renyi import divergence, largest_divergence, renyi_delta
-from tests.privacy.adaptive.conversation import gaussian, response, worst_delta
+from tests.privacy.adaptive.conversation import Mechanism, gaussian, response, worst_delta
 
 MENU = [response("1/4"), response("1/2"), response("3/4"), gaussian(4, (1,)), gaussian(9, (-2, 4))]
 
@@ -42,6 +42,36 @@ def test_limits_are_the_largest_that_do(order: str, delta: str) -> None:
         assert 0 <= gap <= abs(truth) * mpmath.mpf(10) ** -11
     if limit > 0:
         assert renyi_delta(a, limit, epsilon) <= Fraction(delta)
+
+
+def sampled_response(epsilon: str, rate: str) -> Mechanism:
+    """A response to one unit, seen with probability `rate`, and to none otherwise."""
+    base, share = response(epsilon), float(Fraction(rate))
+    outcomes = [(share * p + (1 - share) * q, q) for p, q in base.outcomes]
+    return Mechanism(base.loss.poisson_sampled(rate=rate), outcomes)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "1/4", "1/2", "1"])
+def test_sampled_mechanisms_keep_the_curve_of_their_order(epsilon: str) -> None:
+    menu = [sampled_response("1", "1/2"), sampled_response("2", "1/8"), sampled_response("3/2", "1/4")]
+    for rule in (
+        RenyiFilter(order=4, limit="1/2", relation=AddRemove),
+        RenyiGridFilter(epsilon="1/2", delta="1/4", orders=[3, 4, 5], relation=AddRemove),
+    ):
+        found = worst_delta(menu, rule, float(Fraction(epsilon)), 4)
+        assert 0 < found <= rule.delta(epsilon).upper
+
+
+def test_training_with_parameters_that_depend_on_answers() -> None:
+    """DP-SGD steps of any noise and rate, chosen on the way: the tight composition of fixed steps is no filter."""
+    rule = RenyiFilter.for_pair(epsilon=3, delta="1e-5", order=8, relation=AddRemove)
+    steps = [GaussianLoss(s).poisson_sampled(rate=q) for s, q in (("1", "0.01"), ("3/2", "0.01"), ("2", "0.03"))]
+    for step in steps:
+        for _ in range(100):
+            rule.charge(step)
+    fixed = sum((step * 100 for step in steps[1:]), steps[0] * 100)
+    assert fixed.epsilon("1e-5").upper < rule.epsilon("1e-5").upper <= 3 * (1 + 1e-10)
+    assert rule.remaining["renyi"] > 0
 
 
 def test_a_published_conversion() -> None:

@@ -1,11 +1,14 @@
 """Rényi filters: the sum at one order, or at several orders of which some one must stay within its limit."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.adaptive.filter import Amounts, Filter
+from deniable.privacy.compose import Composed
 from deniable.privacy.exact import decimal_below, exact_rational, positive_rational, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
@@ -108,15 +111,19 @@ class RenyiGridFilter(Filter):
         }
 
 
+@lru_cache(maxsize=4096)
 def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
     """An upper bound on the Rényi divergence of a loss, in both directions; None where nothing is proved."""
-    if loss.failure:
-        return None
-    bounds = []
-    if loss.pure_epsilon is not None:
-        bounds.append(loss.pure_epsilon)
-    if loss.rho is not None:
-        bounds.append(loss.rho * order)
+    from deniable.privacy.renyi import renyi
+
+    if isinstance(loss, Composed):  # part by part, so that one charge of many is many charges
+        known = [(divergence(part, order), count) for part, count in loss.parts]
+        found = [value * count for value, count in known if value is not None]
+        return sum(found, Fraction(0)) if len(found) == len(known) else None
+    bounds = [order * loss.rho] if loss.rho is not None and not loss.failure else []
+    computed = renyi(loss, order).upper
+    if math.isfinite(computed):
+        bounds.append(Fraction(computed))
     return min(bounds, default=None)
 
 
