@@ -13,6 +13,7 @@ from deniable.privacy.losses import (
     ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    DiscreteTruncatedLaplaceLoss,
     ExponentialMechanismLoss,
     FiniteLoss,
     GaussianLoss,
@@ -22,6 +23,7 @@ from deniable.privacy.losses import (
     PureLoss,
     RandomizedResponseLoss,
     Stated,
+    TruncatedLaplaceLoss,
 )
 from deniable.privacy.parallel import ParallelLoss, parallel
 from deniable.privacy.poisson_replace import PoissonReplacedLoss
@@ -50,6 +52,7 @@ __all__ = [
     "ConcentratedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
+    "DiscreteTruncatedLaplaceLoss",
     "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianLoss",
@@ -74,6 +77,7 @@ __all__ = [
     "ShuffledLoss",
     "Stated",
     "SubsetSampledLoss",
+    "TruncatedLaplaceLoss",
     "calibrate",
     "compose",
     "exact_rational",

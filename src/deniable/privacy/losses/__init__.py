@@ -12,12 +12,14 @@ from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.stated import Stated
+from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 
 __all__ = [
     "ApproximateLoss",
     "ConcentratedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
+    "DiscreteTruncatedLaplaceLoss",
     "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianLoss",
@@ -27,4 +29,5 @@ __all__ = [
     "PureLoss",
     "RandomizedResponseLoss",
     "Stated",
+    "TruncatedLaplaceLoss",
 ]
