@@ -6,6 +6,7 @@ from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.filters import Budget, Charge, Remaining, Rule
 from deniable.privacy.gaussian_dp import largest_mu_squared
+from deniable.privacy.group import GroupLoss, under_replace
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
@@ -22,6 +23,7 @@ from deniable.privacy.losses import (
     PermuteAndFlipLoss,
     PureLoss,
     RandomizedResponseLoss,
+    SparseVectorLoss,
     Stated,
     TruncatedLaplaceLoss,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "FiniteLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
+    "GroupLoss",
     "Interval",
     "KaryResponse",
     "LaplaceLoss",
@@ -75,6 +78,7 @@ __all__ = [
     "Rule",
     "Sensitivity",
     "ShuffledLoss",
+    "SparseVectorLoss",
     "Stated",
     "SubsetSampledLoss",
     "TruncatedLaplaceLoss",
@@ -93,4 +97,5 @@ __all__ = [
     "of_spread_sum",
     "parallel",
     "split",
+    "under_replace",
 ]

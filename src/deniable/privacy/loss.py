@@ -134,6 +134,8 @@ class PrivacyLoss(ABC):
             delta=self.failure if bounded else Fraction(0),
             rho=self.rho if self.failure == 0 else None,
             mu_squared=self.mu_squared if self.failure == 0 else None,
+            failing_rho=self.rho,
+            failure=self.failure if self.rho is not None else Fraction(0),
         )
 
     # --- the algebra ---------------------------------------------------------------------------------------------
@@ -177,6 +179,18 @@ class PrivacyLoss(ABC):
 
         return sampled_without_replacement(self, size, population)
 
+    def randomly_allocated(self, *, of: int, uses: int = 1) -> "PrivacyLoss":
+        """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
+        from deniable.privacy.allocation import randomly_allocated
+
+        return randomly_allocated(self, of, uses)
+
+    def group(self, size: int) -> "PrivacyLoss":
+        """The loss of the same mechanism for `size` units together: a family, all records of one person."""
+        from deniable.privacy.group import group
+
+        return group(self, size)
+
     # --- what people see -----------------------------------------------------------------------------------------
 
     def report(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
@@ -205,7 +219,9 @@ class PrivacyLoss(ABC):
     @staticmethod
     def from_data(data: object) -> "PrivacyLoss":
         """The inverse of `to_data`; every check of the constructors runs again."""
+        import deniable.privacy.allocation
         import deniable.privacy.compose
+        import deniable.privacy.group
         import deniable.privacy.losses
         import deniable.privacy.poisson_replace
         import deniable.privacy.sampling
