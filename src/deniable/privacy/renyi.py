@@ -21,6 +21,7 @@ from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.renyi_integral import chernoff_tail, law_divergence
@@ -89,6 +90,11 @@ def _of_gaussian(loss: GaussianLoss, order: Fraction) -> Directions:
 def _of_concentrated(loss: ConcentratedLoss, order: Fraction) -> Directions:
     """Attained by Gaussian noise, which is one of the mechanisms with this rho."""
     return _both(Interval.around(order * loss.rho))
+
+
+@directed.register
+def _of_renyi(loss: RenyiLoss, order: Fraction) -> Directions:
+    return _both(loss.divergence(order))
 
 
 @directed.register

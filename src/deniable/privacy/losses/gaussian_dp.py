@@ -1,0 +1,39 @@
+"""Gaussian differential privacy: a loss known by its mu."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+
+
+@dataclass(frozen=True, init=False)
+class GaussianDPLoss(GaussianLoss):
+    """Any mu-GDP mechanism, known by nothing else: `GaussianDPLoss(mu)`.
+
+    Guarantee: the curve of N(mu, 1) against N(0, 1), which is one of them and dominates all; so it composes, is sampled
+        and converted as Gaussian noise of multiplier 1/mu.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383.
+    """
+
+    kind: ClassVar[str] = "gaussian_dp"
+
+    def __init__(self, mu: object) -> None:
+        super().__init__(1 / positive_rational("mu", mu))
+
+    def __repr__(self) -> str:
+        return f"GaussianDPLoss(mu={str(self.mu)!r})"
+
+    @property
+    def mu(self) -> Fraction:
+        """The mean that N(0, 1) is told apart from."""
+        return 1 / self.noise_multiplier
+
+    def to_data(self) -> dict[str, object]:
+        return {"loss": self.kind, "mu": str(self.mu)}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        return cls(**values)

@@ -1,0 +1,93 @@
+"""Rényi differential privacy: a loss known by some of its divergences."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import exact_rational, nonnegative_rational
+from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+
+_TRIED = 2  # orders for which the optimal conversion is computed
+
+
+@dataclass(frozen=True, init=False)
+class RenyiLoss(PrivacyLoss):
+    """Any mechanism whose divergence of each order is at most that given: `RenyiLoss([2, 8], ["0.1", "0.5"])`.
+
+    Guarantee: delta at most the best conversion of one order, and at least the curve of Gaussian noise with mu^2 the
+        least 2 divergence/order, which is one of these mechanisms. Between the orders (order - 1) divergence is convex.
+    Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990; docs/theory/currencies.md.
+    """
+
+    kind: ClassVar[str] = "renyi"
+    orders: tuple[Fraction, ...]
+    divergences: tuple[Fraction, ...]
+
+    def __init__(self, orders: Iterable[object], divergences: Iterable[object]) -> None:
+        given = [exact_rational("order", order) for order in orders]
+        bounds = [nonnegative_rational("divergence", value) for value in divergences]
+        if not given or len(given) != len(bounds) or len(set(given)) < len(given):
+            raise InvalidParameterError(
+                "orders and divergences must be lists of one length, each order once, "
+                f"got {len(given)} orders and {len(bounds)} divergences"
+            )
+        if min(given) <= 1:
+            raise InvalidParameterError(f"orders must be > 1, got {min(given)}")
+        pairs = sorted(zip(given, bounds, strict=True))
+        object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
+        object.__setattr__(self, "divergences", tuple(value for _, value in pairs))
+
+    def __repr__(self) -> str:
+        orders, values = ([str(value) for value in values] for values in (self.orders, self.divergences))
+        return f"RenyiLoss({orders!r}, {values!r})"
+
+    def divergence(self, order: Fraction) -> Interval:
+        """Bounds on the greatest divergence of this order that the description allows; infinite above all orders."""
+        lower = Interval.around(order * self._least_mu_squared / 2).lower
+        points = [(Fraction(1), Fraction(0)), *((a, (a - 1) * value) for a, value in self._falling())]
+        for (start, low), (end, high) in pairwise(points):
+            if order <= end:
+                share = (order - start) / (end - start)
+                value = (low + share * (high - low)) / (order - 1) if order > 1 else high / (end - 1)
+                upper = Interval.around(value).upper
+                return Interval(min(lower, upper), upper)
+        return Interval(lower, float("inf"))
+
+    def _falling(self) -> list[tuple[Fraction, Fraction]]:
+        """The points with each divergence at most those of greater orders, since it increases with the order."""
+        found, least = [], self.divergences[-1]
+        for order, value in zip(reversed(self.orders), reversed(self.divergences), strict=True):
+            least = min(least, value)
+            found.append((order, least))
+        return found[::-1]
+
+    @property
+    def _least_mu_squared(self) -> Fraction:
+        return min(2 * value / order for order, value in zip(self.orders, self.divergences, strict=True))
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        from deniable.privacy.conversion import renyi_delta, renyi_delta_optimal
+
+        points = zip(self.orders, self.divergences, strict=True)
+        ranked = sorted((renyi_delta(order, value, epsilon), order, value) for order, value in points)
+        bounds = [1.0, ranked[0][0]]
+        bounds += [renyi_delta_optimal(order, value, epsilon) for _, order, value in ranked[:_TRIED]]
+        upper = min(bounds)
+        return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        return None if any(self.divergences) else Fraction(0)
+
+    @property
+    def rho(self) -> None:
+        return None
+
+    @property
+    def mu_squared(self) -> None:
+        return None
