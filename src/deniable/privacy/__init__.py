@@ -1,5 +1,6 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data."""
 
+from deniable.privacy.allocation import RandomlyAllocatedLoss
 from deniable.privacy.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.compose import Composed, compose
 from deniable.privacy.concentrated import largest_rho
@@ -72,6 +73,7 @@ __all__ = [
     "PublicMixture",
     "PureLoss",
     "RandomizedResponseLoss",
+    "RandomlyAllocatedLoss",
     "Relation",
     "Remaining",
     "Replace",

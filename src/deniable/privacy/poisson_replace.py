@@ -259,6 +259,8 @@ class PoissonReplacedLoss(SampledLoss):
         limit = self.base.pure_epsilon
         if limit is None or self.base.failure:
             return None
+        if self.rate == 1:
+            return 2 * limit
 
         def formula() -> "arb":
             rate = ball(self.rate)

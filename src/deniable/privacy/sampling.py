@@ -23,6 +23,8 @@ from deniable.privacy.pld.accountant import (
     composed_delta,
     composed_epsilon,
     composed_limit,
+    reached,
+    unit_of_epsilon,
 )
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
@@ -31,6 +33,9 @@ from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
     from flint import arb
+
+
+_EDGE = Fraction(1, 10**9)  # so near below the greatest loss delta is as good as 0 and may be wider than asked
 
 
 class SampledLaw(LossLaw):
@@ -106,6 +111,8 @@ class SampledLoss(PrivacyLoss):
             return Interval(0.0, 0.0)
         pairs = self.laws()
         found = composed_delta(_once(pairs.upper), epsilon, tolerance)
+        if limit is None or epsilon * (1 + _EDGE) < limit:
+            reached(found, tolerance, found.upper, "delta")
         if pairs.lower is pairs.upper:
             return found
         least = composed_delta(_once(pairs.lower), epsilon, tolerance).lower
@@ -120,7 +127,8 @@ class SampledLoss(PrivacyLoss):
             limit = Interval(0.0, min(Interval.around(self.pure_epsilon).upper, limit.upper))
         if delta == 0:
             return Interval(min(composed_limit(_once(pairs.lower)).lower, limit.upper), limit.upper)
-        found = composed_epsilon(_once(pairs.upper), delta, tolerance)
+        found = composed_epsilon(_once(pairs.upper), delta, tolerance, most=limit.upper)
+        reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         least = found.lower
         if pairs.lower is not pairs.upper:
             least = composed_epsilon(_once(pairs.lower), delta, tolerance).lower
