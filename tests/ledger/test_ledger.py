@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
 from deniable.ledger import Entry, Ledger
 from deniable.privacy.filters import Budget
-from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, PureLoss
+from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Stated
 from deniable.privacy.relation import PrivacyUnit, Relation, Replace
 
 from .conftest import UNIT, entry, key, open_ledger
@@ -97,6 +97,21 @@ def test_a_budget_of_rho_adds_up_rhos_and_refuses_what_has_none() -> None:
         ledger.reserve(Entry(question=key(3), text="SELECT 3", loss=ApproximateLoss("0.1", "1e-9")))
     ledger.reserve(Entry(question=key(4), text="SELECT 4", loss=ConcentratedLoss("0.25")))
     assert ledger.spent().rho == 1
+    ledger.verify()
+
+
+def test_small_failing_questions_add_up_by_rho_and_failure() -> None:
+    """Whitehouse et al. (2023): pairs, Gaussian noise and a stated training run in one (epsilon, delta) budget."""
+    ledger = open_ledger(None, budget=Budget(epsilon=1, delta="1e-6"))
+    run = Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.1", "1e-7")
+    for number, loss in enumerate([ApproximateLoss("0.01", "1e-9") * 100, GaussianLoss(20), run]):
+        ledger.reserve(Entry(question=key(number), text=f"SELECT {number}", loss=loss))
+    assert ledger.spent().failure == Fraction(2, 10**7)
+    assert ledger.spent().failing_rho == Fraction(1, 200) + Fraction(1, 800) + Fraction(1, 200)
+    with pytest.raises(BudgetExceededError, match=r"cost rho=0.02 or failure=0, but .* only rho=.*, failure=3e-07"):
+        ledger.reserve(Entry(question=key(9), text="SELECT 9", loss=PureLoss("0.2")))
+    with pytest.raises(BudgetExceededError, match=r"cost rho=5e-07 or failure=4e-07"):
+        ledger.reserve(Entry(question=key(9), text="SELECT 9", loss=ApproximateLoss("0.001", "4e-7")))
     ledger.verify()
 
 

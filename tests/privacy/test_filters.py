@@ -132,6 +132,8 @@ def test_the_first_charge_fixes_the_rule() -> None:
     assert budget.rule(DiscreteGaussianLoss(400, ONE).charge()) is Rule.GAUSSIAN
     assert budget.rule(ConcentratedLoss("0.001").charge()) is Rule.CONCENTRATED
     assert budget.rule(ApproximateLoss("0.1", "1e-7").charge()) is Rule.BASIC
+    assert budget.rule(ApproximateLoss("0.01", "1e-9").charge()) is Rule.ADVANCED
+    assert budget.rule(ApproximateLoss("0.01", "1e-6").charge()) is Rule.BASIC  # its delta is all there is
     whole = Stated(DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon=1, delta="1e-6"), ONE), 1, "1e-6")
     assert budget.rule(whole.charge()) is Rule.BASIC  # its mu is a little above what the pair allows
     assert budget.admits(whole.charge(), whole.charge())
@@ -151,6 +153,51 @@ def test_gaussian_questions_in_an_approximate_budget_add_up_by_rho() -> None:
     one = Stated(DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon="0.1", delta="1e-7"), ONE), "0.1", "1e-7")
     assert budget.admits(one.charge(), one.charge() * 90)
     assert not budget.admits(one.charge(), one.charge() * 110)
+
+
+def test_many_small_failing_questions_add_up_by_squares() -> None:
+    """458 questions at (0.01, 1e-9) where pairs stop at 100; other noise may follow, and failures are counted."""
+    budget = Budget(epsilon=1, delta="1e-6")
+    one = ApproximateLoss("0.01", "1e-9").charge()
+    assert budget.admits(one, one * 458)
+    assert not budget.admits(one, one * 459)
+    assert budget.admits(one, one * 100 + GaussianLoss(10).charge())
+    assert not budget.admits(one, one + ApproximateLoss("0.001", "5e-7").charge())
+    assert budget.left(one, one * 100).failure == Fraction(4, 10**7)
+    assert str(budget.left(one, one * 100)).startswith("rho=~0.0179374")
+    assert 0.2 < budget.fraction_spent(one, one * 100) < 0.22
+    run = Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9").charge()
+    assert (run.failing_rho, run.failure, run.rho) == (Fraction(1, 50), Fraction(8, 10**9), None)
+    with pytest.raises(UnprovedError, match="rhos and failures"):
+        budget.admits(one, one + GaussianLoss(2).poisson_sampled(rate="0.01").charge())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1/2", "1/3"), ("3/4", "1/5"), ("1", "1/5")])
+def test_a_budget_of_rhos_and_failures_keeps_its_pair(epsilon: str, delta: str) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    menu = [failing("1/4", "1/200"), failing("1/4", "1/25"), response("1/4"), MIXED[1]]
+    first = menu[0][0]
+    assert budget.rule(first) is Rule.ADVANCED
+
+    def admits(_first: Charge, total: Charge) -> bool:
+        return budget.admits(first, total)  # whichever comes first, the rule under test
+
+    found = worst_delta(menu, admits, float(Fraction(epsilon)), 4)
+    assert float(Fraction(delta)) / 20 < found <= float(Fraction(delta)) * (1 + 1e-9)
+
+
+def test_charges_of_older_ledgers_are_read() -> None:
+    """Before failures were counted, a charge had four fields; one of an approximate mechanism had no rho."""
+    old = Charge.from_data({"epsilon": "1/10", "delta": "1/1000000000", "rho": None, "mu_squared": None})
+    assert (old.failing_rho, old.failure) == (None, 0)
+    assert Budget(epsilon=1, delta="1e-6").rule(old) is Rule.BASIC
+    assert Charge.nothing().to_data() == {"epsilon": "0", "delta": "0", "rho": "0", "mu_squared": "0"}
+    assert set(PureLoss(1).charge().to_data()) == {"epsilon", "delta", "rho", "mu_squared"}
+    new = ApproximateLoss("0.1", "1e-9").charge()
+    assert Charge.from_json(new.to_json()) == new
+    assert Charge.from_json((new + old).to_json()) == new + old
+    with pytest.raises(InvalidParameterError, match="a charge needs"):
+        Charge.from_data({"failure": "0"})
 
 
 def test_unproved_currencies_are_refused_with_a_remedy() -> None:

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 import sqlite3
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -209,8 +210,8 @@ class Ledger:
         left = self.budget.left(first, spent)
         asked = " or ".join(
             f"{name}={decimal_text(price)}"
-            for name in ("epsilon", "delta", "rho", "mu_squared")
-            if getattr(left, name) is not None and (price := getattr(charge, name)) is not None
+            for name in ("epsilon", "delta", "rho", "mu_squared", "failure")
+            if getattr(left, name) is not None and (price := _price(charge, name)) is not None
         )
         return BudgetExceededError(
             f"This question would cost {asked}, but of the budget {self.budget} only {left} is left. "
@@ -229,6 +230,12 @@ def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str
         "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids},
         "dataset": dataset,
     }
+
+
+def _price(charge: Charge, name: str) -> Fraction | None:
+    """One field of a charge; a rho that holds up to a failure where there is no other."""
+    price = charge.failing_rho if name == "rho" and charge.rho is None else getattr(charge, name)
+    return price if isinstance(price, Fraction) else None
 
 
 def _words(value: object) -> str:

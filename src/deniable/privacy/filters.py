@@ -26,20 +26,25 @@ class Charge:
         delta: see epsilon.
         rho: rho-zCDP holds.
         mu_squared: mu-GDP holds.
+        failing_rho: with `failure`, failure-approximate zCDP holds; without a failure it is `rho`.
+        failure: see failing_rho.
 
-    Charges add: epsilon, delta, rho and mu^2 each by basic composition of its own currency.
+    Charges add: each field by basic composition of its own currency.
     """
 
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
     mu_squared: Fraction | None
+    failing_rho: Fraction | None = None
+    failure: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "rho", "mu_squared"):
-            value = getattr(self, name)
-            if value is not None or name == "delta":
+        for name, value in vars(self).items():
+            if value is not None or name in ("delta", "failure"):
                 object.__setattr__(self, name, nonnegative_rational(name, value))
+        if self.failing_rho is None and self.failure == 0:
+            object.__setattr__(self, "failing_rho", self.rho)
 
     @classmethod
     def nothing(cls) -> "Charge":
@@ -54,6 +59,8 @@ class Charge:
             delta=self.delta + other.delta,
             rho=_plus(self.rho, other.rho),
             mu_squared=_plus(self.mu_squared, other.mu_squared),
+            failing_rho=_plus(self.failing_rho, other.failing_rho),
+            failure=self.failure + other.failure,
         )
 
     def __mul__(self, count: int) -> "Charge":
@@ -62,17 +69,21 @@ class Charge:
             delta=self.delta * count,
             rho=_times(self.rho, count),
             mu_squared=_times(self.mu_squared, count),
+            failing_rho=_times(self.failing_rho, count),
+            failure=self.failure * count,
         )
 
     def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, rationals as text."""
-        return {name: None if value is None else str(value) for name, value in vars(self).items()}
+        """Plain data for JSON, rationals as text; what failures add to it only where there are any."""
+        plain = self.failure == 0 and self.failing_rho == self.rho
+        shown = {name: value for name, value in vars(self).items() if not (plain and name.startswith("fail"))}
+        return {name: None if value is None else str(value) for name, value in shown.items()}
 
     @classmethod
     def from_data(cls, data: object) -> "Charge":
         """The inverse of `to_data`."""
         names = {"epsilon", "delta", "rho", "mu_squared"}
-        if not isinstance(data, Mapping) or set(data) != names:
+        if not isinstance(data, Mapping) or set(data) - {"failing_rho", "failure"} != names:
             raise InvalidParameterError(f"a charge needs the fields {sorted(names)}, got {data!r}")
         return cls(**data)
 
@@ -93,6 +104,7 @@ class Rule(Enum):
     BASIC = "sums of epsilons and of deltas"
     CONCENTRATED = "sum of epsilons while everything is pure, or sum of rhos"
     GAUSSIAN = "sum of epsilons while everything is pure, or sum of squared mus"
+    ADVANCED = "sums of failures and of rhos, where a pair counts as half its squared epsilon"
     RHO = "sum of rhos"
     MU = "sum of squared mus"
 
@@ -135,8 +147,9 @@ class Budget:
         """The rule of this budget for a ledger whose first charge is `first`.
 
         Only an (epsilon, delta) budget with delta > 0 has a choice: sums of rho or of mu^2, whichever the first charge
-        uses less of, or of (epsilon, delta) pairs if it exceeds both. The first charge was made before any answer was
-        seen, so the choice depends on nothing private.
+        uses less of, or of (epsilon, delta) pairs if it exceeds both; for a first charge that may fail, sums of pairs
+        or of rho and failures. The first charge was made before any answer was seen, so the choice depends on nothing
+        private.
         """
         if self.rho is not None:
             return Rule.RHO
@@ -144,6 +157,10 @@ class Budget:
             return Rule.MU
         if not self.delta:
             return Rule.PURE
+        if first.failure:
+            by_squares, by_pairs = self._advanced_share(first), self._basic_share(first)
+            better = by_squares is not None and by_squares <= 1 and (by_pairs is None or by_squares < by_pairs)
+            return Rule.ADVANCED if better else Rule.BASIC
         shares = {rule: _share(_spent(first, rule), self._limit(rule)) for rule in (Rule.CONCENTRATED, Rule.GAUSSIAN)}
         known = {rule: share for rule, share in shares.items() if share is not None}
         best = min(known, key=known.__getitem__, default=Rule.BASIC)
@@ -165,7 +182,7 @@ class Budget:
 
     def left(self, first: Charge | None, total: Charge) -> "Remaining":
         """What is left after `total`, for display; `first` is None on an empty ledger."""
-        epsilon = delta = rho = mu_squared = None
+        epsilon = delta = rho = mu_squared = failure = None
         rule = self.rule(first or total)
         if first is None and self.epsilon is not None:
             rule = Rule.BASIC  # the pair that was promised, until the first charge decides how to add
@@ -177,14 +194,19 @@ class Budget:
             rho = _minus(self._limit(rule), total.rho)
         if rule in (Rule.MU, Rule.GAUSSIAN):
             mu_squared = _minus(self._limit(rule), total.mu_squared)
-        return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared)
+        if rule is Rule.ADVANCED:
+            epsilon, rho = None, _minus(self._limit(rule), total.failing_rho)
+            failure = _minus(self._most_failures(), total.failure)
+        return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared, failure=failure)
 
     def fraction_spent(self, first: Charge | None, total: Charge) -> Fraction:
         """The spent share of the budget in [0, 1], by the sum that leaves the most room."""
         rule = self.rule(first or total)
         by_epsilon = _share(total.epsilon, self.epsilon) if self.epsilon is not None else None
-        if rule is Rule.BASIC and by_epsilon is not None:
-            shares = [max(by_epsilon, total.delta / self._number("delta"))]
+        whole = {Rule.BASIC: self._basic_share, Rule.ADVANCED: self._advanced_share}.get(rule)
+        if whole is not None:
+            found = whole(total)
+            shares = [] if found is None else [found]
         else:
             pure = [by_epsilon] if total.delta == 0 and by_epsilon is not None else []
             summed = _share(_spent(total, rule), self._limit(rule)) if rule not in (Rule.PURE, Rule.BASIC) else None
@@ -217,6 +239,8 @@ class Budget:
             return total.epsilon is not None and total.delta == 0
         if rule is Rule.BASIC:
             return total.epsilon is not None
+        if rule is Rule.ADVANCED:
+            return total.failing_rho is not None
         pure = rule in (Rule.CONCENTRATED, Rule.GAUSSIAN) and total.epsilon is not None and total.delta == 0
         return pure or _spent(total, rule) is not None
 
@@ -227,6 +251,9 @@ class Budget:
         if rule is Rule.BASIC:
             within = total.epsilon is not None and total.epsilon <= self._number("epsilon")
             return within and total.delta <= self._number("delta")
+        if rule is Rule.ADVANCED:
+            share = self._advanced_share(total)
+            return share is not None and share <= 1
         spent = _spent(total, rule)
         pure = rule in (Rule.CONCENTRATED, Rule.GAUSSIAN) and self._fits_purely(total)
         return pure or (spent is not None and spent <= self._limit(rule))
@@ -234,8 +261,26 @@ class Budget:
     def _fits_purely(self, total: Charge) -> bool:
         return total.delta == 0 and total.epsilon is not None and total.epsilon <= self._number("epsilon")
 
+    def _basic_share(self, total: Charge) -> Fraction | None:
+        """The part of the budget that pairs use."""
+        if total.epsilon is None:
+            return None
+        return max(total.epsilon / self._number("epsilon"), total.delta / self._number("delta"))
+
+    def _advanced_share(self, total: Charge) -> Fraction | None:
+        """The part of the budget that rhos and failures use."""
+        if total.failing_rho is None:
+            return None
+        return max(total.failing_rho / self._limit(Rule.ADVANCED), total.failure / self._most_failures())
+
+    def _most_failures(self) -> Fraction:
+        """Half of delta is kept for failures under the advanced rule."""
+        return self._number("delta") / 2
+
     def _limit(self, rule: Rule) -> Fraction:
         """How far the sum of rho or mu^2 may go."""
+        if rule is Rule.ADVANCED:  # 1 - delta = (1 - failures)(1 - rest), and delta/2 is a little less than that rest
+            return largest_rho(self._number("epsilon"), self._number("delta") / 2)
         if rule is Rule.RHO:
             return self._number("rho")
         if rule is Rule.MU:
@@ -261,6 +306,7 @@ class Remaining:
     delta: Fraction | None = None
     rho: Fraction | None = None
     mu_squared: Fraction | None = None
+    failure: Fraction | None = None
 
     def __str__(self) -> str:
         parts = [f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value is not None]
@@ -284,6 +330,10 @@ _REMEDIES = {
     Rule.GAUSSIAN: (
         "this ledger adds up squares of mu, and no mu is proved for this mechanism. "
         "Use Laplace or Gaussian noise, or open a ledger whose first question is of that kind."
+    ),
+    Rule.ADVANCED: (
+        "this ledger adds up rhos and failures, and neither a rho nor a pair is proved for this mechanism. "
+        "Ask for it with epsilon and delta."
     ),
     Rule.RHO: (
         "a budget of rho pays for mechanisms with a proved rho, such as Laplace and Gaussian noise. "

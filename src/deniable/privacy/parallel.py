@@ -136,6 +136,8 @@ class ParallelLoss(PrivacyLoss):
             delta=max(charge.delta for charge in booked),
             rho=greatest([charge.rho for charge in booked]),
             mu_squared=greatest([charge.mu_squared for charge in booked]),
+            failing_rho=greatest([charge.failing_rho for charge in booked]),
+            failure=max(charge.failure for charge in booked),
         )
 
     def to_data(self) -> dict[str, object]:

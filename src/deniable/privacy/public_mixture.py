@@ -127,6 +127,8 @@ class PublicMixture(PrivacyLoss):
             delta=sum((weight * charge.delta for weight, charge in booked), Fraction(0)),
             rho=greatest([charge.rho for _, charge in booked]),
             mu_squared=greatest([charge.mu_squared for _, charge in booked]),
+            failing_rho=greatest([charge.failing_rho for _, charge in booked]),
+            failure=sum((weight * charge.failure for weight, charge in booked), Fraction(0)),
         )
 
     def to_data(self) -> dict[str, object]:

@@ -8,6 +8,7 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import nonnegative_rational, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import Relation
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class Stated(PrivacyLoss):
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
-        proved = loss.delta(self.stated_epsilon).upper
-        if Fraction(proved) > self.stated_delta:
+        if not loss.proves(self.stated_epsilon, self.stated_delta):
+            proved = loss.delta(self.stated_epsilon).upper
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
                 "State a larger delta or epsilon, or add more noise (deniable.privacy.calibrate)."
@@ -61,8 +62,20 @@ class Stated(PrivacyLoss):
     def _delta(self, epsilon: Fraction) -> Interval:
         return self.loss._delta(epsilon)
 
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self.loss._delta_within(epsilon, tolerance)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return self.loss._epsilon_within(delta, tolerance)
+
+    def laws(self) -> Pairs | None:
+        return self.loss.laws()
+
     def charge(self) -> "Charge":
-        return replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
+        booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
+        if booked.failing_rho is not None:
+            return booked
+        return replace(booked, failing_rho=self.stated_epsilon**2 / 2, failure=self.stated_delta)  # filters.md, lemma 2
 
     @property
     def relations(self) -> frozenset[Relation]:
