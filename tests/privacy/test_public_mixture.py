@@ -111,6 +111,19 @@ def test_the_law_of_atoms_is_sorted_and_whole() -> None:
     assert atoms.p.sum() + law.infinite == pytest.approx(1, abs=1e-15)
     assert atoms.q.sum() + law.vanishing == pytest.approx(1, abs=1e-15)
     assert law.infinite == 0.015
+    assert law.spacing == 0.5
+
+
+def test_losses_on_different_lattices_share_a_finer_one_or_none() -> None:
+    def spacing(*losses: PrivacyLoss) -> float | None:
+        found = mixture([(Fraction(1, len(losses)), loss) for loss in losses]).laws()
+        assert found is not None
+        return found.upper[0].spacing
+
+    assert spacing(PureLoss("1/3"), PureLoss("1/5")) == pytest.approx(2 / 15, rel=1e-15)
+    assert spacing(PureLoss(1), PureLoss("1/7"), PureLoss(0)) == pytest.approx(1 / 7, rel=1e-15)
+    assert spacing(PureLoss(1), PureLoss("0.70710678")) is None
+    assert spacing(PureLoss(1), LaplaceLoss(1)) is None
 
 
 def test_a_loss_that_is_known_by_a_bound_alone_gives_a_bound() -> None:

@@ -1,8 +1,10 @@
 """One of several mechanisms, drawn by a coin that is public and has nothing to do with the data."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +20,8 @@ from deniable.privacy.relation import Relation
 from deniable.privacy.sampling import is_symmetric
 
 Weighted = tuple[Fraction, PrivacyLoss]
+
+_FINEST = 2**12  # the most steps of a lattice from the least loss to the greatest
 
 
 @dataclass(frozen=True, init=False)
@@ -154,6 +158,7 @@ class MixedLaw(LossLaw):
         self.infinite = float(sum((weight * Fraction(law.infinite) for weight, law in parts), Fraction(0)))
         self.vanishing = float(sum((weight * Fraction(law.vanishing) for weight, law in parts), Fraction(0)))
         self.lowest, self.highest = min(law.lowest for law in laws), max(law.highest for law in laws)
+        self.spacing = _common_spacing(laws)
 
     def above(self, losses: Floats) -> Tails:
         return self._mixed([law.above(losses) for _, law in self._parts])
@@ -175,8 +180,9 @@ class MixedLaw(LossLaw):
         return Atoms(losses[order], p[order], q[order], max(atoms.error for atoms in known) + 4 * UNIT)
 
     def slack(self, reach: float) -> float:
-        """Every outcome keeps the threshold of its own part."""
-        return max(law.slack(reach) for _, law in self._parts)
+        """Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings."""
+        moved = 0.0 if self.spacing is None else 32 * UNIT * max(abs(self.lowest), abs(self.highest))
+        return max(law.slack(reach) for _, law in self._parts) + moved
 
     def _mixed(self, tails: list[Tails]) -> Tails:
         weights = [weight for weight, _ in self._parts]
@@ -185,6 +191,32 @@ class MixedLaw(LossLaw):
             p, q = p + weight * tail.p, q + weight * tail.q
         error = np.maximum.reduce([tail.error for tail in tails]) + (len(tails) + 4) * UNIT
         return Tails(p, q, error)
+
+
+def _common_spacing(laws: list[LossLaw]) -> float | None:
+    """The spacing of a lattice that holds all finite losses of all laws, if there is one that is not too fine.
+
+    Spacings and distances are read as the simple fractions that they are within a few roundings of.
+    """
+    top, steps = max(law.anchor for law in laws), []
+    for law in laws:
+        if law.highest > law.lowest:  # a single loss lies on every lattice
+            if law.spacing is None:
+                return None
+            steps.append(law.spacing)
+        if law.anchor < top:
+            steps.append(top - law.anchor)
+    unit = max(steps, default=1.0)
+    shares = [Fraction(step / unit).limit_denominator(_FINEST) for step in steps]
+    if any(abs(float(share) - step / unit) > 8 * UNIT for share, step in zip(shares, steps, strict=True)):
+        return None
+    common = reduce(_common_divisor, shares, Fraction(0)) or Fraction(1)
+    spread = max(law.highest for law in laws) - min(law.lowest for law in laws)
+    return float(common) * unit if spread <= _FINEST * float(common) * unit else None
+
+
+def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
 def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:
