@@ -39,7 +39,7 @@ def test_it_agrees_with_the_formulas(loss: PrivacyLoss, order: str) -> None:
     exact, found = renyi(loss, order), law_divergence(pairs.upper[0], Fraction(order))
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
-    assert found.width <= 3e-7 * found.upper
+    assert found.width <= 2e-6 * found.upper
 
 
 @given(
@@ -59,7 +59,7 @@ def test_any_finite_pair_is_its_sum(weights: list[tuple[int, int]], order: str) 
     found = law_divergence(law, Fraction(order))
     assert found.lower <= excess + 1e-14
     assert excess <= found.upper + 1e-14
-    assert found.width <= 2e-7 * found.upper + 1e-12
+    assert found.width <= 2e-6 * found.upper + 1e-12
 
 
 @pytest.mark.parametrize("order", ["1", "2", "9/2"])
@@ -71,7 +71,7 @@ def test_a_sampled_law_is_the_certified_quadrature(order: str) -> None:
     exact = sampled_normal_divergence(Fraction(1), rate, a)
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
-    assert found.width <= 1e-6 * found.upper
+    assert found.width <= 2e-6 * found.upper
 
 
 @pytest.mark.parametrize("loss", [0.0, 3.0, 20.0])

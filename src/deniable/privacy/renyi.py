@@ -5,6 +5,7 @@ bounds on both sides. Proofs: docs/theory/currencies.md.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial, singledispatch
 from typing import TYPE_CHECKING
@@ -18,13 +19,15 @@ from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.profile import ball, certified
-from deniable.privacy.renyi_integral import chernoff_tail, law_divergence
+from deniable.privacy.relation import Replace
+from deniable.privacy.renyi_integral import Tail, chernoff_tail, law_divergence
 from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.tradeoff import exact_mu_squared
 
@@ -63,9 +66,14 @@ def directed(loss: PrivacyLoss, order: Fraction) -> Directions:
     pairs = loss.laws()
     if pairs is None:
         return _known(loss, order)
-    ends = [law_divergence(law, order) for law in pairs.upper]
-    starts = ends if pairs.lower is pairs.upper else [law_divergence(law, order) for law in pairs.lower]
-    found = [Interval(min(start.lower, end.upper), end.upper) for start, end in zip(starts, ends, strict=True)]
+    known = _known(loss, order)
+    tail = _tail_of(lambda higher: _known(loss, higher)[0].upper, order) if math.isfinite(known[0].upper) else None
+    ends = [law_divergence(law, order, tail) for law in pairs.upper]
+    starts = ends if pairs.lower is pairs.upper else [law_divergence(law, order, tail) for law in pairs.lower]
+    found = [
+        Interval(min(start.lower, end.upper, bound.upper), min(end.upper, bound.upper))
+        for start, end, bound in zip(starts, ends, known, strict=True)
+    ]
     return found[0], found[1]
 
 
@@ -159,6 +167,32 @@ def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
     lower = found if pairs.lower is pairs.upper else law_divergence(pairs.lower[0], order, tail)
     upper = min(found.upper, _upper(loss.base, order))
     return Interval(min(lower.lower, upper), upper), Interval(0.0, upper)
+
+
+@directed.register
+def _of_finite(loss: FiniteLoss, order: Fraction) -> Directions:
+    """The greatest of all pairs, in each direction; under replace either direction may occur."""
+    with_unit = [_of_masses(p, q, order) for p, q in loss.pairs]
+    without = [_of_masses(q, p, order) for p, q in loss.pairs]
+    both = (_largest(with_unit), _largest(without))
+    return _both(_largest(list(both))) if loss.relation is Replace else both
+
+
+def _of_masses(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: Fraction) -> Interval:
+    if any(x and not y for x, y in zip(p, q, strict=True)):
+        return _INFINITE
+    pairs = [(x, y) for x, y in zip(p, q, strict=True) if x]
+
+    def formula() -> "arb":
+        if order == 1:
+            return sum((ball(x) * ball(x / y).log() for x, y in pairs), ball(Fraction(0)))
+        return sum((ball(y) * ball(x / y) ** ball(order) for x, y in pairs), ball(Fraction(0))).log() / ball(order - 1)
+
+    return Interval(0.0, 0.0) if p == q else certified(formula, within=_NONNEGATIVE)
+
+
+def _largest(found: list[Interval]) -> Interval:
+    return Interval(max(one.lower for one in found), max(one.upper for one in found))
 
 
 def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
@@ -318,6 +352,10 @@ def _upper_normal(x: "arb") -> "arb":
     from flint import arb
 
     return (x / arb(2).sqrt()).erfc() / 2
+
+
+def _tail_of(divergence: Callable[[Fraction], float], order: Fraction, rate: Fraction = Fraction(1)) -> Tail:
+    return chernoff_tail(2.0 if order == 1 else float(order), rate, divergence)
 
 
 def _upper(loss: PrivacyLoss, order: Fraction) -> float:

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from deniable.privacy.interval import Interval
 from deniable.privacy.pld.law import UNIT, LossLaw
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.poisson_replace import ExchangedNormalLaw
 from deniable.privacy.profile import ball
+from deniable.privacy.sampling import SampledLaw
+from deniable.privacy.subsets import MirroredLaw
 
 if TYPE_CHECKING:
     from flint import arb
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _FIRST_POINTS, _MOST_POINTS = 2**11, 2**18
-_ENOUGH = 1e-7
+_ENOUGH = 1e-6
 _LITTLE = -90.0  # the logarithm of a moment that does not matter
 _FARTHEST, _SMALLEST = 600.0, 1e-280
 
@@ -45,26 +48,31 @@ class _Sum(NamedTuple):
 
 
 def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> Interval:
-    """Bounds on the divergence of order >= 1 of the pair, to a relative width of about 1e-7 where floats allow it.
+    """Bounds on the divergence of order >= 1 of the pair, to a relative width of about 1e-6 where floats allow it.
 
     Args:
-        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a the larger of `order` and 2; by default that of
-            `moment_above`.
+        tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where `moment_above`
+            is smaller it is taken.
     """
     if law.infinite > 0:
         return Interval(math.inf, math.inf)
     if tail is None:
-        high = max(float(order), 2.0 if order == 1 else 1.0)
-        tail = partial(moment_above, law, high)
+        tail = partial(moment_above, law, 2.0 if order == 1 else float(order))
+    else:
+        tail = partial(_smaller, tail, partial(moment_above, law, 2.0 if order == 1 else float(order)))
     found, points = Interval(0.0, math.inf), _FIRST_POINTS
     end = _far_end(law, tail)
     while points <= _MOST_POINTS:
-        fresh = _on_grid(law, order, end, points, tail)
+        fresh, before = _on_grid(law, order, end, points, tail), found.width
         found = Interval(max(found.lower, fresh.lower), max(min(found.upper, fresh.upper), found.lower))
-        if found.width <= _ENOUGH * found.upper or math.isinf(found.upper):
+        if not _ENOUGH * found.upper < found.width < before / 2:
             break
         points *= 4
     return found
+
+
+def _smaller(first: Tail, second: Tail, loss: float) -> float:
+    return min(first(loss), second(loss))
 
 
 @singledispatch
@@ -81,6 +89,32 @@ def _of_normal(law: NormalLaw, order: float, loss: float) -> float:
     place = loss / law.mu - (order - 0.5) * law.mu
     value = order * (order - 1) * law.mu**2 / 2 + float(log_ndtr(-place + 1e-9 * (1 + abs(place))))
     return value + 1e-9 * (1 + abs(value))
+
+
+@moment_above.register
+def _of_sampled(law: SampledLaw, order: float, loss: float) -> float:
+    """Where the loss l exceeds 0 the base's is at least l, and exp(l) <= (rate + exp(-l)) exp(base's loss)."""
+    if law.highest <= loss:
+        return -math.inf
+    if loss < 0:
+        return math.inf
+    return order * math.log(min(law.rate + math.exp(-loss), 1.0)) + moment_above(law.base, order, loss) + 1e-9
+
+
+@moment_above.register
+def _of_mirrored(law: MirroredLaw, order: float, loss: float) -> float:
+    return moment_above(law.right, order, loss) if loss >= 0 else math.inf
+
+
+@moment_above.register
+def _of_exchanged(law: ExchangedNormalLaw, order: float, loss: float) -> float:
+    """Q is at least its share (1 - q) of N(0, 1), against which the ratio is 1 + q/(1 - q) exp(mu x - mu^2/2)."""
+    from scipy.special import log_ndtr
+
+    mu, start = law.mu, float(law._place(np.array([loss]))[0]) - 1e-6
+    ratio = law.rate / law.rest + math.exp(min(mu * mu / 2 - mu * start, 700.0))
+    value = order * math.log(ratio) + order * (order - 1) * mu * mu / 2 + float(log_ndtr(order * mu - start))
+    return math.log(law.rest) + value + 1e-9 * (1 + abs(value))
 
 
 def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction], float]) -> Tail:
