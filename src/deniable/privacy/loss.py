@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from deniable.privacy.filters import Charge
     from deniable.privacy.report import Report
+    from deniable.privacy.tradeoff import TradeOff
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
@@ -193,6 +194,22 @@ class PrivacyLoss(ABC):
 
     # --- what people see -----------------------------------------------------------------------------------------
 
+    def tradeoff(self, *, tolerance: float = 0.01) -> "TradeOff":
+        """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
+        from deniable.privacy.tradeoff import TradeOff
+
+        return TradeOff(self, tolerance=tolerance)
+
+    def advantage(self, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
+        """The largest difference between hits and false alarms of an attack: the total variation, delta(0)."""
+        return self.delta(0, tolerance=tolerance)
+
+    def renyi(self, order: object) -> Interval:
+        """The Rényi divergence of an order >= 1, in the worse direction; at math.inf the greatest loss."""
+        from deniable.privacy.renyi import renyi
+
+        return renyi(self, order)
+
     def report(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
         """What is guaranteed at `delta` and what an attacker can learn, in plain words."""
         from deniable.privacy.report import report
@@ -222,6 +239,7 @@ class PrivacyLoss(ABC):
         import deniable.privacy.allocation
         import deniable.privacy.compose
         import deniable.privacy.group
+        import deniable.privacy.iteration
         import deniable.privacy.losses
         import deniable.privacy.poisson_replace
         import deniable.privacy.sampling
