@@ -9,6 +9,7 @@ from deniable.privacy.filters import Budget, Charge, Remaining, Rule
 from deniable.privacy.gaussian_dp import largest_mu_squared
 from deniable.privacy.group import GroupLoss, under_replace
 from deniable.privacy.interval import Interval
+from deniable.privacy.iteration import LastIterateLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
     ApproximateLoss,
@@ -18,12 +19,14 @@ from deniable.privacy.losses import (
     DiscreteTruncatedLaplaceLoss,
     ExponentialMechanismLoss,
     FiniteLoss,
+    GaussianDPLoss,
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
     PermuteAndFlipLoss,
     PureLoss,
     RandomizedResponseLoss,
+    RenyiLoss,
     SparseVectorLoss,
     Stated,
     TruncatedLaplaceLoss,
@@ -43,6 +46,7 @@ from deniable.privacy.sensitivity import (
 )
 from deniable.privacy.shuffling import AnyRandomizer, Channel, KaryResponse, ShuffledLoss
 from deniable.privacy.subsets import SubsetSampledLoss
+from deniable.privacy.tradeoff import TradeOff
 
 __all__ = [
     "AddRemove",
@@ -58,12 +62,14 @@ __all__ = [
     "DiscreteTruncatedLaplaceLoss",
     "ExponentialMechanismLoss",
     "FiniteLoss",
+    "GaussianDPLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
     "GroupLoss",
     "Interval",
     "KaryResponse",
     "LaplaceLoss",
+    "LastIterateLoss",
     "ParallelLoss",
     "PermuteAndFlipLoss",
     "PoissonReplacedLoss",
@@ -73,6 +79,7 @@ __all__ = [
     "PublicMixture",
     "PureLoss",
     "RandomizedResponseLoss",
+    "RenyiLoss",
     "RandomlyAllocatedLoss",
     "Relation",
     "Remaining",
@@ -83,6 +90,7 @@ __all__ = [
     "SparseVectorLoss",
     "Stated",
     "SubsetSampledLoss",
+    "TradeOff",
     "TruncatedLaplaceLoss",
     "calibrate",
     "compose",
