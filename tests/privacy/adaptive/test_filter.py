@@ -157,7 +157,7 @@ def fixed_delta(parts: tuple[Mechanism, ...], epsilon: float) -> float:
 
 
 def test_stopping_by_the_composed_distribution_breaks_the_promise() -> None:
-    """The twin: "go on while the distribution composed so far has delta at most the target" is no filter.
+    """E95, and the twin: "go on while the distribution composed so far has delta at most the target" is no filter.
 
     After a large loss the analyst asks for one more response, after a small one for the mechanism that fails; each of
     the two conversations alone has delta 0.18, and the adaptive one 0.25.

@@ -10,7 +10,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.adaptive.additive import ConcentratedFilter, GaussianFilter
 from deniable.privacy.adaptive.filter import Filter
 from deniable.privacy.adaptive.renyi import RenyiFilter
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import decimal_text, positive_integer, positive_rational
 from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.relation import AddRemove, Relation
 
@@ -114,7 +114,8 @@ class IndividualFilter(ABC):
         return np.where(given >= 0, given, np.inf)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._promise.limits}; what was spent is secret)"
+        limits = ", ".join(f"{name}={decimal_text(limit)}" for name, limit in self._promise.limits.items())
+        return f"{type(self).__name__}({limits}; what was spent is secret)"
 
 
 class IndividualRenyiFilter(IndividualFilter):
