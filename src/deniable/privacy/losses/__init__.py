@@ -11,6 +11,7 @@ from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
+from deniable.privacy.losses.sparse_vector import SparseVectorLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 
@@ -28,6 +29,7 @@ __all__ = [
     "PermuteAndFlipLoss",
     "PureLoss",
     "RandomizedResponseLoss",
+    "SparseVectorLoss",
     "Stated",
     "TruncatedLaplaceLoss",
 ]

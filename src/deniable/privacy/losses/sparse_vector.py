@@ -1,0 +1,138 @@
+"""The sparse vector technique: a stream of questions "is it above the threshold?", of which few may be answered yes."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import FiniteLaw, LossLaw, Pairs
+from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import AddRemove, Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, init=False)
+class SparseVectorLoss(PrivacyLoss):
+    """AboveThreshold as one interactive mechanism: it stops after `answers` answers "above".
+
+    One Laplace draw is added to the threshold and kept; each query gets a fresh Laplace draw. Queries may depend on
+    earlier answers, and there may be any number of them. Noisy values of the queries found above are not included: add
+    `LaplaceLoss(m) * answers` for them, with fresh noise.
+
+    Args:
+        threshold_multiplier: scale of the threshold's noise over the sensitivity of a query.
+        query_multiplier: scale of each query's noise over the same.
+        answers: how often "above" may be said before it stops.
+        monotone: under add/remove, adding a unit never lowers any query (counts, for example).
+
+    Guarantee: with t = 1/threshold_multiplier and a = answers/query_multiplier, every loss is at most t + 2 a. For
+        monotone queries it is at most a with the unit against without it, and t + a the other way round. The upper end
+        of the curve is that of the worst pair with such losses, the lower end is 0: this is a bound alone. By the same
+        pair it may run side by side with other mechanisms (concurrent composition).
+    Source: Lyu, Su, Li (2017), arXiv:1603.01699; Dwork, Roth (2014), section 3.6; Vadhan, Zhang (2023),
+        arXiv:2207.08335; proof in docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "sparse_vector"
+    threshold_multiplier: Fraction
+    query_multiplier: Fraction
+    answers: int
+    monotone: bool
+
+    def __init__(
+        self, *, threshold_multiplier: object, query_multiplier: object, answers: object, monotone: bool = False
+    ) -> None:
+        if not isinstance(monotone, bool):
+            raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
+        for name, value in (("threshold_multiplier", threshold_multiplier), ("query_multiplier", query_multiplier)):
+            object.__setattr__(self, name, positive_rational(name, value))
+        object.__setattr__(self, "answers", positive_integer("answers", answers))
+        object.__setattr__(self, "monotone", monotone)
+
+    @classmethod
+    def for_budget(
+        cls, *, threshold_epsilon: object, query_epsilon: object, answers: object, monotone: bool = False
+    ) -> "SparseVectorLoss":
+        """The noise that costs threshold_epsilon + query_epsilon in all.
+
+        Scales over the sensitivity: 1 / threshold_epsilon, and 2 answers / query_epsilon (half of it when monotone).
+        """
+        share = positive_rational("query_epsilon", query_epsilon)
+        count = positive_integer("answers", answers)
+        return cls(
+            threshold_multiplier=1 / positive_rational("threshold_epsilon", threshold_epsilon),
+            query_multiplier=(1 if monotone is True else 2) * count / share,
+            answers=count,
+            monotone=monotone,
+        )
+
+    def __repr__(self) -> str:
+        scales = f"{str(self.threshold_multiplier)!r}, query_multiplier={str(self.query_multiplier)!r}"
+        tail = ", monotone=True" if self.monotone else ""
+        return f"SparseVectorLoss(threshold_multiplier={scales}, answers={self.answers}{tail})"
+
+    @property
+    def _reach(self) -> tuple[Fraction, Fraction]:
+        """The greatest loss with the unit against without it, and the other way round."""
+        threshold, queries = 1 / self.threshold_multiplier, self.answers / self.query_multiplier
+        return (queries, threshold + queries) if self.monotone else (threshold + 2 * queries,) * 2
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        there, back = self._reach
+        return Interval(0.0, max(bounded_delta(there, back, epsilon).upper, bounded_delta(back, there, epsilon).upper))
+
+    def laws(self) -> Pairs:
+        there, back = (float(reach) for reach in self._reach)
+        nothing = randomized_response_law(0.0)
+        if there == back:
+            return Pairs.symmetric(bounded_law(there, back), nothing)
+        both: tuple[LossLaw, LossLaw] = (bounded_law(there, back), bounded_law(back, there))
+        return Pairs(both, (nothing, nothing))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({AddRemove}) if self.monotone else frozenset(Relation)
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return max(self._reach)
+
+    @property
+    def rho(self) -> Fraction:
+        """A loss that lies in an interval of length r is r^2/8-zCDP."""
+        return sum(self._reach, Fraction(0)) ** 2 / 8
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """A loss that lies in an interval of length r is mu-GDP with the mu of r/2-DP."""
+        return mu_squared_of_pure(sum(self._reach, Fraction(0)) / 2)
+
+
+def bounded_delta(most: Fraction, least: Fraction, epsilon: Fraction) -> Interval:
+    """delta at `epsilon` of the worst pair with losses in [-least, most]: those two alone, attained by a pair."""
+    if epsilon >= most:
+        return Interval(0.0, 0.0)
+
+    def formula() -> "arb":
+        return ball(epsilon - most).expm1() * ball(-least).expm1() / -ball(-most - least).expm1()
+
+    return certified(formula)
+
+
+def bounded_law(most: float, least: float) -> FiniteLaw:
+    """The law of that pair."""
+    whole = -math.expm1(-most - least)
+    high, low = -math.expm1(-least) / whole, -math.exp(-least) * math.expm1(-most) / whole
+    p = np.array([low, high])
+    q = np.array([-math.expm1(-most) / whole, -math.exp(-most) * math.expm1(-least) / whole])
+    return FiniteLaw(np.array([-least, most]), p, q, spacing=most + least, roundings=16 + 4 * (most + least))

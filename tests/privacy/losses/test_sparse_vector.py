@@ -1,0 +1,168 @@
+"""The sparse vector technique: published constants, exact output laws by quadrature, broken variants are caught."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss, SparseVectorLoss
+from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.losses.sparse_vector import bounded_delta, bounded_law
+
+Array = np.ndarray
+GRID = np.linspace(-50.0, 50.0, 20_001)
+
+
+def survival(x: Array, scale: float) -> Array:
+    return np.where(x > 0, np.exp(-np.maximum(x, 0) / scale) / 2, 1 - np.exp(np.minimum(x, 0) / scale) / 2)
+
+
+def probability(queries: list[float], answers: list[bool], threshold: float, query: float) -> float:
+    """P(exactly these answers), threshold 0, by integration over the threshold's noise."""
+    density = np.exp(-np.abs(GRID) / threshold) / (2 * threshold)
+    for (value, above), count in Counter(zip(queries, answers, strict=True)).items():
+        share = survival(GRID - value, query)
+        density = density * (share if above else 1 - share) ** count
+    return float(density.sum() * (GRID[1] - GRID[0]))
+
+
+def worst(threshold: float, query: float, answers: int, *, monotone: bool = False, swapped: bool = False) -> float:
+    """The greatest log ratio over structured streams: many "below", then `answers` times "above", at several levels."""
+    found = 0.0
+    for count in (0, 40, 4000):
+        for low in (-4.0, 0.0, 4.0):
+            for high in (-8.0, 0.0, 8.0):
+                before = [low] * count + [high] * answers
+                step = 0.0 if monotone and swapped else 1.0
+                rise = 1.0 if monotone and swapped else (0.0 if monotone else -1.0)
+                after = [low + step] * count + [high + rise] * answers
+                pattern = [False] * count + [True] * answers
+                ours, theirs = (probability(stream, pattern, threshold, query) for stream in (before, after))
+                if min(ours, theirs) > 1e-12:
+                    found = max(found, math.log(ours / theirs) if not swapped else math.log(theirs / ours))
+    return found
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_no_stream_exceeds_the_stated_epsilon_and_some_come_close(answers: int) -> None:
+    """errata.md E64: the version of Lyu, Su, Li stays at its epsilon."""
+    loss = SparseVectorLoss.for_budget(threshold_epsilon="1/2", query_epsilon="1/2", answers=answers)
+    assert loss.pure_epsilon == 1
+    found = worst(float(loss.threshold_multiplier), float(loss.query_multiplier), answers)
+    assert found <= 1 + 1e-4
+    assert found > 0.9
+
+
+def test_query_noise_that_forgets_the_answers_fails() -> None:
+    """The twin, errata.md E64: noise 4/epsilon whatever the number of answers reaches 2 epsilon at three answers."""
+    found = worst(2.0, 4.0, 3)
+    assert found > 1.9
+    stated = SparseVectorLoss(threshold_multiplier=2, query_multiplier=4, answers=3).pure_epsilon
+    assert found <= stated == 2
+
+
+def test_monotone_queries_cost_half_and_only_they() -> None:
+    """errata.md E64: Lap(2c/epsilon) on non-monotone queries is 1.5, on monotone ones 1."""
+    general = SparseVectorLoss(threshold_multiplier=2, query_multiplier=2, answers=1)
+    monotone = SparseVectorLoss(threshold_multiplier=2, query_multiplier=2, answers=1, monotone=True)
+    assert (general.pure_epsilon, monotone.pure_epsilon) == (Fraction(3, 2), 1)
+    assert worst(2.0, 2.0, 1) > 1.4
+    assert worst(2.0, 2.0, 1, monotone=True) <= 1 + 1e-4
+
+
+def test_the_two_directions_of_monotone_queries() -> None:
+    """More data against less: only "above" answers cost. Less against more: the threshold costs as well."""
+    loss = SparseVectorLoss(threshold_multiplier=1, query_multiplier=2, answers=1, monotone=True)
+    there, back = loss._reach
+    assert (there, back) == (Fraction(1, 2), Fraction(3, 2))
+    more, less = [1.0, 1.0], [0.0, 0.0]
+    for pattern in ([True], [False], [False, True]):
+        with_unit, without = (probability(stream[: len(pattern)], pattern, 1.0, 2.0) for stream in (more, less))
+        assert -float(back) - 1e-4 <= math.log(with_unit / without) <= float(there) + 1e-4
+    laws = loss.laws()
+    assert laws is not None
+    assert (laws.upper[0].highest, laws.upper[1].highest) == (0.5, 1.5)
+
+
+def test_the_curve_holds_exact_output_laws() -> None:
+    """All answer sequences of three queries, one of which may be above: the hockey stick of the whole transcript."""
+    loss = SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=1)
+    threshold, query = float(loss.threshold_multiplier), float(loss.query_multiplier)
+    transcripts = [[True], [False, True], [False, False, True], [False, False, False]]
+    for before, after in (([0, 0, 1], [1, 1, 0]), ([0, 2, 0], [1, 1, 1]), ([0, 0, 0], [1, 1, 1])):
+        p, q = (
+            np.array([probability(stream[: len(t)], t, threshold, query) for t in transcripts])
+            for stream in (before, after)
+        )
+        assert p.sum() == pytest.approx(1, abs=1e-4)
+        for epsilon in (0.0, 0.5, 1.5):
+            for a, b in ((p, q), (q, p)):
+                assert np.maximum(a - math.exp(epsilon) * b, 0).sum() <= loss.delta(epsilon).upper
+        assert loss.delta(0).lower == 0
+
+
+@pytest.mark.parametrize(("most", "least"), [("1", "1"), ("1/2", "3/2"), ("4", "1/10")])
+def test_the_worst_pair_of_bounded_losses(most: str, least: str) -> None:
+    """Its law gives its curve, and a linear programme over pairs with such losses finds nothing above."""
+    from scipy.optimize import linprog
+
+    a, b = Fraction(most), Fraction(least)
+    law = bounded_law(float(a), float(b))
+    losses = np.linspace(-float(b), float(a), 41)
+    for epsilon in (0.0, 0.3):
+        stated = bounded_delta(a, b, Fraction(str(epsilon))).upper
+        tails = law.above(np.array([epsilon]))
+        assert float(tails.p[0] - math.exp(epsilon) * tails.q[0]) == pytest.approx(stated, rel=1e-12)
+        gains = np.maximum(1 - np.exp(epsilon - losses), 0)  # per mass of P at each loss; Q has mass p exp(-loss)
+        found = linprog(-gains, A_eq=[np.ones(41), np.exp(-losses)], b_eq=[1, 1], bounds=(0, None))
+        assert -found.fun == pytest.approx(stated, rel=1e-7)
+
+
+def test_a_symmetric_bound_is_the_pure_loss() -> None:
+    loss = SparseVectorLoss.for_budget(threshold_epsilon="0.3", query_epsilon="0.5", answers=4)
+    pure = PureLoss("0.8")
+    assert loss.delta("0.2").upper == pure.delta("0.2").upper
+    assert (loss * 3).epsilon("1e-6").upper == pytest.approx((pure * 3).epsilon("1e-6").upper, rel=2e-3)
+    assert loss.rho == pure.rho
+
+
+def test_rho_and_mu_of_a_lopsided_loss() -> None:
+    loss = SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=2, monotone=True)
+    assert (loss.pure_epsilon, loss.rho) == (2, Fraction(9, 8))
+    law = bounded_law(*(float(reach) for reach in loss._reach)).atoms()
+    assert law is not None
+    for order in (1.2, 2.0, 8.0):
+        for a, b in ((law.p, law.q), (law.q, law.p)):
+            assert math.log(float((a**order * b ** (1 - order)).sum())) / (order - 1) <= order * float(loss.rho)
+    for epsilon in (Fraction(0), Fraction(1)):
+        assert loss.delta(epsilon).upper <= gaussian_delta(loss.mu_squared, epsilon).upper
+
+
+def test_numeric_answers_are_added_with_noise_of_their_own() -> None:
+    both = SparseVectorLoss.for_budget(threshold_epsilon="0.5", query_epsilon="0.5", answers=2) + LaplaceLoss(4) * 2
+    assert both.pure_epsilon == Fraction(3, 2)
+    assert both.epsilon(0).upper == pytest.approx(1.5)
+
+
+def test_json_repr_relations_refusals() -> None:
+    loss = SparseVectorLoss(threshold_multiplier="2/3", query_multiplier=3, answers=5, monotone=True)
+    assert PrivacyLoss.from_json(loss.to_json()) == loss
+    assert eval(repr(loss)) == loss
+    assert loss.relations == frozenset({AddRemove})
+    arguments: dict[str, object] = {"threshold_multiplier": 1, "query_multiplier": 1, "answers": 1}
+    bad: list[tuple[str, object]] = [
+        ("threshold_multiplier", 0),
+        ("query_multiplier", -1),
+        ("answers", 0),
+        ("monotone", 1),
+    ]
+    for name, value in bad:
+        with pytest.raises(InvalidParameterError, match=name):
+            SparseVectorLoss(**(arguments | {name: value}))  # type: ignore[arg-type]
+    make: Callable[..., SparseVectorLoss] = SparseVectorLoss.for_budget
+    with pytest.raises(InvalidParameterError, match="query_epsilon"):
+        make(threshold_epsilon=1, query_epsilon=0, answers=1)
