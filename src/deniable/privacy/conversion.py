@@ -290,7 +290,7 @@ def loss_above(epsilon: object, delta: object, *, loss: object) -> float:
 
 def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] | None:
     """A good (s, t) for `renyi_delta_optimal`, searched in floats on logarithms; None when s = 0 is as good."""
-    if a * max(x, d, 1.0) > 1e5:
+    if x > 600 or a * max(x, d, 1.0) > 1e5:
         return None
 
     def upper_point(s: float) -> float:

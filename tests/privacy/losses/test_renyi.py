@@ -52,6 +52,12 @@ def test_a_divergence_is_at_most_that_of_greater_orders() -> None:
     assert loss.orders == (2, 4)
 
 
+def test_far_epsilons_are_no_error() -> None:
+    loss = RenyiLoss([2, 8], ["0.3", "1.1"])
+    assert loss.delta(10_000).upper < 1e-300
+    assert (loss + loss).delta(10_000).upper <= 1
+
+
 def test_it_is_written_and_read() -> None:
     loss = RenyiLoss(["3/2", 2], ["0.1", "0.2"])
     assert PrivacyLoss.from_json(loss.to_json()) == loss

@@ -7,10 +7,12 @@ from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.exponential import ExponentialMechanismLoss, PermuteAndFlipLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
+from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.sparse_vector import SparseVectorLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
@@ -23,12 +25,14 @@ __all__ = [
     "DiscreteTruncatedLaplaceLoss",
     "ExponentialMechanismLoss",
     "FiniteLoss",
+    "GaussianDPLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
     "LaplaceLoss",
     "PermuteAndFlipLoss",
     "PureLoss",
     "RandomizedResponseLoss",
+    "RenyiLoss",
     "SparseVectorLoss",
     "Stated",
     "TruncatedLaplaceLoss",
