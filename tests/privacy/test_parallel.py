@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -12,6 +13,7 @@ from deniable.privacy import (
     ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    FiniteLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
@@ -22,6 +24,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.parallel import ParallelLoss, parallel
+from deniable.privacy.pld.accountant import Part, composed_delta
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 WITHIN = of_count(rows=1, groups=1, cells=1, relation=Replace)
@@ -100,9 +103,56 @@ def test_curves_that_cross_are_both_kept() -> None:
     both = parallel([small, large], relation=AddRemove)
     for epsilon in (0, "1/2", 1, 2):
         assert both.delta(epsilon).upper == max(small.delta(epsilon).upper, large.delta(epsilon).upper)
-    assert both.laws() is None
     assert both.infinite_mass == both.failure == Fraction(1, 50)
     assert (both + PureLoss("1/10")).delta(3).upper <= float(Fraction(1, 50)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_pair_above_crossing_curves_composes(epsilon: str) -> None:
+    """Twice one of the two, or one of each: all lie below; the pair itself is the greatest of the curves."""
+    small, large = ApproximateLoss("1/5", "1/50"), PureLoss(1)
+    both = parallel([small, large], relation=AddRemove)
+    found = (both * 2).delta(epsilon, tolerance=0.05)
+    for loss in (small * 2, large * 2, small + large):
+        assert found.upper >= loss.delta(epsilon).lower * (1 - 1e-12)
+    assert found.lower >= (large * 2).delta(epsilon).lower * (1 - 1e-2) - 1e-12
+    laws = both.laws()
+    assert laws is not None
+    curve = composed_delta([[Part(laws.upper[0], 1)]], Fraction(epsilon), 1e-3)
+    assert curve.upper == pytest.approx(both.delta(epsilon).upper, rel=2e-3)
+    assert curve.upper >= both.delta(epsilon).lower
+
+
+def test_finite_pairs_of_two_directions_have_a_pair_above() -> None:
+    losses = [
+        FiniteLoss(["1/2", "1/2"], ["1/5", "4/5"], relation=AddRemove),
+        FiniteLoss(["1/10", "9/10"], ["2/5", "3/5"], relation=AddRemove),
+        FiniteLoss(["1/100", "99/100"], [0, 1], relation=AddRemove),
+    ]
+    both = parallel(losses, relation=AddRemove)
+    laws = both.laws()
+    assert laws is not None
+    assert laws.upper[0].infinite == pytest.approx(0.01, rel=1e-12)
+    for way in (0, 1):
+        exact = FiniteLoss.of_pairs([loss.pairs[0] for loss in losses], relation=AddRemove).laws()
+        assert exact is not None
+        for x in (-1.0, -0.3, 0.0, 0.4, 0.9):
+            at = np.array([x])
+            deltas = [
+                float(law.infinite + law.above(at).p[0] - math.exp(x) * law.above(at).q[0])
+                for law in (laws.upper[way], exact.upper[way])
+            ]
+            assert deltas[0] == pytest.approx(deltas[1], abs=1e-12)
+    pair = (both * 2).delta("1/2", tolerance=0.05)
+    for a in losses:
+        for b in losses:
+            assert pair.upper >= (a + b).delta("1/2", tolerance=0.05).lower * (1 - 1e-12)
+
+
+def test_a_continuous_law_has_no_such_pair_here() -> None:
+    both = parallel([GaussianLoss(1), ApproximateLoss("1/5", "1/50")], relation=AddRemove)
+    assert both.laws() is None
+    assert (both * 2).delta(8).upper < 0.1  # sums of failures and rho
 
 
 def test_what_dominates_stands_for_all() -> None:

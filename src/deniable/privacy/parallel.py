@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import ClassVar
 
+import numpy as np
+
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import Composed, compose
 from deniable.privacy.filters import Charge
@@ -16,14 +18,18 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.losses.pure import PureLoss
-from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.public_mixture import greatest
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sampling import is_symmetric
 
 Losses = tuple[PrivacyLoss, ...]
+
+_GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
+_MOST_VALUES = 2**12
 
 
 @dataclass(frozen=True, init=False)
@@ -85,13 +91,20 @@ class ParallelLoss(PrivacyLoss):
         return f"ParallelLoss({list(self.parts)!r}, relation={self.relation}{more})"
 
     def laws(self) -> Pairs | None:
-        """Those of the one alternative that is above all others, if there is one."""
-        top = self.alternatives[0]
-        if len(self.alternatives) > 1:
+        """Those of the one alternative that is above all others; else, of finitely many values, a pair above all."""
+        found = [_laws_of(loss) for loss in self.alternatives]
+        known = [pairs for pairs in found if pairs is not None]
+        if len(known) < len(found):
             return None
-        if isinstance(top, Composed) and all(isinstance(part, GaussianLoss) for part, _ in top.parts):
-            return Pairs.symmetric(NormalLaw(math.sqrt(top.mu_squared or 0)))
-        return top.laws()
+        if len(known) == 1:
+            return known[0]
+        there = law_above([pairs.upper[0] for pairs in known])
+        one = all(is_symmetric(pairs) for pairs in known)
+        back = there if one else law_above([pairs.upper[1] for pairs in known])
+        if there is None or back is None:
+            return None
+        strongest = max(range(len(known)), key=lambda place: self.alternatives[place]._delta(Fraction(0)).lower)
+        return Pairs((there, back), known[strongest].lower)
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return _greatest_interval([loss._delta(epsilon) for loss in self.alternatives])
@@ -174,6 +187,34 @@ def parallel(
 ) -> ParallelLoss:
     """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs."""
     return ParallelLoss(losses, relation=relation, inside=inside, fixed=fixed)
+
+
+def law_above(laws: list[LossLaw]) -> LossLaw | None:
+    """The law of a pair whose curve is above those of all of these, and of no more than rounding above their greatest.
+
+    The points (Q(L > l), P(L > l)) of every law are rounded outward; the least concave polygon above all of them is the
+    trade-off of one pair. None where a law has infinitely many values, or too many.
+    """
+    polygons = []
+    for law in laws:
+        atoms = law.atoms()
+        if atoms is None or atoms.losses.size > _MOST_VALUES:
+            return None
+        above, below = 1 + Fraction(atoms.error), 1 - Fraction(atoms.error)
+        p, q = _GRAIN * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)
+        corners = [(0, math.ceil(p))]
+        for a, b in zip(atoms.p[::-1].tolist(), atoms.q[::-1].tolist(), strict=True):  # the greatest loss first
+            p, q = p + _GRAIN * Fraction(a) * above, q + _GRAIN * Fraction(b) * below
+            corners.append((math.floor(q), min(math.ceil(p), _GRAIN)))
+        corners[-1] = (corners[-1][0], _GRAIN)
+        polygons.append(Polygon(_GRAIN, *(np.array(line, dtype=object) for line in zip(*corners, strict=True))))
+    return Polygon.hull(polygons).law()
+
+
+def _laws_of(loss: PrivacyLoss) -> Pairs | None:
+    if isinstance(loss, Composed) and all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
+        return Pairs.symmetric(NormalLaw(math.sqrt(loss.mu_squared or 0)))
+    return loss.laws()
 
 
 def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
