@@ -15,6 +15,7 @@ from deniable.privacy import (
     Charge,
     Composed,
     ConcentratedLoss,
+    CorrelatedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianDPLoss,
@@ -35,6 +36,7 @@ from deniable.privacy import (
     ShuffledLoss,
     Stated,
     SubsetSampledLoss,
+    ToeplitzStrategy,
     compose,
     of_count,
 )
@@ -58,6 +60,12 @@ bases_of_samples = st.one_of(st.builds(PureLoss, small), st.builds(GaussianLoss,
 samples = st.one_of(
     st.builds(PoissonSampledLoss, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
     st.builds(PoissonReplacedLoss, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
+    st.builds(
+        CorrelatedLoss,
+        st.just(ToeplitzStrategy([1.0, 0.5, -0.25], steps=9)),
+        noise_multiplier=small,
+        participations=st.integers(1, 3),
+    ),
     st.builds(
         LastIterateLoss,
         steps=st.integers(3, 50),

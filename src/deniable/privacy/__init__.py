@@ -2,8 +2,10 @@
 
 from deniable.privacy.allocation import RandomlyAllocatedLoss
 from deniable.privacy.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
+from deniable.privacy.capped import CappedPoissonLoss
 from deniable.privacy.compose import Composed, compose
 from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.correlated import CorrelatedLoss, ExplicitStrategy, ToeplitzStrategy, banded_poisson_sampled
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.filters import Budget, Charge, Remaining, Rule
 from deniable.privacy.gaussian_dp import largest_mu_squared
@@ -54,12 +56,15 @@ __all__ = [
     "ApproximateLoss",
     "Budget",
     "Channel",
+    "CappedPoissonLoss",
     "Charge",
     "Composed",
     "ConcentratedLoss",
+    "CorrelatedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "DiscreteTruncatedLaplaceLoss",
+    "ExplicitStrategy",
     "ExponentialMechanismLoss",
     "FiniteLoss",
     "GaussianDPLoss",
@@ -90,8 +95,10 @@ __all__ = [
     "SparseVectorLoss",
     "Stated",
     "SubsetSampledLoss",
+    "ToeplitzStrategy",
     "TradeOff",
     "TruncatedLaplaceLoss",
+    "banded_poisson_sampled",
     "calibrate",
     "compose",
     "exact_rational",

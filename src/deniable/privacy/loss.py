@@ -174,6 +174,12 @@ class PrivacyLoss(ABC):
 
         return poisson_sampled(self, rate, relation)
 
+    def capped_poisson_sampled(self, *, rate: object, cap: int, population: int) -> "PrivacyLoss":
+        """The loss on a Poisson sample of at most `population` units, of which a random `cap` are kept if it has more."""
+        from deniable.privacy.capped import capped_poisson_sampled
+
+        return capped_poisson_sampled(self, rate, cap, population)
+
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
         from deniable.privacy.subsets import sampled_without_replacement
@@ -237,7 +243,9 @@ class PrivacyLoss(ABC):
     def from_data(data: object) -> "PrivacyLoss":
         """The inverse of `to_data`; every check of the constructors runs again."""
         import deniable.privacy.allocation
+        import deniable.privacy.capped
         import deniable.privacy.compose
+        import deniable.privacy.correlated
         import deniable.privacy.group
         import deniable.privacy.iteration
         import deniable.privacy.losses
