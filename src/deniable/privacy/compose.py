@@ -1,9 +1,11 @@
 """Many losses together: a multiset, with the tightest bound that is proved so far."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -12,20 +14,38 @@ from deniable.privacy.filters import Charge
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.approximate import ApproximateLoss, mixed_with_failure
 from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.losses.pure import PureLoss, pure_delta, randomized_responses_delta
+from deniable.privacy.pld.accountant import (
+    DEFAULT_TOLERANCE,
+    Part,
+    composed_delta,
+    composed_epsilon,
+    composed_limit,
+    reached,
+    unit_of_epsilon,
+    within_reach,
+)
+from deniable.privacy.pld.law import LossLaw, Pairs
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
+
+Directions = list[list[Part]]
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Composed(PrivacyLoss):
     """Several losses about the same unit, chosen in advance, in any order; `parts` holds (loss, count) pairs.
 
-    Guarantee: delta is at most each of these. (a) Basic sums of the booked (epsilon, delta). (b) Failures set aside and
-        added, the rest bounded by the sum of pure epsilons. (c) The same, the rest bounded by the sum of rho. (d) The
-        curve of the sum of mu^2. It is at least the delta of every part. Real Gaussians alone are exact.
-    Source: docs/theory/filters.md, where the same sums are proved for parameters that depend on earlier answers.
+    Guarantee: the exact curve, to the tolerance asked for, when every part has a pair of laws (`PrivacyLoss.laws`):
+        closed forms for real Gaussians alone and for equal pure or approximate losses alone, otherwise privacy-loss
+        distributions with proved bounds on both sides. Else delta is at most each of these: (a) basic sums of the
+        booked (epsilon, delta); (b) failures set aside and added, the rest bounded by the sum of pure epsilons; (c) the
+        same, the rest bounded by the sum of rho; (d) the curve of the sum of mu^2; and at least that of every part.
+    Source: docs/theory/composition.md; Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; the sums in
+        docs/theory/filters.md, where they are proved for parameters that depend on earlier answers.
     """
 
     kind: ClassVar[str] = "composed"
@@ -52,9 +72,95 @@ class Composed(PrivacyLoss):
             return "Composed([])"
         return " + ".join(f"{loss!r}" if count == 1 else f"{loss!r} * {count}" for loss, count in self.parts)
 
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Sums are tried first: they are quick, and enough for what was calibrated with them."""
+        if Fraction(self._summed(epsilon).upper) <= delta:
+            return True
+        for tolerance in (0.1, DEFAULT_TOLERANCE):
+            found = self._found_delta(epsilon, tolerance)[0]
+            if not found.lower <= delta < found.upper:
+                break
+        return found.upper <= delta
+
     def _delta(self, epsilon: Fraction) -> Interval:
+        return self._found_delta(epsilon, DEFAULT_TOLERANCE)[0]
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        answer, computed = self._found_delta(epsilon, tolerance)
+        for found in computed:
+            reached(found, tolerance, found.upper, "delta")
+        return answer
+
+    def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:
+        """What is known of delta, and the numerical answers that it rests on, which may be wider than asked."""
+        exact = self._exact()
+        if exact is not None:
+            return exact(epsilon), []
+        summed = self._summed(epsilon)
+        directions = self._directions()
+        if directions is None or summed.upper == summed.lower:
+            return summed, []
+        upper, lower = directions
+        computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
+        if lower is not upper:
+            computed.append(composed_delta(lower, epsilon, tolerance))
+        greatest = computed[0].upper
+        return Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest), computed
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        exact = self._exact()
+        if exact is not None:
+            certain = 1 - math.prod((1 - loss.infinite_mass) ** count for loss, count in self.parts)
+            if delta < certain:
+                return Interval(math.inf, math.inf)
+            return inverse(exact, delta, limit=self.pure_epsilon if delta >= self.failure else None)
+        directions = self._directions()
+        known = self.pure_epsilon if delta >= self.failure else None
+        if directions is None:
+            return inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
+        upper, lower = directions
+        limit = composed_limit(upper).upper
+        if known is not None:
+            limit = min(limit, Interval.around(known).upper)
+        if delta == 0:
+            return Interval(min(composed_limit(lower).lower, limit), limit)
+        computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
+        if lower is not upper:
+            computed.append(composed_epsilon(lower, delta, tolerance))
+        for found in computed:
+            reached(found, tolerance, unit_of_epsilon(found), "epsilon")
+        return Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+
+    def _exact(self) -> Callable[[Fraction], Interval] | None:
+        """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
         if all(isinstance(loss, GaussianLoss) for loss, _ in self.parts):
-            return gaussian_delta(self.mu_squared or Fraction(0), epsilon)
+            return partial(gaussian_delta, self.mu_squared or Fraction(0))
+        loss, count = self.parts[0]
+        if len(self.parts) == 1 and isinstance(loss, PureLoss | ApproximateLoss):
+            return partial(randomized_responses_delta, loss.limit, loss.failure, count)
+        return None
+
+    def _directions(self) -> tuple[Directions, Directions] | None:
+        """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
+
+        Real Gaussians are merged. None when a part has no laws or its losses are too large for floats.
+        """
+        merged = sum((loss.mu_squared * n for loss, n in self.parts if isinstance(loss, GaussianLoss)), Fraction(0))
+        pairs = [(loss.laws(), n) for loss, n in self.parts if not isinstance(loss, GaussianLoss)]
+        if merged:
+            pairs.append((Pairs.symmetric(NormalLaw(math.sqrt(merged))), 1))
+        known = [(found, count) for found, count in pairs if found is not None]
+        if len(known) < len(pairs):
+            return None
+        upper = _both_ways([(found.upper, count) for found, count in known])
+        lower = upper
+        if any(found.lower is not found.upper for found, _ in known):
+            lower = _both_ways([(found.lower, count) for found, count in known])
+        far = any(not within_reach(part) for side in (upper, lower) for parts in side for part in parts)
+        return None if far else (upper, lower)
+
+    def _summed(self, epsilon: Fraction) -> Interval:
+        """What sums in each currency prove, for parts that may be known by a bound alone."""
         lower = max(loss._delta(epsilon).lower for loss, _ in self.parts)
         bounds = [1.0]
         booked = self.charge()
@@ -132,6 +238,12 @@ def _checked_count(count: object) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidParameterError(f"count must be a whole number >= 0, got {count!r}")
     return count
+
+
+def _both_ways(laws: list[tuple[tuple[LossLaw, LossLaw], int]]) -> Directions:
+    """One list of parts for each direction, or one for both."""
+    ways = [[Part(both[way], count) for both, count in laws] for way in (0, 1)]
+    return ways[:1] if all(both[0] is both[1] for both, _ in laws) else ways
 
 
 def _sum_of(values: list[tuple[Fraction | None, int]]) -> Fraction | None:

@@ -175,7 +175,7 @@ class PrivacyLoss(ABC):
         return poisson_sampled(self, rate, relation)
 
     def capped_poisson_sampled(self, *, rate: object, cap: int, population: int) -> "PrivacyLoss":
-        """The loss on a Poisson sample of at most `population` units, of which a random `cap` are kept if it has more."""
+        """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
         from deniable.privacy.capped import capped_poisson_sampled
 
         return capped_poisson_sampled(self, rate, cap, population)

@@ -8,6 +8,8 @@ from deniable.privacy.exact import nonnegative_rational, probability
 from deniable.privacy.interval import PROBABILITIES, Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import randomized_response_law
 
 
 @dataclass(frozen=True, init=False)
@@ -32,6 +34,9 @@ class ApproximateLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return mixed_with_failure(pure_delta(self.limit, epsilon), self.failed)
+
+    def laws(self) -> Pairs:
+        return Pairs.symmetric(randomized_response_law(float(self.limit), failed=float(self.failed)))
 
     @property
     def failure(self) -> Fraction:

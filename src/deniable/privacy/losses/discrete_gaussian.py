@@ -12,6 +12,8 @@ from deniable.privacy.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
@@ -19,6 +21,9 @@ from deniable.privacy.theta import total, upper_tail
 
 if TYPE_CHECKING:
     from flint import arb
+
+_LARGEST_TABLE = 10**8  # sigma^2 of a law that is tabulated
+_LARGEST_SHIFT = 10**6
 
 
 @dataclass(frozen=True, init=False)
@@ -54,6 +59,21 @@ class DiscreteGaussianLoss(PrivacyLoss):
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
         return Interval(lower.lower, min(bounds))
 
+    def laws(self) -> Pairs | None:
+        """None above sigma = 10,000, where the table would be large and mu says nearly all."""
+        reach = self.sensitivity.integral()
+        if reach.l1 == 0:
+            return Pairs.symmetric(randomized_response_law(0.0))
+        if self.sigma_squared > _LARGEST_TABLE or reach.l1 > _LARGEST_SHIFT:
+            return None
+        lower = shift_law(self.sigma_squared, int(reach.linf))
+        if reach.linf == reach.l1:
+            return Pairs.symmetric(lower)
+        mu_squared = self.mu_squared
+        if mu_squared is not None and mu_squared < reach.l1**2 / self.sigma_squared:
+            return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared)), lower)
+        return Pairs.symmetric(shift_law(self.sigma_squared, int(reach.l1)), lower)
+
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({self.sensitivity.relation})
@@ -71,6 +91,13 @@ class DiscreteGaussianLoss(PrivacyLoss):
         moved = self.sensitivity.integral().l2_squared
         step = mu_squared_of_step(self.sigma_squared) if moved else Fraction(0)
         return None if step is None else step * moved
+
+
+@lru_cache(maxsize=64)
+def shift_law(sigma_squared: Fraction, shift: int) -> DiscreteGaussianLaw:
+    """The law of the loss between one noisy integer and the same moved by `shift` >= 1."""
+    whole = certified(lambda: total(sigma_squared), within=Interval(0.0, math.inf))
+    return DiscreteGaussianLaw(float(sigma_squared), whole.upper, shift)
 
 
 @lru_cache(maxsize=4096)

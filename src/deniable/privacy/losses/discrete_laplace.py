@@ -10,6 +10,8 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
@@ -44,6 +46,15 @@ class DiscreteLaplaceLoss(PrivacyLoss):
         if reach.linf == reach.l1:
             return upper
         return Interval(shift_delta(self.scale, int(reach.linf), epsilon).lower, upper.upper)
+
+    def laws(self) -> Pairs:
+        reach = self.sensitivity.integral()
+        if reach.l1 == 0:
+            return Pairs.symmetric(randomized_response_law(0.0))
+        upper = DiscreteLaplaceLaw(float(self.scale), int(reach.l1))
+        if reach.linf == reach.l1:
+            return Pairs.symmetric(upper)
+        return Pairs.symmetric(upper, DiscreteLaplaceLaw(float(self.scale), int(reach.linf)))
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -1,5 +1,6 @@
 """Continuous Gaussian noise, for accounting of mechanisms that are not ours; releases here use the discrete law."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -8,6 +9,8 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import NormalLaw
 
 
 @dataclass(frozen=True, init=False)
@@ -30,6 +33,9 @@ class GaussianLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return gaussian_delta(self.mu_squared, epsilon)
+
+    def laws(self) -> Pairs:
+        return Pairs.symmetric(NormalLaw(math.sqrt(self.mu_squared)))
 
     @property
     def pure_epsilon(self) -> None:

@@ -8,6 +8,8 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import LaplaceLaw
 from deniable.privacy.profile import ball, certified
 
 
@@ -34,6 +36,9 @@ class LaplaceLoss(PrivacyLoss):
         if gap <= 0:
             return Interval(0.0, 0.0)
         return certified(lambda: -ball(-gap / 2).expm1())
+
+    def laws(self) -> Pairs:
+        return Pairs.symmetric(LaplaceLaw(float(self.pure_epsilon)))
 
     @property
     def pure_epsilon(self) -> Fraction:

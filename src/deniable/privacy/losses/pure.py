@@ -1,14 +1,21 @@
 """Pure differential privacy: any mechanism with a bounded loss."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.privacy.exact import nonnegative_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, init=False)
@@ -33,6 +40,9 @@ class PureLoss(PrivacyLoss):
     def _delta(self, epsilon: Fraction) -> Interval:
         return pure_delta(self.limit, epsilon)
 
+    def laws(self) -> Pairs:
+        return Pairs.symmetric(randomized_response_law(float(self.limit)))
+
     @property
     def pure_epsilon(self) -> Fraction:
         return self.limit
@@ -51,3 +61,27 @@ def pure_delta(limit: Fraction, epsilon: Fraction) -> Interval:
     if epsilon >= limit:
         return Interval(0.0, 0.0)
     return certified(lambda: -ball(epsilon - limit).expm1() / (1 + ball(-limit).exp()))
+
+
+@lru_cache(maxsize=4096)
+def randomized_responses_delta(limit: Fraction, failed: Fraction, count: int, epsilon: Fraction) -> Interval:
+    """delta at `epsilon` of `count` equal (limit, failed)-DP mechanisms, in the worst case.
+
+    With j of n responses of loss +limit, the loss is (2 j - n) limit. The best event is j >= m, m the least integer
+    with (2 m - n) limit > epsilon, so delta = I(p) - e^epsilon I(1 - p) with p = 1 / (1 + e^-limit) and I the
+    regularised incomplete beta function of parameters (m, n - m + 1), which is a binomial tail. With failures it is
+    1 - (1 - failed)^n (1 - delta).
+    Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776.
+    """
+    least = math.floor((epsilon / limit + count) / 2) + 1 if limit else count + 1
+
+    def formula() -> "arb":
+        survival = (1 - ball(failed)) ** count
+        if least > count:
+            return 1 - survival
+        p = 1 / (1 + ball(-limit).exp())
+        high = p.beta_lower(least, count - least + 1, 1)
+        low = (1 - p).beta_lower(least, count - least + 1, 1)
+        return 1 - survival * (1 - (high - ball(epsilon).exp() * low))
+
+    return certified(formula)

@@ -1,0 +1,169 @@
+"""Certified answers against closed forms, published values and each other, for few and for a million steps."""
+
+import math
+import re
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import ApproximateLoss, GaussianLoss, LaplaceLoss, PureLoss, compose
+from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.pld.accountant import (
+    Part,
+    checked_tolerance,
+    composed_delta,
+    composed_epsilon,
+    composed_limit,
+    within_reach,
+)
+from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
+
+
+def gaussian_steps(mu: float, count: int) -> list[list[Part]]:
+    """Steps that together are mu-GDP, handed to the engine one by one instead of being merged."""
+    return [[Part(NormalLaw(mu / math.sqrt(count)), count)]]
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, 4, 8, 11])
+@pytest.mark.parametrize("count", [1, 100, 10**4])
+def test_gaussian_steps_hold_the_closed_form(epsilon: int, count: int) -> None:
+    """delta from 0.38 down to 4e-27."""
+    found = composed_delta(gaussian_steps(1.0, count), Fraction(epsilon), 1e-3)
+    truth = gaussian_delta(Fraction(1), Fraction(epsilon))
+    slack = 1e-12 * count  # mu / sqrt(count) was rounded, here and not in the law
+    assert found.lower <= truth.upper * (1 + slack)
+    assert found.upper >= truth.lower * (1 - slack)
+    assert found.width <= 1e-3 * found.upper
+
+
+@given(st.floats(0.1, 3.0), st.integers(1, 10**5), st.floats(0.1, 14.0))
+@settings(max_examples=25, deadline=None)
+def test_random_gaussian_steps_hold_the_closed_form(mu: float, count: int, spreads: float) -> None:
+    epsilon = Fraction(max(mu * mu / 2 + (spreads - 4) * mu, 0.0))
+    step = NormalLaw(mu / math.sqrt(count))
+    squared = Fraction(step.mu) ** 2 * count  # of the law as it is
+    found = composed_delta([[Part(step, count)]], epsilon, 1e-3)
+    truth = gaussian_delta(squared, epsilon)
+    assert found.lower <= truth.upper
+    assert found.upper >= truth.lower
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**5), Fraction(1, 10**12), Fraction(1, 10**30)])
+def test_a_hundred_thousand_small_steps_keep_tiny_deltas(delta: Fraction) -> None:
+    """Where a plain transform of the untilted law goes below the truth from 1e-11 on."""
+    step = NormalLaw(1.0 / math.sqrt(10**5))
+    truth = (GaussianLoss(1 / Fraction(step.mu)) * 10**5).epsilon(delta)
+    found = composed_epsilon([[Part(step, 10**5)]], delta, 1e-3)
+    assert found.lower <= truth.upper
+    assert found.upper >= truth.lower
+    assert found.width <= 1e-3 * found.upper
+
+
+def test_a_smaller_tolerance_gives_a_narrower_interval_inside() -> None:
+    steps = gaussian_steps(1.0, 100)
+    wide = composed_epsilon(steps, Fraction(1, 10**6), 1e-2)
+    narrow = composed_epsilon(steps, Fraction(1, 10**6), 1e-6)
+    assert narrow.width <= 1e-6 * narrow.upper
+    assert wide.lower <= narrow.upper
+    assert wide.upper >= narrow.lower
+    assert wide.contains(math.sqrt(narrow.lower * narrow.upper))
+
+
+def test_laplace_steps_match_published_values() -> None:
+    """100 and 1000 Laplace steps of 0.1 at 1e-5, as two accountants agree on them to 5 digits."""
+    for count in (10, 100, 1000):
+        found = (LaplaceLoss(10) * count).epsilon("1e-5")
+        pure = (PureLoss("0.1") * count).epsilon("1e-5")
+        assert found.upper <= pure.upper  # any 0.1-DP mechanism
+        assert found.width <= 1e-3 * max(1, found.upper)
+    assert (PureLoss("0.1") * 100).epsilon("1e-6").upper == pytest.approx(4.7745675881, rel=1e-11)
+
+
+def test_two_laplaces_match_quadrature() -> None:
+    """delta(0.5) of two Laplace answers of 0.4: one convolution integral of the closed curve of one answer."""
+    e, at = mpmath.mpf("0.4"), mpmath.mpf("0.5")
+    with mpmath.workdps(25):
+        one = lambda x: -mpmath.expm1((x - e) / 2) if x >= -e else -mpmath.expm1(x)  # noqa: E731
+        one_at = lambda x: one(x) if x < e else mpmath.mpf(0)  # noqa: E731
+        density = lambda x: mpmath.exp((x - e) / 2) / 4  # noqa: E731
+        inner = mpmath.quad(lambda x: density(x) * one_at(at - x), [-e, at - e, e])
+        truth = one_at(at - e) / 2 + mpmath.exp(-e) / 2 * one_at(at + e) + inner
+    found = composed_delta([[Part(LaplaceLaw(0.4), 2)]], Fraction(1, 2), 1e-5)
+    assert found.lower <= truth <= found.upper
+
+
+def test_mixed_losses_hold_the_exact_product() -> None:
+    """A Gaussian and two responses: delta is the Gaussian curve averaged over their four outcomes."""
+    found = (GaussianLoss(1) + PureLoss("0.5") + ApproximateLoss("0.3", "0.01")).delta(1)
+    truth = mpmath.mpf(0)
+    with mpmath.workdps(30):
+        for first in (0.5, -0.5):
+            for second in (0.3, -0.3):
+                weight = 1 / (1 + mpmath.exp(-first)) / (1 + mpmath.exp(-second))
+                rest = 1 - mpmath.mpf(first) - mpmath.mpf(second)
+                curve = mpmath.ncdf(0.5 - rest) - mpmath.exp(rest) * mpmath.ncdf(-0.5 - rest)
+                truth += weight * curve
+        truth = 1 - mpmath.mpf("0.99") * (1 - truth)
+    assert found.lower <= truth <= found.upper
+    assert found.width <= 1e-3 * found.upper
+
+
+def test_fifty_different_losses_get_one_narrow_interval() -> None:
+    losses = [GaussianLoss(5 + k) for k in range(20)]
+    losses += [LaplaceLoss(10 + k) for k in range(15)]
+    losses += [GaussianLoss("1.5").poisson_sampled(rate=Fraction(1 + k, 100)) for k in range(15)]
+    found = compose(losses).epsilon("1e-5")
+    assert found.width <= 1e-3 * max(1, found.upper)
+
+
+def test_an_infinite_loss_has_no_epsilon_below_its_probability() -> None:
+    law = randomized_response_law(0.3, failed=0.01)
+    parts = [[Part(law, 2), Part(LaplaceLaw(0.5), 1)]]
+    assert composed_epsilon(parts, Fraction(1, 100), 1e-3).lower == math.inf
+    assert composed_epsilon(parts, Fraction(1, 40), 1e-3).upper < 1.1
+    assert composed_delta(parts, Fraction(2), 1e-3).contains(1 - 0.99**2)
+    assert composed_limit(parts).upper == math.inf
+    assert composed_limit(parts, finite=True).contains(1.1)
+
+
+def test_the_worse_direction_counts() -> None:
+    """Two laws that are not mirror images: the answer is that of the larger one."""
+    small, large = Part(BoundedRangeLaw(0.2), 5), Part(BoundedRangeLaw(0.3), 5)
+    both = composed_delta([[small], [large]], Fraction(1, 2), 1e-3)
+    assert both == composed_delta([[large], [small]], Fraction(1, 2), 1e-3)
+    assert both == composed_delta([[large]], Fraction(1, 2), 1e-3)
+
+
+def test_bounded_range_beats_pure_privacy() -> None:
+    """The exponential mechanism with range 0.2 is 0.2-DP, and composes as a mechanism of half of it would at best."""
+    ranged = composed_epsilon([[Part(BoundedRangeLaw(0.2), 100)]], Fraction(1, 10**6), 1e-3)
+    pure = (PureLoss("0.2") * 100).epsilon("1e-6")
+    half = (PureLoss("0.1") * 100).epsilon("1e-6")
+    assert half.lower * 0.98 < ranged.upper < 0.6 * pure.lower
+
+
+def test_a_width_out_of_reach_says_what_was_reached() -> None:
+    loss = GaussianLoss(1) + LaplaceLoss(10)
+    known = loss.epsilon("1e-5")
+    with pytest.raises(
+        InvalidParameterError, match=r"tolerance=1e-12 cannot be reached .* known to lie in \[4\.\d"
+    ) as error:
+        loss.epsilon("1e-5", tolerance=1e-12)
+    reached = [float(number) for number in re.findall(r"\d\.\d+", str(error.value))]
+    assert known.lower <= reached[0] <= reached[1] <= known.upper
+
+
+def test_losses_too_large_for_floats_are_not_taken() -> None:
+    assert within_reach(Part(NormalLaw(1.0), 10**6))
+    assert not within_reach(Part(NormalLaw(50.0), 1))
+    assert not within_reach(Part(LaplaceLaw(1000.0), 1))
+
+
+@pytest.mark.parametrize("tolerance", [0, -1, 2, float("nan"), True, "1e-3", None])
+def test_a_tolerance_that_is_none_is_refused(tolerance: object) -> None:
+    with pytest.raises(InvalidParameterError, match="tolerance must be a number"):
+        checked_tolerance(tolerance)

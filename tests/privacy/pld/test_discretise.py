@@ -1,0 +1,108 @@
+"""Both grid laws lie on their side of the true curve at every epsilon, on the grid and between; broken twins do not."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.privacy.pld.discretise import Discretised, Grid, discretise
+from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw
+from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
+from deniable.privacy.sampling import SampledLaw
+
+STEP = 0.03
+
+
+def curve(losses: Floats, masses: Floats, infinite: float, at: Floats) -> Floats:
+    """E max(0, 1 - e^(x - L)) by the definition."""
+    gains = np.maximum(-np.expm1(np.minimum(at[:, None] - losses, 0.0)), 0.0)
+    return gains @ masses + infinite
+
+
+def true_curve(law: LossLaw, at: Floats) -> Floats:
+    tails = law.above(at)
+    return tails.p - np.exp(at) * tails.q + law.infinite
+
+
+def bounds(law: LossLaw, grid: Grid, at: Floats) -> tuple[Floats, Floats, Discretised]:
+    found = discretise(law, grid)
+    upper = curve(grid.losses, found.upper, found.upper_infinite, at - found.slack)
+    lower = curve(grid.losses, found.lower, found.lower_infinite, at + found.slack)
+    return lower, upper, found
+
+
+LAWS: list[tuple[LossLaw, Grid]] = [
+    (NormalLaw(0.4), Grid(0.0, STEP, -70, 90)),
+    (NormalLaw(0.05), Grid(0.0, STEP, -20, 20)),  # a step of more than half a standard deviation
+    (LaplaceLaw(0.5), Grid(0.5, STEP, -35, 0)),
+    (LaplaceLaw(0.5), Grid(0.49, STEP, -35, 1)),
+    (BoundedRangeLaw(0.7), Grid(0.7, STEP, -48, 0)),
+    (randomized_response_law(0.3), Grid(0.3, STEP, -20, 0)),
+    (randomized_response_law(0.31, failed=0.125), Grid(0.31, STEP, -21, 0)),
+    (SampledLaw(NormalLaw(1.0), 0.1), Grid(0.0, STEP, -5, 140)),  # type: ignore[arg-type]
+    (ReversedLaw(SampledLaw(NormalLaw(1.0), 0.1)), Grid(0.11, STEP, -140, 0)),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("law", "grid"), LAWS)
+def test_the_true_curve_lies_between(law: LossLaw, grid: Grid) -> None:
+    at = np.linspace(-2.0, 2.0, 1601)
+    lower, upper, found = bounds(law, grid, at)
+    truth = true_curve(law, at)
+    rounding = 1e-14  # of this test's own differences
+    assert np.all(upper >= truth - rounding)
+    assert np.all(lower <= truth + rounding)
+    assert np.all(found.upper >= 0)
+    assert np.all(found.lower >= 0)
+
+
+@pytest.mark.parametrize(("law", "grid"), LAWS[:3])
+def test_the_twins_with_exchanged_sides_are_caught(law: LossLaw, grid: Grid) -> None:
+    at = np.linspace(-0.3, 0.3, 601)
+    lower, upper, _ = bounds(law, grid, at)
+    truth = true_curve(law, at)
+    assert np.any(lower < truth - 1e-9)
+    assert np.any(upper > truth + 1e-9)
+
+
+def test_a_twin_that_only_rounds_losses_to_the_nearest_is_caught() -> None:
+    """Rounding keeps neither P nor Q: the curve falls below the true one somewhere."""
+    law, grid = NormalLaw(0.4), Grid(0.0, STEP, -70, 90)
+    middles = grid.losses[:-1] + STEP / 2
+    masses = -np.diff(law.above(np.concatenate(([-np.inf], middles, [np.inf]))).p)
+    at = np.linspace(-1.0, 1.0, 801)
+    assert np.any(curve(grid.losses, masses, 0.0, at) < true_curve(law, at) - 1e-6)
+
+
+def test_both_errors_are_quartered_when_the_step_is_halved() -> None:
+    at = np.linspace(-0.5, 1.0, 301)
+    widths = []
+    for halvings in range(3):
+        grid = Grid(0.0, STEP / 2**halvings, -70 * 2**halvings, 90 * 2**halvings)
+        lower, upper, _ = bounds(NormalLaw(0.4), grid, at)
+        truth = true_curve(NormalLaw(0.4), at)
+        widths.append((np.max(upper - truth), np.max(truth - lower)))
+    for coarse, fine in itertools.pairwise(widths):
+        assert fine[0] == pytest.approx(coarse[0] / 4, rel=0.15)
+        assert fine[1] == pytest.approx(coarse[1] / 4, rel=0.2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=7, unique_by=lambda pair: pair),
+    st.sampled_from([0.011, 0.05, 0.3]),
+)
+@settings(max_examples=150, deadline=None)
+def test_random_finite_pairs_lie_between(weights: list[tuple[int, int]], step: float) -> None:
+    p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
+    q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
+    order = np.argsort(p / q)
+    law = FiniteLaw(np.log(p / q)[order], p[order], q[order])
+    last = max(int(np.ceil((law.highest - law.lowest) / step)) + 1, 3)
+    grid = Grid(law.highest, step, -last, 0)
+    at = np.linspace(law.lowest - 0.1, law.highest + 0.1, 401)
+    lower, upper, _ = bounds(law, grid, at)
+    truth = curve(law.losses, p[order], 0.0, at)
+    assert np.all(upper >= truth - 1e-13)
+    assert np.all(lower <= truth + 1e-13)

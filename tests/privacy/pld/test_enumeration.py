@@ -1,0 +1,65 @@
+"""Written-out sums against exact rationals."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.privacy.pld.enumeration import enumeration
+from deniable.privacy.pld.law import FiniteLaw
+from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
+
+pairs = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=2, max_size=4, unique_by=lambda w: w)
+
+
+def law_of(weights: list[tuple[int, int]]) -> FiniteLaw:
+    p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
+    q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
+    order = np.argsort(p / q)
+    return FiniteLaw(np.log(p / q)[order], p[order], q[order])
+
+
+@given(st.lists(pairs, min_size=1, max_size=3), st.floats(0.0, 4.0))
+@settings(max_examples=80, deadline=None)
+def test_products_of_finite_pairs_hold_the_exact_delta(parts: list[list[tuple[int, int]]], epsilon: float) -> None:
+    truth = mpmath.mpf(0)
+    with mpmath.workdps(40):
+        for outcome in itertools.product(*parts):
+            p = math.prod(Fraction(a, sum(w for w, _ in part)) for (a, _), part in zip(outcome, parts, strict=True))
+            q = math.prod(Fraction(b, sum(w for _, w in part)) for (_, b), part in zip(outcome, parts, strict=True))
+            gain = mpmath.mpf(p.numerator) / p.denominator
+            gain -= mpmath.exp(epsilon) * q.numerator / q.denominator
+            truth += max(gain, mpmath.mpf(0))
+        found = enumeration([(law_of(part), 1) for part in parts])
+        assert found is not None
+        assert found.below(epsilon) <= truth <= found.above(epsilon)
+        assert found.above(epsilon) - found.below(epsilon) <= 1e-11
+
+
+def test_a_lattice_is_convolved() -> None:
+    """A hundred responses of 0.1: 101 values, delta as Kairouz, Oh and Viswanath have it."""
+    found = enumeration([(randomized_response_law(0.1), 100)])
+    assert found is not None
+    assert found.losses.size == 101
+    with mpmath.workdps(40):
+        p = 1 / (1 + mpmath.exp(-0.1))
+        gains = [
+            mpmath.binomial(100, j)
+            * p**j
+            * (1 - p) ** (100 - j)
+            * (1 - mpmath.exp(2 - mpmath.mpf(0.1) * (2 * j - 100)))
+            for j in range(61, 101)
+        ]
+        truth = mpmath.fsum(gains)
+    assert found.below(2.0) <= truth <= found.above(2.0)
+    assert found.above(2.0) - found.below(2.0) < 1e-9
+
+
+def test_too_many_values_are_left_to_the_grid() -> None:
+    assert enumeration([(NormalLaw(1.0), 1)]) is None
+    assert enumeration([(randomized_response_law(0.1), 10**6)]) is None
+    assert enumeration([(randomized_response_law(0.1 + k / 100), 1) for k in range(20)]) is None
