@@ -4,6 +4,7 @@ from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.dominated import DominatedLoss, FunctionLaw
 from deniable.privacy.losses.exponential import ExponentialMechanismLoss, PermuteAndFlipLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -23,8 +24,10 @@ __all__ = [
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "DiscreteTruncatedLaplaceLoss",
+    "DominatedLoss",
     "ExponentialMechanismLoss",
     "FiniteLoss",
+    "FunctionLaw",
     "GaussianDPLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
