@@ -262,7 +262,7 @@ def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
     if order == 1:  # (1 + y) ln(1 + y) <= (1 + y) L, and E_P L beyond a point is known
         beyond = end - mu
         above = mu * (-beyond * beyond / 2).exp() / norm + mu * mu / 2 * _upper_normal(beyond)
-    rest = above + a * q * q * _upper_normal(-start)
+    rest = above + a * q * _upper_normal(-start)  # (1 + y)^a - 1 - a y <= a q for -q <= y <= 0
     excess = inner + rest.union(arb(0))
     return excess if order == 1 else (1 + excess).log() / (a - 1)
 

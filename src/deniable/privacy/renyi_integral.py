@@ -228,21 +228,32 @@ def _widened(lower: Floats, upper: Floats, size: Floats) -> tuple[Floats, Floats
 
 
 def _integral(curve: Curve, power: Fraction, end: float, points: int) -> _Sum:
-    """The integral of exp(power e) curve(e) over [0, end], for a curve that is convex and decreasing in exp(e)."""
-    step = end / points
+    """The integral of exp(power e) curve(e) over [0, end] or a little more, where a multiple of a short step ends.
+
+    The curve is convex and decreasing in exp(e).
+    """
+    step = _short(end / points)
     grid: Floats = np.arange(points + 1, dtype=np.float64) * step
     whole, share, mean = _weights(power, Fraction(step))
     _, above = curve(grid)
-    below, _ = curve(grid[:-1] + mean + 4 * UNIT * end)
+    below, _ = curve(grid[:-1] + mean + 8 * UNIT * end)
     exponents = float(power) * grid
     with np.errstate(divide="ignore"):
         log = float(np.max(exponents + np.log(above), initial=-700.0))
     weights = np.exp(np.minimum(exponents - log, 709.0))
-    room = 8 * UNIT * (abs(float(power)) * end + abs(log) + points * 2**-20 + 16)
+    room = 8 * UNIT * (abs(float(power)) * float(grid[-1]) + abs(log) + 16)
+    if np.max(exponents - log) > 709:
+        return _Sum(0.0, 0.0, math.inf)
     chords = (whole - share) * above[:-1] + share * above[1:]
     upper = float(np.sum(weights[:-1] * chords)) * (1 + room) + points * 1e-300
     lower = float(np.sum(weights[:-1] * below)) * whole * (1 - room)
     return _Sum(log, max(lower, 0.0), upper)
+
+
+def _short(step: float) -> float:
+    """The step with 20 significant bits, rounded up, so that its multiples are exact."""
+    mantissa, exponent = math.frexp(step)
+    return math.ldexp(math.ceil(mantissa * 2**20), exponent - 20)
 
 
 def _weights(power: Fraction, step: Fraction) -> tuple[float, float, float]:
