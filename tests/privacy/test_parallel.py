@@ -91,6 +91,7 @@ def test_many_equal_parts_cost_what_two_cost() -> None:
     many = parallel([PureLoss("1/2")] * 1000, relation=Replace)
     assert many.delta("1/4") == (PureLoss("1/2") * 2).delta("1/4")
     assert many.rho == Fraction(1, 4)
+    assert many.laws() is not None
     distinct = parallel([GaussianLoss(s) for s in range(1, 200)], relation=Replace)
     assert distinct.mu_squared == 1 + Fraction(1, 4)
     cells = parallel([GaussianLoss(2)] * 9, relation=Replace)
@@ -121,6 +122,32 @@ def test_the_pair_above_crossing_curves_composes(epsilon: str) -> None:
     curve = composed_delta([[Part(laws.upper[0], 1)]], Fraction(epsilon), 1e-3)
     assert curve.upper == pytest.approx(both.delta(epsilon).upper, rel=2e-3)
     assert curve.upper >= both.delta(epsilon).lower
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_moves_compose_as_what_they_are(epsilon: str) -> None:
+    """Two histograms under replace are four responses, or four discrete Laplace counts, and no more."""
+    cells = parallel([PureLoss("1/3")] * 8, relation=Replace)
+    found, truth = (cells * 2).delta(epsilon, tolerance=0.01), (PureLoss("1/3") * 4).delta(epsilon)
+    assert found.lower * (1 - 1e-12) <= truth.upper
+    assert truth.lower <= found.upper <= truth.upper * 1.02
+    noise = DiscreteLaplaceLoss(3, REACH)
+    counts = parallel([noise] * 8, relation=Replace, inside=[PureLoss(0)] * 8)
+    found, truth = (counts * 2).delta(epsilon, tolerance=0.01), (noise * 4).delta(epsilon)
+    assert found.lower * (1 - 1e-12) <= truth.upper
+    assert truth.lower <= found.upper <= truth.upper * 1.02
+    failing = parallel([ApproximateLoss("1/3", "1/50")] * 8, relation=Replace)
+    found, truth = (failing * 2).delta(epsilon, tolerance=0.01), (ApproximateLoss("1/3", "1/50") * 4).delta(epsilon)
+    assert truth.lower <= found.upper <= truth.upper * 1.02
+
+
+def test_sums_of_many_values_are_not_written_out() -> None:
+    assert parallel([LaplaceLoss(1)] * 2, relation=Replace).laws() is None
+    wide = of_count(rows=100, groups=1, relation=AddRemove)
+    assert parallel([DiscreteLaplaceLoss(1, wide)] * 2, relation=Replace, inside=[PureLoss(0)] * 2).laws() is None
+    long = parallel([PureLoss("1/9") * 10] * 2, relation=Replace)
+    assert long.laws() is None
+    assert long.pure_epsilon == Fraction(20, 9)
 
 
 def test_finite_pairs_of_two_directions_have_a_pair_above() -> None:

@@ -114,6 +114,19 @@ def test_the_law_of_atoms_is_sorted_and_whole() -> None:
     assert law.spacing == 0.5
 
 
+def test_equal_losses_of_different_parts_are_one_atom() -> None:
+    """A lattice with two atoms at one place would lose one of them in every composition."""
+    coin = mixture([("1/2", PureLoss(1)), ("1/2", ApproximateLoss(1, "1/50"))])
+    laws = coin.laws()
+    assert laws is not None
+    atoms = laws.upper[0].atoms()
+    assert atoms is not None
+    assert atoms.losses.tolist() == [-1, 1]
+    whole = ApproximateLoss(1, "1/100")
+    assert (coin * 3).delta(1).upper == pytest.approx((whole * 3).delta(1).upper, rel=1e-3)
+    assert (coin * 3).delta(1).upper >= (whole * 3).delta(1).lower
+
+
 def test_losses_on_different_lattices_share_a_finer_one_or_none() -> None:
     def spacing(*losses: PrivacyLoss) -> float | None:
         found = mixture([(Fraction(1, len(losses)), loss) for loss in losses]).laws()

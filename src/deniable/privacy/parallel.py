@@ -20,9 +20,9 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.losses.pure import PureLoss
-from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.public_mixture import greatest
+from deniable.privacy.public_mixture import greatest, merged
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sampling import is_symmetric
 
@@ -30,6 +30,7 @@ Losses = tuple[PrivacyLoss, ...]
 
 _GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
 _MOST_VALUES = 2**12
+_MOST_RUNS = 12  # of a composition that is written out
 
 
 @dataclass(frozen=True, init=False)
@@ -211,10 +212,58 @@ def law_above(laws: list[LossLaw]) -> LossLaw | None:
     return Polygon.hull(polygons).law()
 
 
+class SumLaw(FiniteLaw):
+    """The law of a sum of independent losses that have few values each; the losses are known to their slack."""
+
+    def slack(self, reach: float) -> float:
+        return 64 * UNIT * max(abs(self.lowest), abs(self.highest), reach)
+
+
+def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
+    """The law of the composition of these; None where one has infinitely many values, or all together too many."""
+    losses, p, q = np.zeros(1), np.ones(1), np.ones(1)
+    finite_p, finite_q, error = Fraction(1), Fraction(1), 0.0
+    for law in laws:
+        atoms = law.atoms()
+        if atoms is None or losses.size * atoms.losses.size > _MOST_VALUES:
+            return None
+        losses, p, q = (
+            (losses[:, None] + atoms.losses).ravel(),
+            np.outer(p, atoms.p).ravel(),
+            np.outer(q, atoms.q).ravel(),
+        )
+        finite_p, finite_q = finite_p * (1 - Fraction(law.infinite)), finite_q * (1 - Fraction(law.vanishing))
+        error += atoms.error + 4 * UNIT
+    spacings = {law.spacing for law in laws if law.highest > law.lowest}
+    spacing = spacings.pop() if len(spacings) == 1 else None
+    atoms = merged(losses, p, q, error, spacing)
+    return SumLaw(
+        atoms.losses,
+        atoms.p,
+        atoms.q,
+        infinite=float(1 - finite_p),
+        vanishing=float(1 - finite_q),
+        spacing=spacing,
+        roundings=atoms.error / UNIT,
+    )
+
+
 def _laws_of(loss: PrivacyLoss) -> Pairs | None:
-    if isinstance(loss, Composed) and all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
+    """Those of a loss, or of a composition of few Gaussians or of few values."""
+    if not isinstance(loss, Composed):
+        return loss.laws()
+    if all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
         return Pairs.symmetric(NormalLaw(math.sqrt(loss.mu_squared or 0)))
-    return loss.laws()
+    found = [(part.laws(), count) for part, count in loss.parts]
+    known = [(pairs, count) for pairs, count in found if pairs is not None and is_symmetric(pairs)]
+    if len(known) < len(found) or sum(count for _, count in known) > _MOST_RUNS:
+        return None
+    upper = law_of_sum([pairs.upper[0] for pairs, count in known for _ in range(count)])
+    if upper is None:
+        return None
+    if all(pairs.lower is pairs.upper for pairs, _ in known):
+        return Pairs.symmetric(upper)
+    return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs, count in known for _ in range(count)]))
 
 
 def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:

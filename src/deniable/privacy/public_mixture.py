@@ -176,8 +176,7 @@ class MixedLaw(LossLaw):
             np.concatenate([weight * side for (weight, _), side in zip(self._parts, sides, strict=True)])
             for sides in ([atoms.p for atoms in known], [atoms.q for atoms in known])
         )
-        order = np.argsort(losses, kind="stable")
-        return Atoms(losses[order], p[order], q[order], max(atoms.error for atoms in known) + 4 * UNIT)
+        return merged(losses, p, q, max(atoms.error for atoms in known) + 4 * UNIT, self.spacing)
 
     def slack(self, reach: float) -> float:
         """Every outcome keeps the threshold of its own part; a common lattice holds the losses to a few roundings."""
@@ -217,6 +216,15 @@ def _common_spacing(laws: list[LossLaw]) -> float | None:
 
 def _common_divisor(a: Fraction, b: Fraction) -> Fraction:
     return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
+
+
+def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | None) -> Atoms:
+    """Atoms in increasing order, each loss once; on a lattice those at one place are one."""
+    least = losses.min()
+    places = losses if spacing is None else np.rint((losses - least) / spacing)
+    _, first, place, counts = np.unique(places, return_index=True, return_inverse=True, return_counts=True)
+    masses = (np.bincount(place, weights=side) for side in (p, q))
+    return Atoms(losses[first], *masses, error + int(counts.max()) * UNIT)
 
 
 def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:
