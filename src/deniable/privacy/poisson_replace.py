@@ -96,7 +96,7 @@ class ExchangedLaw(FiniteLaw):
         some = q > 0
         infinite = chance * infinite + float(p[~some].sum())
         p, q, top, bottom = p[some], q[some], top[some], bottom[some]
-        losses = np.log1p(chance * (top - 1)) - np.log1p(chance * (bottom - 1))
+        losses = _log_mixed(top, chance, rest) - _log_mixed(bottom, chance, rest)
         losses = np.maximum.accumulate(np.maximum(losses, 0.0)[::-1])
         super().__init__(
             np.concatenate((-losses[::-1], losses)),
@@ -110,6 +110,13 @@ class ExchangedLaw(FiniteLaw):
 
     def slack(self, reach: float) -> float:
         return super().slack(reach) + self._doubt
+
+
+def _log_mixed(density: Floats, chance: float, rest: float) -> Floats:
+    """ln(rest + chance density), also near 0."""
+    change = chance * (density - 1)
+    far = np.abs(change) > 0.5
+    return np.asarray(np.where(far, np.log(rest + chance * density), np.log1p(np.where(far, 0.0, change))))
 
 
 def exchanged_laws(base: LossLaw, rate: Fraction) -> tuple[LossLaw, LossLaw]:
