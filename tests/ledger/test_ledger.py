@@ -108,9 +108,11 @@ def test_small_failing_questions_add_up_by_rho_and_failure() -> None:
         ledger.reserve(Entry(question=key(number), text=f"SELECT {number}", loss=loss))
     assert ledger.spent().failure == Fraction(2, 10**7)
     assert ledger.spent().failing_rho == Fraction(1, 200) + Fraction(1, 800) + Fraction(1, 200)
-    with pytest.raises(BudgetExceededError, match=r"cost rho=0.02 or failure=0, but .* only rho=.*, failure=3e-07"):
+    with pytest.raises(
+        BudgetExceededError, match=r"cost epsilon=0.2 or rho=0.02, with failure=0, but .* only .*, with failure=3e-07"
+    ):
         ledger.reserve(Entry(question=key(9), text="SELECT 9", loss=PureLoss("0.2")))
-    with pytest.raises(BudgetExceededError, match=r"cost rho=5e-07 or failure=4e-07"):
+    with pytest.raises(BudgetExceededError, match=r"rho=5e-07, with failure=4e-07, but"):
         ledger.reserve(Entry(question=key(9), text="SELECT 9", loss=ApproximateLoss("0.001", "4e-7")))
     ledger.verify()
 

@@ -164,7 +164,9 @@ def test_many_small_failing_questions_add_up_by_squares() -> None:
     assert budget.admits(one, one * 100 + GaussianLoss(10).charge())
     assert not budget.admits(one, one + ApproximateLoss("0.001", "5e-7").charge())
     assert budget.left(one, one * 100).failure == Fraction(4, 10**7)
-    assert str(budget.left(one, one * 100)).startswith("rho=~0.0179374")
+    assert str(budget.left(one, one * 100)) == "epsilon=0 or rho=~0.0179374, with failure=4e-07"
+    assert budget.admits(one, one + ApproximateLoss("0.9", "4e-7").charge())  # plain sums are still open
+    assert not budget.admits(one, one * 20 + ApproximateLoss("0.9", "4e-7").charge())
     assert 0.2 < budget.fraction_spent(one, one * 100) < 0.22
     run = Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9").charge()
     assert (run.failing_rho, run.failure, run.rho) == (Fraction(1, 50), Fraction(8, 10**9), None)
@@ -189,7 +191,7 @@ def test_a_budget_of_rhos_and_failures_keeps_its_pair(epsilon: str, delta: str) 
 def test_charges_of_older_ledgers_are_read() -> None:
     """Before failures were counted, a charge had four fields; one of an approximate mechanism had no rho."""
     old = Charge.from_data({"epsilon": "1/10", "delta": "1/1000000000", "rho": None, "mu_squared": None})
-    assert (old.failing_rho, old.failure) == (None, 0)
+    assert (old.failing_epsilon, old.failing_rho, old.failure) == (None, None, 0)
     assert Budget(epsilon=1, delta="1e-6").rule(old) is Rule.BASIC
     assert Charge.nothing().to_data() == {"epsilon": "0", "delta": "0", "rho": "0", "mu_squared": "0"}
     assert set(PureLoss(1).charge().to_data()) == {"epsilon", "delta", "rho", "mu_squared"}

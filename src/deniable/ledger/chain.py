@@ -218,8 +218,9 @@ def _covers(charge: Charge, cost: Charge) -> bool:
         (charge.delta, cost.delta),
         (charge.rho, cost.rho),
         (charge.mu_squared, cost.mu_squared),
+        (charge.failing_epsilon, cost.failing_epsilon),
         (charge.failing_rho, cost.failing_rho),
-        (None if charge.failing_rho is None else charge.failure, cost.failure),
+        (None if charge.failing_epsilon is charge.failing_rho is None else charge.failure, cost.failure),
     )
     return all(paid is None or (due is not None and paid >= due) for paid, due in pairs)
 

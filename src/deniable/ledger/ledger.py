@@ -210,9 +210,11 @@ class Ledger:
         left = self.budget.left(first, spent)
         asked = " or ".join(
             f"{name}={decimal_text(price)}"
-            for name in ("epsilon", "delta", "rho", "mu_squared", "failure")
+            for name in ("epsilon", "delta", "rho", "mu_squared")
             if getattr(left, name) is not None and (price := _price(charge, name)) is not None
         )
+        if left.failure is not None:
+            asked += f", with failure={decimal_text(charge.failure)}"
         return BudgetExceededError(
             f"This question would cost {asked}, but of the budget {self.budget} only {left} is left. "
             "Nothing was spent. Ask for less, repeat an earlier question (free), or open a new ledger: "

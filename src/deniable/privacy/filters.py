@@ -26,7 +26,8 @@ class Charge:
         delta: see epsilon.
         rho: rho-zCDP holds.
         mu_squared: mu-GDP holds.
-        failing_rho: with `failure`, failure-approximate zCDP holds; without a failure it is `rho`.
+        failing_epsilon, failing_rho: epsilon-DP and rho-zCDP hold up to `failure`, the probability of one part of a
+            mixture; without a failure they are the pure epsilon and `rho`.
         failure: see failing_rho.
 
     Charges add: each field by basic composition of its own currency.
@@ -36,6 +37,7 @@ class Charge:
     delta: Fraction
     rho: Fraction | None
     mu_squared: Fraction | None
+    failing_epsilon: Fraction | None = None
     failing_rho: Fraction | None = None
     failure: Fraction = Fraction(0)
 
@@ -45,6 +47,7 @@ class Charge:
                 object.__setattr__(self, name, nonnegative_rational(name, value))
         if self.failing_rho is None and self.failure == 0:
             object.__setattr__(self, "failing_rho", self.rho)
+            object.__setattr__(self, "failing_epsilon", self._pure_epsilon)
 
     @classmethod
     def nothing(cls) -> "Charge":
@@ -59,6 +62,7 @@ class Charge:
             delta=self.delta + other.delta,
             rho=_plus(self.rho, other.rho),
             mu_squared=_plus(self.mu_squared, other.mu_squared),
+            failing_epsilon=_plus(self.failing_epsilon, other.failing_epsilon),
             failing_rho=_plus(self.failing_rho, other.failing_rho),
             failure=self.failure + other.failure,
         )
@@ -69,13 +73,14 @@ class Charge:
             delta=self.delta * count,
             rho=_times(self.rho, count),
             mu_squared=_times(self.mu_squared, count),
+            failing_epsilon=_times(self.failing_epsilon, count),
             failing_rho=_times(self.failing_rho, count),
             failure=self.failure * count,
         )
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, rationals as text; what failures add to it only where there are any."""
-        plain = self.failure == 0 and self.failing_rho == self.rho
+        plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self._pure_epsilon, self.rho)
         shown = {name: value for name, value in vars(self).items() if not (plain and name.startswith("fail"))}
         return {name: None if value is None else str(value) for name, value in shown.items()}
 
@@ -83,9 +88,13 @@ class Charge:
     def from_data(cls, data: object) -> "Charge":
         """The inverse of `to_data`."""
         names = {"epsilon", "delta", "rho", "mu_squared"}
-        if not isinstance(data, Mapping) or set(data) - {"failing_rho", "failure"} != names:
+        if not isinstance(data, Mapping) or set(data) - {"failing_epsilon", "failing_rho", "failure"} != names:
             raise InvalidParameterError(f"a charge needs the fields {sorted(names)}, got {data!r}")
         return cls(**data)
+
+    @property
+    def _pure_epsilon(self) -> Fraction | None:
+        return None if self.delta else self.epsilon
 
     def to_json(self) -> str:
         """Canonical JSON text."""
@@ -104,7 +113,7 @@ class Rule(Enum):
     BASIC = "sums of epsilons and of deltas"
     CONCENTRATED = "sum of epsilons while everything is pure, or sum of rhos"
     GAUSSIAN = "sum of epsilons while everything is pure, or sum of squared mus"
-    ADVANCED = "sums of failures and of rhos, where a pair counts as half its squared epsilon"
+    ADVANCED = "sum of failures, with that of epsilons or of rhos, where a pair counts as half its squared epsilon"
     RHO = "sum of rhos"
     MU = "sum of squared mus"
 
@@ -195,7 +204,8 @@ class Budget:
         if rule in (Rule.MU, Rule.GAUSSIAN):
             mu_squared = _minus(self._limit(rule), total.mu_squared)
         if rule is Rule.ADVANCED:
-            epsilon, rho = None, _minus(self._limit(rule), total.failing_rho)
+            epsilon = _minus(self._number("epsilon"), total.failing_epsilon)
+            rho = _minus(self._limit(rule), total.failing_rho)
             failure = _minus(self._most_failures(), total.failure)
         return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared, failure=failure)
 
@@ -240,7 +250,7 @@ class Budget:
         if rule is Rule.BASIC:
             return total.epsilon is not None
         if rule is Rule.ADVANCED:
-            return total.failing_rho is not None
+            return total.failing_rho is not None or total.failing_epsilon is not None
         pure = rule in (Rule.CONCENTRATED, Rule.GAUSSIAN) and total.epsilon is not None and total.delta == 0
         return pure or _spent(total, rule) is not None
 
@@ -268,10 +278,13 @@ class Budget:
         return max(total.epsilon / self._number("epsilon"), total.delta / self._number("delta"))
 
     def _advanced_share(self, total: Charge) -> Fraction | None:
-        """The part of the budget that rhos and failures use."""
-        if total.failing_rho is None:
-            return None
-        return max(total.failing_rho / self._limit(Rule.ADVANCED), total.failure / self._most_failures())
+        """The part of the budget that failures use, and epsilons or rhos, whichever use less."""
+        sums = (
+            _share(total.failing_epsilon, self._number("epsilon")),
+            _share(total.failing_rho, self._limit(Rule.ADVANCED)),
+        )
+        known = [share for share in sums if share is not None]
+        return max(min(known), total.failure / self._most_failures()) if known else None
 
     def _most_failures(self) -> Fraction:
         """Half of delta is kept for failures under the advanced rule."""
@@ -299,7 +312,8 @@ class Remaining:
     """What is left of a budget, exact; None where the currency does not apply (any more).
 
     In an (epsilon, delta) budget that is spent by rho or mu^2, `epsilon` is what pure mechanisms may still spend while
-    nothing but pure ones was used, and the other what all mechanisms may still spend: either one suffices.
+    nothing but pure ones was used, and the other what all mechanisms may still spend: either one suffices. Where
+    `failure` is given, it must suffice too.
     """
 
     epsilon: Fraction | None = None
@@ -310,6 +324,8 @@ class Remaining:
 
     def __str__(self) -> str:
         parts = [f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value is not None]
+        if self.failure is not None:
+            return f"{' or '.join(parts[:-1])}, with {parts[-1]}"
         either = self.epsilon is not None and self.delta is None
         return " or ".join(parts) if either else ", ".join(parts)
 

@@ -135,8 +135,9 @@ class PrivacyLoss(ABC):
             delta=self.failure if bounded else Fraction(0),
             rho=self.rho if self.failure == 0 else None,
             mu_squared=self.mu_squared if self.failure == 0 else None,
+            failing_epsilon=self.pure_epsilon,
             failing_rho=self.rho,
-            failure=self.failure if self.rho is not None else Fraction(0),
+            failure=self.failure,
         )
 
     # --- the algebra ---------------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ class ParallelLoss(PrivacyLoss):
             delta=max(charge.delta for charge in booked),
             rho=greatest([charge.rho for charge in booked]),
             mu_squared=greatest([charge.mu_squared for charge in booked]),
+            failing_epsilon=greatest([charge.failing_epsilon for charge in booked]),
             failing_rho=greatest([charge.failing_rho for charge in booked]),
             failure=max(charge.failure for charge in booked),
         )

@@ -131,6 +131,7 @@ class PublicMixture(PrivacyLoss):
             delta=sum((weight * charge.delta for weight, charge in booked), Fraction(0)),
             rho=greatest([charge.rho for _, charge in booked]),
             mu_squared=greatest([charge.mu_squared for _, charge in booked]),
+            failing_epsilon=greatest([charge.failing_epsilon for _, charge in booked]),
             failing_rho=greatest([charge.failing_rho for _, charge in booked]),
             failure=sum((weight * charge.failure for weight, charge in booked), Fraction(0)),
         )

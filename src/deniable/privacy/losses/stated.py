@@ -75,7 +75,8 @@ class Stated(PrivacyLoss):
         booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
         if booked.failing_rho is not None:
             return booked
-        return replace(booked, failing_rho=self.stated_epsilon**2 / 2, failure=self.stated_delta)  # filters.md, lemma 2
+        epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/filters.md, lemma 2
+        return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)
 
     @property
     def relations(self) -> frozenset[Relation]:
