@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, positive_rational
 from deniable.privacy.gaussian_dp import DIGITS
 from deniable.privacy.interval import Interval
@@ -27,6 +28,7 @@ Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, shift), shifts incre
 
 _FAR = 45  # standard deviations beyond the shifts; P(|x| > 45) < 1e-439
 _NEGLIGIBLE = 1e-300
+_POINTS = 300
 
 
 @dataclass(frozen=True, init=False)
@@ -79,14 +81,22 @@ class GaussianMixtureLoss(PrivacyLoss):
         back = _one_way(_mirrored(q), _mirrored(p), epsilon, -self._law.place(-float(epsilon)))
         return Interval(max(there.lower, back.lower), max(there.upper, back.upper))
 
-    def laws(self) -> Pairs | None:
-        """None under replace when the two directions differ."""
+    def laws(self) -> Pairs:
+        """Under replace either direction may occur in each part, and what is composed is above both."""
         if self._is_symmetric:
             return Pairs.symmetric(self._law)
-        if self.relation is Replace:
-            return None
         both: tuple[LossLaw, LossLaw] = (self._law, ReversedLaw(self._law))
-        return Pairs(both, both)
+        return Pairs((self._above_both, self._above_both), both) if self.relation is Replace else Pairs(both, both)
+
+    @cached_property
+    def _above_both(self) -> LossLaw:
+        """The pair of a polygon through points of the greater of the two curves."""
+
+        def upper(epsilon: Fraction) -> float:
+            return self._delta(epsilon).upper
+
+        points = heights_above(upper, odds_grid(upper, None, _POINTS))
+        return law_above(points, points)
 
     @property
     def _in_sigmas(self) -> tuple[Mixture, Mixture]:
