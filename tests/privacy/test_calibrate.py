@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from deniable.privacy import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    Interval,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
@@ -199,14 +201,31 @@ def test_published_noise_of_training() -> None:
     assert float(found) == pytest.approx(3, rel=3e-3)
 
 
-def test_a_trial_out_of_reach_is_not_private() -> None:
-    class Shy(GaussianLoss):
-        def _delta_within(self, epsilon: Fraction, tolerance: float) -> object:  # type: ignore[override]
-            if self.noise_multiplier < 2:
-                raise InvalidParameterError("tolerance cannot be reached")
-            return super()._delta_within(epsilon, tolerance)
+class OutOfReach(GaussianLoss):
+    """Cannot be computed on one side of 2, as an engine may give up on very small noise or very small losses."""
 
-    assert calibrate(Shy, advantage="0.9") == pytest.approx(2, rel=1e-3)
+    below: ClassVar[bool]
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        if (self.noise_multiplier < 2) == self.below:
+            raise InvalidParameterError("tolerance cannot be reached")
+        return super()._delta_within(epsilon, tolerance)
+
+
+def test_nothing_is_found_beyond_what_can_be_computed() -> None:
+    class Small(OutOfReach):
+        below = True
+
+    class Large(OutOfReach):
+        below = False
+
+    target = GaussianLoss(3).delta(0).upper
+    assert float(calibrate(Small, advantage=target)) == pytest.approx(3, rel=2e-3)
+    with pytest.raises(InvalidParameterError, match="cannot be computed to the width needed"):
+        calibrate(Small, advantage="0.9")  # the answer would be 0.3
+    with pytest.raises(InvalidParameterError, match="cannot be computed to the width needed"):
+        calibrate(Large, advantage=target)
+    assert float(calibrate(Large, advantage="0.9")) == pytest.approx(0.304, rel=1e-2)
 
 
 def test_a_mistake_in_the_description_is_not_hidden() -> None:

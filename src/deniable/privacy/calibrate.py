@@ -12,6 +12,7 @@ from deniable.privacy.compose import compose
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.exact import (
     decimal_above,
+    decimal_text,
     exact_rational,
     nonnegative_rational,
     positive_integer,
@@ -27,7 +28,7 @@ from deniable.privacy.search import SMALLEST, Domain, best_setting
 from deniable.privacy.sensitivity import Sensitivity
 
 _DIGITS = 9  # significant decimal digits of a searched sigma_squared
-_WIDEST = 0.1  # tolerance at which a trial is given up
+_MOST_MISSED = 4  # trials out of the reach of the engine, each of which may take seconds
 
 
 def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
@@ -171,13 +172,22 @@ def calibrate(
     """
     goal = _goal(target)
     build = cast(Callable[[Fraction | int], PrivacyLoss], make)
+    missed: list[Fraction] = []
 
     def excess(setting: Fraction, width: float) -> float:
-        return goal.excess(build(int(setting) if integer else setting), width)
+        found = goal.excess(build(int(setting) if integer else setting), width)
+        if math.isnan(found):
+            missed.append(setting)
+            if len(missed) > _MOST_MISSED:
+                raise InvalidParameterError(
+                    f"losses cannot be computed to the width needed at settings such as {decimal_text(setting)}. Give "
+                    "settings nearer to the answer with over=, or a larger tolerance."
+                )
+        return found
 
     width = checked_tolerance(tolerance)
-    found = best_setting(excess, _domain(over, integer, width), width)
-    return int(found) if integer else found
+    best = best_setting(excess, _domain(over, integer, width), width)
+    return int(best) if integer else best
 
 
 def split(
@@ -212,33 +222,38 @@ def split(
 
 @dataclass(frozen=True)
 class _Goal:
-    """A number that may not be exceeded, what it bounds, and a second way to prove it."""
+    """A number that may not be exceeded, what it bounds, a second way to prove it, and the size of widths there."""
 
     limit: Fraction
     cost: Callable[[PrivacyLoss, float], Interval]
     proved: Callable[[PrivacyLoss], bool] = lambda loss: False
+    size: float = 1.0
 
     def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """ln(cost / limit); <= 0 only if the limit is kept.
-
-        A width out of reach is widened, which keeps the bound a bound; what is out of reach at any is not private.
-        """
-        while True:
-            try:
-                upper = self.cost(loss, tolerance).upper
-                break
-            except InvalidParameterError:
-                if tolerance >= _WIDEST:
-                    return math.inf
-                tolerance = min(10 * tolerance, _WIDEST)
-        if upper == 0 or math.isinf(upper):
-            return math.inf if upper else -math.inf
+        """ln(cost / limit); <= 0 only if the limit is kept. NaN if the cost is out of the reach of the engine."""
+        upper = self._upper(loss, tolerance)
+        if not 0 < upper < math.inf:
+            return -math.inf if upper == 0 else upper
         found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
         if Fraction(upper) <= self.limit:
             return min(found, 0.0)
         if found < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
             return 0.0
         return max(found, math.ulp(0.0))
+
+    def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
+        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute."""
+        widths = [tolerance, tolerance * self.size] if self.size < 1 else [tolerance, 10 * tolerance]
+        upper = math.nan
+        for width in widths:
+            try:
+                found = self.cost(loss, min(max(width, 1e-12), 1.0))
+            except InvalidParameterError:
+                continue
+            upper = found.upper
+            if found.upper - found.lower <= 2 * tolerance * found.upper:
+                break
+        return upper
 
 
 def _goal(target: Target) -> _Goal:
@@ -248,11 +263,11 @@ def _goal(target: Target) -> _Goal:
         epsilon = nonnegative_rational("epsilon", target["epsilon"])
         if epsilon == 0:
             return _advantage(delta)
-        share = min(float(epsilon), 1.0)  # the width of a small epsilon is absolute
         return _Goal(
             epsilon,
-            lambda loss, width: loss.epsilon(delta, tolerance=max(width * share, 1e-12)),
+            lambda loss, width: loss.epsilon(delta, tolerance=width),
             lambda loss: loss.proves(epsilon, delta),
+            min(float(epsilon), 1.0),
         )
     if given == {"advantage"}:
         return _advantage(probability("advantage", target["advantage"]))

@@ -40,7 +40,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting, and ln(cost / target) there: infinite where nothing is known but the side."""
+    """A setting, and ln(cost / target) there: infinite where only the side is known, NaN where nothing is."""
 
     setting: Fraction
     excess: float
@@ -50,6 +50,11 @@ class Trial:
         """ln(setting)."""
         return math.log(self.setting)
 
+    @property
+    def known(self) -> bool:
+        """Whether the cost was found."""
+        return not math.isnan(self.excess)
+
 
 Judge = Callable[[Fraction], Trial]
 
@@ -58,8 +63,8 @@ def best_setting(excess: Callable[[Fraction, float], float], domain: Domain, tol
     """The setting with the largest excess <= 0: to within `tolerance`, or next to one with an excess > 0.
 
     Args:
-        excess: ln(cost / target) of a setting, computed to a tolerance; at most 0 only if the target is proved. It
-            grows with the setting throughout, or shrinks.
+        excess: ln(cost / target) of a setting, computed to a tolerance; at most 0 only if the target is proved, NaN if
+            it cannot be computed. It grows with the setting throughout, or shrinks.
 
     Raises: InvalidParameterError if no setting has an excess <= 0.
     """
@@ -70,13 +75,13 @@ def best_setting(excess: Callable[[Fraction, float], float], domain: Domain, tol
     def fine(setting: Fraction) -> Trial:
         return Trial(setting, excess(setting, tolerance))
 
-    low, high = _two_sides(rough, domain)
-    search = _Search(domain, upward=high.excess < low.excess)
+    trials, upward = _both_sides(rough, domain)
+    search = _Search(domain, upward=upward)
     within = (-tolerance if domain.digits else 0.0, 0.0)
-    near = search.close_in(rough, [low, high], (-_NEAR, _NEAR) if tolerance < _ROUGH else within)
-    if tolerance < _ROUGH:
+    near = search.close_in(rough, trials, (-_NEAR, _NEAR) if tolerance < _ROUGH else within)
+    if tolerance < _ROUGH and near.known:
         near = search.close_in(fine, [fine(search.ahead(near, -tolerance / 2))], within)
-    if near.excess > 0:
+    if not near.excess <= 0:
         raise InvalidParameterError(
             f"no setting from {decimal_text(domain.lower)} to {decimal_text(domain.upper)} is proved to meet the "
             f"target; the last one tried was {decimal_text(near.setting)}. Give a larger target, or other settings "
@@ -85,22 +90,25 @@ def best_setting(excess: Callable[[Fraction, float], float], domain: Domain, tol
     return near.setting
 
 
-def _two_sides(judge: Judge, domain: Domain) -> tuple[Trial, Trial]:
-    """Two settings whose costs differ, the smaller first, or the ends of the domain."""
+def _both_sides(judge: Judge, domain: Domain) -> tuple[list[Trial], bool]:
+    """Trials until two costs differ, or from end to end; and whether larger settings are more private."""
     begin = Fraction(1) if domain.lower <= 1 <= domain.upper / 4 else max(domain.upper / 100, domain.lower)
-    low = high = judge(domain.nearest(math.log(begin), upward=True))
+    low = high = domain.nearest(math.log(begin), upward=True)
+    trials = [judge(low)]
     stride = _STRIDE
-    while low.setting > domain.lower or high.setting < domain.upper:
-        if high.setting < domain.upper:
-            high = judge(domain.nearest(high.place + stride, upward=True))
-            if _differ(low, high):
-                break
-        if low.setting > domain.lower:
-            low = judge(domain.nearest(low.place - stride, upward=False))
-            if _differ(low, high):
-                break
+    while low > domain.lower or high < domain.upper:
+        for upward in (True, False):
+            if upward and high < domain.upper:
+                high = domain.nearest(math.log(high) + stride, upward=True)
+                trials.append(judge(high))
+            elif not upward and low > domain.lower:
+                low = domain.nearest(math.log(low) - stride, upward=False)
+                trials.append(judge(low))
+            found = sorted((trial for trial in trials if trial.known), key=lambda trial: trial.setting)
+            if found and _differ(found[0], found[-1]):
+                return trials, found[-1].excess < found[0].excess
         stride = min(4 * stride, _LEAP)
-    return low, high
+    return trials, True
 
 
 def _differ(low: Trial, high: Trial) -> bool:
@@ -119,34 +127,42 @@ class _Search:
 
     def close_in(self, judge: Judge, known: list[Trial], within: tuple[float, float]) -> Trial:
         """A trial with an excess `within` these two, or the best private one, or the last one if none is private."""
-        trials = sorted(known, key=lambda trial: -abs(trial.excess))
+        trials = sorted(known, key=lambda trial: -abs(trial.excess) if trial.known else -math.inf)
         for turn in range(_MOST_TRIALS):
             if within[0] <= trials[-1].excess <= within[1]:
                 return trials[-1]
             self._learn(trials)
-            best, worst = self._bracket(trials)
-            setting = self._next(trials[-1], best, worst, sum(within) / 2, halve=turn % 4 == 3)
+            setting = self._next(trials, sum(within) / 2, halve=turn % 4 == 3)
             if setting is None:
                 break
             trials.append(judge(setting))
-        return self._bracket(trials)[0] or trials[-1]
+        return self._best(trials) or trials[-1]
 
     def ahead(self, near: Trial, goal: float) -> Fraction:
         """Where the slope so far leads to an excess of `goal`; a trial that meets the target exactly is kept."""
         if near.excess == 0:
             return near.setting
-        step = (goal - near.excess) / self.slope if self.slope and math.isfinite(near.excess) else 0.0
-        place = self._place(near) + min(max(step, -_STRIDE), _STRIDE)
+        place = self._place(near) + min(max(self._step(near, goal, 0.0), -_STRIDE), _STRIDE)
         return self.domain.nearest(self.sign * place, upward=self.sign > 0)
 
-    def _bracket(self, trials: list[Trial]) -> tuple[Trial | None, Trial | None]:
-        """The private trial that reveals most, and beyond it the last one that is not private."""
-        private = [trial for trial in trials if trial.excess <= 0]
-        best = min(private, key=self._place, default=None)
-        rest = [trial for trial in trials if trial.excess > 0]
+    def _best(self, trials: list[Trial]) -> Trial | None:
+        """The private trial that reveals most."""
+        return min((trial for trial in trials if trial.excess <= 0), key=self._place, default=None)
+
+    def _ends(self, trials: list[Trial]) -> tuple[Trial | None, Trial | None]:
+        """The trials around the target: one that is not private, then one that is.
+
+        A trial of unknown cost is a wall: nothing is tried beyond it, seen from the other end.
+        """
+        best = self._best(trials)
         if best is not None:
-            rest = [trial for trial in rest if self._place(trial) < self._place(best)]
-        return best, max(rest, key=self._place, default=None)
+            below = [trial for trial in trials if not trial.excess <= 0 and self._place(trial) < self._place(best)]
+            return max(below, key=self._place, default=None), best
+        worst = max((trial for trial in trials if trial.excess > 0), key=self._place, default=None)
+        if worst is None:
+            return None, None
+        walls = [trial for trial in trials if not trial.known and self._place(trial) > self._place(worst)]
+        return worst, min(walls, key=self._place, default=None)
 
     def _learn(self, trials: list[Trial]) -> None:
         """The slope through the last trial and the nearest to it, if it points the right way."""
@@ -157,23 +173,26 @@ class _Search:
             slope = (last.excess - near.excess) / (self._place(last) - self._place(near))
             self.slope = slope if slope < 0 else self.slope
 
-    def _next(
-        self, last: Trial, best: Trial | None, worst: Trial | None, goal: float, *, halve: bool
-    ) -> Fraction | None:
-        """A new setting inside the bracket, or beyond the only end; None if there is none."""
-        step = (goal - last.excess) / self.slope if self.slope and math.isfinite(last.excess) else math.inf
-        if best is not None and worst is not None:
+    def _step(self, last: Trial, goal: float, otherwise: float) -> float:
+        return (goal - last.excess) / self.slope if self.slope and math.isfinite(last.excess) else otherwise
+
+    def _next(self, trials: list[Trial], goal: float, *, halve: bool) -> Fraction | None:
+        """A new setting between the ends, or beyond the only one; None if there is none."""
+        worst, best = self._ends(trials)
+        step = self._step(trials[-1], goal, math.inf)
+        if worst is not None and best is not None:
             low, high = self._place(worst), self._place(best)
-            edge = (high - low) / 100
-            place = self._place(last) + step
+            place = self._place(trials[-1]) + step
             if halve or not math.isfinite(place):
                 place = (low + high) / 2
+            edge = (high - low) / 100
             place = min(max(place, low + edge), high - edge)
         elif worst is not None:
-            place = self._place(worst) + min(max(1.1 * step, 1e-9), _LEAP) if math.isfinite(step) else _STRIDE
-        else:
-            assert best is not None
+            place = self._place(worst) + (min(max(1.1 * step, 1e-9), _LEAP) if math.isfinite(step) else _STRIDE)
+        elif best is not None:
             place = self._place(best) + (max(min(1.1 * step, -1e-9), -_LEAP) if math.isfinite(step) else -_STRIDE)
+        else:
+            return None
         ends = [trial.setting for trial in (best, worst) if trial is not None]
         for upward in (self.sign > 0, self.sign < 0):
             setting = self.domain.nearest(self.sign * place, upward=upward)
