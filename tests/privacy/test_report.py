@@ -57,6 +57,9 @@ def test_what_is_assumed_follows_the_parts() -> None:
     assert any("real number" in text for text in assumptions(LaplaceLoss(1)))
     assert not any("coin" in text for text in assumptions(LaplaceLoss(1) * 2))
     assert any("coin" in text for text in assumptions(RUN + LaplaceLoss(3)))
+    sampled = GaussianLoss(1).sampled_without_replacement(size=5, population=50)
+    assert any("fixed, public size" in text for text in assumptions(sampled * 3))
+    assert sum("real number" in text for text in assumptions(GaussianLoss(1) + LaplaceLoss(1))) == 1
     assert any("before the first answer" in text for text in assumptions(PureLoss(1) * 2))
     assert Relation.REPLACE not in RUN.relations
     assert not any("(replace)" in text for text in assumptions(RUN))

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import Composed
 from deniable.privacy.concentrated import concentrated_delta
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.profile import ball, certified, inverse
+from deniable.privacy.sampling import PoissonSampledLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -24,15 +26,20 @@ Parts = list[tuple[PrivacyLoss, int]]
 
 @dataclass(frozen=True)
 class Account:
-    """One accountant's answer: the epsilon that it proves, or None where it says nothing about this loss."""
+    """One accountant's answer: an epsilon, or None where it says nothing about this loss.
+
+    Args:
+        bound: whether the epsilon is proved; else it may lie on either side of the truth.
+    """
 
     name: str
     epsilon: float | None
     source: str
+    bound: bool = True
 
 
 def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
-    """The epsilon at `delta` > 0 by each accountant, rounded up; the certified one is not among them.
+    """The epsilon at `delta` > 0 by each accountant, rounded up where it is a bound; the certified one is not here.
 
     Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
     by the number of parts, for basic, half of it for advanced composition, whose slack is the other half.
@@ -43,9 +50,12 @@ def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
         ("advanced composition", _advanced(parts, delta, _drift), "Dwork, Rothblum, Vadhan (2010)"),
         ("advanced, tanh form", _advanced(parts, delta, _tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
         ("concentrated (zCDP)", _concentrated(loss, delta), "Bun, Steinke (2016); Canonne, Kamath, Steinke (2020)"),
+        ("Rényi (RDP)", _renyi(loss, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
         ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
     ]
-    return tuple(Account(name, _finite(value), source) for name, value, source in found)
+    proved = [Account(name, _finite(value), source) for name, value, source in found]
+    limit = Account("central limit of GDP", _central_limit(parts, delta), "Bu, Dong, Long, Su (2020)", bound=False)
+    return (*proved, limit)
 
 
 def _basic(parts: Parts, delta: Fraction) -> float:
@@ -97,6 +107,29 @@ def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
     if mu_squared is None:
         return None
     return inverse(lambda epsilon: gaussian_delta(mu_squared, epsilon), delta, limit=None).upper
+
+
+def _renyi(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    from deniable.privacy.conversion import epsilon_by_renyi
+
+    try:
+        return epsilon_by_renyi(loss, delta)
+    except (InvalidParameterError, UnprovedError):
+        return None
+
+
+def _central_limit(parts: Parts, delta: Fraction) -> float | None:
+    """An approximation that is known for many equal steps of sampled Gaussian noise."""
+    from deniable.privacy.central_limit import approximate_epsilon, sampled_gaussian_mu
+
+    loss, count = parts[0] if len(parts) == 1 else (None, 0)
+    if not isinstance(loss, PoissonSampledLoss) or not isinstance(loss.base, GaussianLoss):
+        return None
+    try:
+        mu = sampled_gaussian_mu(loss.base.noise_multiplier, rate=loss.rate, count=count)
+        return approximate_epsilon(mu, delta).approximately
+    except InvalidParameterError:
+        return None
 
 
 def _epsilon(loss: PrivacyLoss, delta: Fraction) -> float:

@@ -13,10 +13,7 @@ from deniable.privacy.compose import Composed
 from deniable.privacy.exact import decimal_text, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.relation import Relation
-from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.tradeoff import TradeOff
 
 ALARMS = (0.001, 0.01, 0.1)  # false positive rates of the report
@@ -32,6 +29,17 @@ _COIN = (
 )
 _REAL = "the noise is a real number. What floating point adds, in a program that draws it, is not counted."
 _PLAN = "the number of runs and all settings were chosen before the first answer was seen."
+_ASSUMED = {  # kind of a loss: what its guarantee rests on
+    "poisson_sampled": _COIN,
+    "poisson_replaced": _COIN,
+    "subset_sampled": "each sample is a set of a fixed, public size, drawn evenly and anew; nobody sees who is in it.",
+    "randomly_allocated": "each unit is put into evenly drawn runs, and nobody sees into which.",
+    "shuffled": "reports are shuffled by a party that is trusted, and arrive without names or times.",
+    "gaussian": _REAL,
+    "laplace": _REAL,
+    "gaussian_mixture": _REAL,
+    "truncated_laplace": _REAL,
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Report:
             "beliefs": [{"before": str(prior), **as_data(found)} for prior, found in self.beliefs],
             "assumptions": list(self.assumptions),
             "accountants": [
-                {"name": account.name, "epsilon": account.epsilon, "source": account.source}
+                {"name": account.name, "epsilon": account.epsilon, "bound": account.bound, "source": account.source}
                 for account in self.accounts
             ],
         }
@@ -124,7 +132,7 @@ class Report:
         )
 
     def _table(self) -> list[tuple[str, str]]:
-        rows = [(account.name, "-" if account.epsilon is None else above(account.epsilon)) for account in self.accounts]
+        rows = [(account.name, _shown(account)) for account in self.accounts]
         certified = "-" if math.isinf(self.epsilon.upper) else above(self.epsilon.upper)
         return [*rows, ("this report, certified", certified)]
 
@@ -160,24 +168,20 @@ def assumptions(loss: PrivacyLoss) -> Iterator[str]:
     for relation in Relation:
         if relation in loss.relations:
             yield f"pairs of {_MEANING[relation]}"
-    nodes = list(_nodes(loss))
-    if any(isinstance(node, PoissonSampledLoss) for node in nodes):
-        yield _COIN
-    if any(isinstance(node, GaussianLoss | LaplaceLoss) for node in nodes):
-        yield _REAL
+    kinds = {node.kind for node in _nodes(loss)}
+    yield from dict.fromkeys(text for kind, text in _ASSUMED.items() if kind in kinds)
     if isinstance(loss, Composed) and sum(count for _, count in loss.parts) > 1:
         yield _PLAN
 
 
-def _nodes(loss: PrivacyLoss) -> Iterator[PrivacyLoss]:
-    """The loss and every loss inside it."""
-    yield loss
-    if isinstance(loss, Composed):
-        for part, _ in loss.parts:
-            yield from _nodes(part)
-        return
-    for value in vars(loss).values():
-        if isinstance(value, PrivacyLoss):
+def _nodes(thing: object) -> Iterator[PrivacyLoss]:
+    """Every loss in a value and in its fields."""
+    if isinstance(thing, PrivacyLoss):
+        yield thing
+        for value in vars(thing).values():
+            yield from _nodes(value)
+    elif isinstance(thing, tuple):
+        for value in thing:
             yield from _nodes(value)
 
 
@@ -190,6 +194,12 @@ def as_data(found: Interval) -> dict[str, float | None]:
 def above(value: float) -> str:
     """Four significant digits, rounded up."""
     return _digits_above(Decimal(value), 4)
+
+
+def _shown(account: Account) -> str:
+    if account.epsilon is None:
+        return "-"
+    return above(account.epsilon) if account.bound else f"about {account.epsilon:.4g} (no bound)"
 
 
 def percent_above(value: float) -> str:
