@@ -18,46 +18,79 @@ from deniable.privacy import (
     CorrelatedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    DiscreteTruncatedLaplaceLoss,
+    ExponentialMechanismLoss,
+    FiniteLoss,
     GaussianDPLoss,
     GaussianLoss,
+    GaussianMixtureLoss,
     GroupLoss,
     KaryResponse,
     LaplaceLoss,
     LastIterateLoss,
     ParallelLoss,
+    PermuteAndFlipLoss,
     PoissonReplacedLoss,
     PoissonSampledLoss,
     PrivacyLoss,
     PublicMixture,
     PureLoss,
+    RandomizedResponseLoss,
     Relation,
     RenyiLoss,
     Replace,
     ShuffledLoss,
+    SparseVectorLoss,
     Stated,
     SubsetSampledLoss,
     ToeplitzStrategy,
+    TruncatedLaplaceLoss,
     compose,
     of_count,
 )
 
 small = st.fractions(min_value=Fraction(1, 50), max_value=3, max_denominator=50)
+shares = st.fractions(min_value=Fraction(1, 20), max_value=Fraction(19, 20), max_denominator=20)
 reaches = st.builds(of_count, rows=st.integers(1, 3), groups=st.integers(1, 2), relation=st.just(AddRemove))
 single = st.one_of(
     st.builds(PureLoss, small),
     st.builds(ApproximateLoss, small, st.fractions(0, Fraction(1, 10), max_denominator=1000)),
     st.builds(LaplaceLoss, small),
     st.builds(GaussianLoss, small),
-    st.builds(ConcentratedLoss, small),
+    st.builds(ConcentratedLoss, small, st.sampled_from([0, Fraction(1, 3)]), st.sampled_from([0, Fraction(1, 50)])),
     st.builds(GaussianDPLoss, small),
     st.builds(lambda a, b: RenyiLoss([2, 8], sorted([a, b])), small, small),
     st.builds(DiscreteLaplaceLoss, small, reaches),
     st.builds(DiscreteGaussianLoss, small, reaches),
     st.builds(lambda epsilon: Stated(PureLoss(epsilon), epsilon, 0), small),
 )
-losses = st.recursive(single, lambda inner: st.builds(compose, st.lists(inner, min_size=1, max_size=3)), max_leaves=4)
+mechanisms = st.one_of(
+    st.builds(ExponentialMechanismLoss, small),
+    st.builds(PermuteAndFlipLoss, small, monotone=st.booleans()),
+    st.builds(TruncatedLaplaceLoss, small, st.integers(1, 40)),
+    st.builds(DiscreteTruncatedLaplaceLoss, small, st.integers(6, 40), reaches),
+    st.builds(
+        lambda w, c, s: GaussianMixtureLoss([(1 - w, 0), (w, c)], sigma=s, relation=AddRemove), shares, small, small
+    ),
+    st.builds(lambda a, b: FiniteLoss([a, 1 - a], [b, 1 - b], relation=AddRemove), shares, shares),
+    st.builds(
+        SparseVectorLoss,
+        threshold_multiplier=small,
+        query_multiplier=small,
+        answers=st.integers(1, 3),
+        monotone=st.booleans(),
+    ),
+)
+
+losses = st.recursive(
+    st.one_of(single, mechanisms),
+    lambda inner: st.builds(compose, st.lists(inner, min_size=1, max_size=3)),
+    max_leaves=4,
+)
 bases_of_samples = st.one_of(st.builds(PureLoss, small), st.builds(GaussianLoss, small), st.builds(LaplaceLoss, small))
 samples = st.one_of(
+    st.builds(RandomizedResponseLoss, truth=shares, choices=st.integers(2, 5)),
+    st.builds(lambda rows: FiniteLoss.of_channel([[a, 1 - a] for a in rows]), st.lists(shares, min_size=2, max_size=4)),
     st.builds(PoissonSampledLoss, bases_of_samples, st.sampled_from(["1/100", "1/2"])),
     st.builds(PoissonReplacedLoss, bases_of_samples, st.sampled_from(["1/100", "1/2", "1"])),
     st.builds(
