@@ -12,12 +12,12 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
+    ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
-    PureLoss,
     Replace,
     of_count,
 )
@@ -197,7 +197,7 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(UnprovedError, match="add/remove"):
         DiscreteGaussianLoss(3, replace).randomly_allocated(of=5)
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        (LaplaceLoss(1) * 2).randomly_allocated(of=5)
+        (ConcentratedLoss("0.1") * 2).randomly_allocated(of=5)
     with pytest.raises(InvalidParameterError, match="multiple of uses"):
         GaussianLoss(1).randomly_allocated(of=5, uses=2)
     with pytest.raises(InvalidParameterError, match="runs must be from 2"):

@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
+    ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -239,7 +240,7 @@ def test_unproved_uses_are_refused() -> None:
             rate="0.1", relation=Replace
         )
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        (PureLoss(1) * 2).poisson_sampled(rate="0.1", relation=Replace)
+        (ConcentratedLoss("0.1") * 2).poisson_sampled(rate="0.1", relation=Replace)
     with pytest.raises(InvalidParameterError, match="rate must be in"):
         poisson_replaced(GaussianLoss(1), 0)
     with pytest.raises(InvalidParameterError, match="base must be"):

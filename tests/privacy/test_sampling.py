@@ -173,7 +173,7 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(UnprovedError, match="known by a bound alone"):
         ConcentratedLoss("0.1").poisson_sampled(rate="0.1")
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        (LaplaceLoss(1) * 2).poisson_sampled(rate="0.1")
+        (ConcentratedLoss("0.1") * 2).poisson_sampled(rate="0.1")
     for rate in (0, -1, "3/2", 1.5):
         with pytest.raises(InvalidParameterError, match="rate must be in"):
             GaussianLoss(1).poisson_sampled(rate=rate)

@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
+    ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -179,7 +180,7 @@ def test_unproved_uses_are_refused() -> None:
             size=1, population=2
         )
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        (PureLoss(1) * 2).sampled_without_replacement(size=1, population=2)
+        (ConcentratedLoss("0.1") * 2).sampled_without_replacement(size=1, population=2)
     with pytest.raises(InvalidParameterError, match="size must be below population=5"):
         GaussianLoss(1).sampled_without_replacement(size=6, population=5)
     with pytest.raises(InvalidParameterError, match="size must be"):

@@ -206,10 +206,10 @@ def _ratios(base: LossLaw, step: float, low: int, high: int, *, upper: bool) -> 
         zero = gone * (1 + 4 * UNIT) + float(below.q[0] * (1 + below.error[0]) + above.q[-1] * (1 + above.error[-1]))
         lost = float(above.p[-1] * (1 + above.error[-1])) * scale
         return _Sum(low, masses, masses * values, zero, lost), shift, 0.0
-    wrong = np.divide(doubt_a, a, out=np.ones_like(a), where=a > 0)
-    wrong += np.divide(doubt_b, b, out=np.ones_like(b), where=b > 0)
+    doubtful = np.divide(doubt_b, b, out=np.ones_like(b), where=b > doubt_b)
+    wrong = doubtful + np.divide(doubt_a, a, out=np.ones_like(a), where=a > doubt_a)
     kept = wrong <= _DOUBTFUL
-    masses, moments = np.where(kept, b - doubt_b, 0.0), np.where(kept, a * (1 - doubt_b / np.maximum(b, 1e-320)), 0.0)
+    masses, moments = np.where(kept, b - doubt_b, 0.0), np.where(kept, a * (1 - doubtful), 0.0)
     most = float(wrong[kept].max()) if kept.any() else 0.0
     return _Sum(low, masses, moments, gone * (1 - 4 * UNIT), 0.0), shift, most
 

@@ -19,7 +19,6 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.pld.accountant import (
     DEFAULT_TOLERANCE,
-    Part,
     composed_delta,
     composed_epsilon,
     composed_limit,
@@ -28,6 +27,7 @@ from deniable.privacy.pld.accountant import (
 )
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.search import Part
 from deniable.privacy.profile import Curve, ball, certified
 from deniable.privacy.relation import AddRemove, Relation
 
@@ -77,6 +77,15 @@ class SampledLaw(LossLaw):
         """Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing."""
         within = max(reach - math.log(self.rate), 40.0)
         return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, reach, 700.0))) + self.base.slack(within)
+
+    def slacks(self, losses: Floats) -> Floats:
+        """The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part."""
+        inside = np.maximum(losses, self.floor)
+        origin = self._origin(inside)
+        within = np.maximum(origin, -1e3)
+        share = np.minimum(self.rate * np.exp(np.minimum(within - inside, 600.0)), 1.0)
+        rounding = 16 * np.abs(np.expm1(-inside)) + 8 * np.abs(within) * share
+        return np.asarray(UNIT * rounding + self.base.slacks(within) * share)
 
     def _moved(self, loss: float) -> float:
         if math.isinf(loss):
@@ -246,6 +255,10 @@ def known_laws(base: PrivacyLoss) -> Pairs:
         return found
     if isinstance(base, Composed) and all(isinstance(part, GaussianLoss) for part, _ in base.parts) and base.mu_squared:
         return Pairs.symmetric(NormalLaw(math.sqrt(base.mu_squared)))
+    if isinstance(base, Composed):
+        from deniable.privacy.composed_law import composed_pairs
+
+        return composed_pairs(base)
     raise UnprovedError(
         f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
         "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss."

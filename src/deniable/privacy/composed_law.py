@@ -1,0 +1,186 @@
+"""The law of a composition, written out, so that a composition can be sampled like a single mechanism.
+
+Two steps are repeated. On one grid the probabilities of losses are convolved: nothing is subtracted, so errors stay
+relative. When the grid becomes long, the law is put on a coarser one by `discretise`, which is proved to reveal more,
+or less. Proof: docs/theory/sampling.md.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.errors import UnprovedError
+from deniable.privacy.compose import Composed
+from deniable.privacy.pld.discretise import Grid, discretise
+from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.pld.pilot import span
+from deniable.privacy.pld.search import Part
+
+_POINTS = 2**13
+_NEGLIGIBLE = 1e-60
+_DOUBTFUL = 1e-9  # a smaller part of Q that has no loss is a matter of rounding
+_LOWEST = -15.0  # of losses that are told apart: a rounding of P there is one of exp(15) roundings of Q
+
+
+class _Masses(NamedTuple):
+    """Probabilities under P at the losses first + step * i, and of an infinite loss; and what is known of them.
+
+    step: 0 for a single loss. error: relative, of the probabilities. slack: of the losses.
+    """
+
+    first: float
+    step: float
+    p: Floats
+    infinite: float
+    error: float
+    slack: float
+
+    @property
+    def losses(self) -> Floats:
+        return np.asarray(self.first + self.step * np.arange(self.p.size))
+
+
+class WrittenLaw(FiniteLaw):
+    """A finite law whose losses may be off by `doubt`."""
+
+    def __init__(self, masses: _Masses, *, upper: bool, settled: bool = False) -> None:
+        kept = masses.p > 0
+        losses, p = masses.losses[kept], masses.p[kept]
+        q, spacing = p * np.exp(-losses), masses.step or None
+        side = 1 if upper else -1
+        infinite = max(masses.infinite * (1 + side * (masses.error + 8 * UNIT)), 0.0)
+        if settled and not upper:
+            losses, p, q = _settled(losses, p * (1 - masses.error - 64 * UNIT), infinite)
+            spacing = None if losses.size < kept.sum() else spacing
+        gone = 1 - float(q.sum())
+        super().__init__(
+            losses,
+            p,
+            q,
+            infinite=infinite,
+            vanishing=gone if gone > _DOUBTFUL else 0.0,
+            spacing=spacing,
+            roundings=8 + masses.error / UNIT,
+        )
+        self._doubt = masses.slack
+
+    def slack(self, reach: float) -> float:
+        return super().slack(reach) + self._doubt
+
+
+def _settled(losses: Floats, p: Floats, infinite: float) -> tuple[Floats, Floats, Floats]:
+    """A pair of probabilities: the larger of the curve of these masses and of max(1 - x, 0), which is below all curves.
+
+    The largest losses are kept; all else of P and of Q is joined at one loss, where the curve meets 1 - x.
+    """
+    q = p * np.exp(-losses)
+    rest_p = 1 - infinite - np.cumsum(p[::-1])[::-1]  # below each loss and without it
+    rest_q = 1 - np.cumsum(q[::-1])[::-1]
+    steep = np.flatnonzero((rest_q <= 0) | (rest_p > rest_q * np.exp(losses)))
+    first = int(steep[-1]) + 1 if steep.size else 0  # the first loss that is kept
+    if first == losses.size:
+        rest = np.array([1 - infinite])
+        return np.log(rest), rest, np.ones(1)
+    left, right = max(float(rest_p[first]), 0.0), float(rest_q[first])
+    if left == 0:
+        return losses[first:], p[first:], q[first:]
+    joined = min(math.log(left / right), float(losses[first]))
+    p, q = np.append(left, p[first:]), np.append(right, q[first:])
+    return np.append(joined, losses[first:]), p, q
+
+
+@lru_cache(maxsize=64)
+def composed_pairs(loss: Composed) -> Pairs:
+    """The pairs of laws of a composition whose parts all have laws."""
+    found = loss._directions()
+    if found is None:
+        raise UnprovedError(
+            f"sampling needs a pair of distributions that dominates the mechanism, and a part of {loss!r} is known by "
+            "a bound alone. Use the losses of the mechanisms themselves, such as GaussianLoss or LaplaceLoss."
+        )
+    above = [composed_law(parts, upper=True) for parts in found[0]]
+    below = [composed_law(parts, upper=False) for parts in found[1]]
+    return Pairs((above[0], above[-1]), (below[0], below[-1]))
+
+
+def composed_law(parts: Sequence[Part], *, upper: bool) -> WrittenLaw:
+    """A law above or below the sum of independent losses."""
+    total = _Masses(0.0, 0.0, np.ones(1), 0.0, 0.0, 0.0)
+    for part in parts:
+        power, left = _written(part.law, upper=upper), part.count
+        while left:
+            if left & 1:
+                total = _added(total, power, upper=upper)
+            left >>= 1
+            if left:
+                power = _added(power, power, upper=upper)
+    return WrittenLaw(total, upper=upper, settled=True)
+
+
+def _written(law: LossLaw, *, upper: bool) -> _Masses:
+    """One law on a grid: its lattice, if it has one that is not too fine."""
+    high, low = span(law, _NEGLIGIBLE, 1.0)[1], -span(ReversedLaw(law), _NEGLIGIBLE, 1.0)[1]
+    step = max((high - low) / _POINTS, 1e-12)
+    if law.spacing is not None and law.spacing > step / 2:
+        step = law.spacing
+    return _on_grid(law, low, high, step, 0.0, upper=upper)
+
+
+def _on_grid(law: LossLaw, low: float, high: float, step: float, error: float, *, upper: bool) -> _Masses:
+    last = math.ceil((high - law.anchor) / step - 1e-9)
+    first = min(math.floor((max(low, _LOWEST) - law.anchor) / step) - 1, last - 2)
+    grid = Grid(law.anchor, step, first, last)
+    found = discretise(law, grid)
+    p, infinite = (found.upper, found.upper_infinite) if upper else (found.lower, found.lower_infinite)
+    return _trimmed(_Masses(float(grid.losses[0]), step, p, infinite, error, found.slack), upper=upper)
+
+
+def _coarser(given: _Masses, step: float, *, upper: bool) -> _Masses:
+    """The same law on a grid of another step."""
+    if given.step in (step, 0.0):
+        return given._replace(step=step)
+    law = WrittenLaw(given._replace(error=0.0), upper=upper)
+    return _on_grid(law, law.lowest, law.highest, step, given.error, upper=upper)
+
+
+def _added(one: _Masses, other: _Masses, *, upper: bool) -> _Masses:
+    step = _common_step(one.step, other.step)
+    while step and max(one.step * one.p.size, other.step * other.p.size) > 2 * _POINTS * step:
+        step *= 2
+    one, other = _coarser(one, step, upper=upper), _coarser(other, step, upper=upper)
+    together = _Masses(
+        one.first + other.first,
+        step,
+        np.convolve(one.p, other.p),
+        one.infinite + other.infinite - one.infinite * other.infinite,
+        one.error + other.error + UNIT * (8 + 2 * min(one.p.size, other.p.size)),
+        one.slack + other.slack + 4 * UNIT * (abs(one.first) + abs(other.first) + step * (one.p.size + other.p.size)),
+    )
+    together = _trimmed(together, upper=upper)
+    while together.p.size > _POINTS:
+        together = _coarser(together, 2 * together.step, upper=upper)
+    return together
+
+
+def _common_step(one: float, other: float) -> float:
+    """The smaller step, or a part of it where the larger is no multiple of it; 0 stands for a single loss."""
+    small, large = sorted((one, other))
+    if small == 0:
+        return large
+    return small if abs(large / small - round(large / small)) < 64 * UNIT * large / small else small / 16
+
+
+def _trimmed(given: _Masses, *, upper: bool) -> _Masses:
+    """Without the ends that cannot matter: to reveal more they are moved upwards, to reveal less they are dropped."""
+    p, q = given.p, given.p * np.exp(np.minimum(-given.losses, 600.0))
+    last = p.size - int(np.count_nonzero(np.cumsum(p[::-1]) < _NEGLIGIBLE))
+    begin = min(int(np.count_nonzero((np.cumsum(q) < _NEGLIGIBLE) | (given.losses < _LOWEST))), last - 1)
+    kept = p[begin:last].copy()
+    infinite = given.infinite
+    if upper:
+        kept[0] += float(p[:begin].sum())
+        infinite += float(p[last:].sum())
+    return given._replace(first=given.first + given.step * begin, p=kept, infinite=infinite)
