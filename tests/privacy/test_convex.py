@@ -30,7 +30,7 @@ def pair(atoms: list[tuple[Fraction, int]]) -> list[tuple[Fraction, int]]:
 @given(
     masses, st.lists(st.fractions(Fraction(17, 16), 9, max_denominator=16), min_size=1, max_size=5, unique=True), levels
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_lines_through_points_enclose_the_truth(
     atoms: list[tuple[Fraction, int]], places: list[Fraction], level: Fraction
 ) -> None:

@@ -29,7 +29,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.renyi import bounded_divergence, directed, renyi, sampled_normal_divergence
 
-ORDERS = ["1", "3/2", "2", "7/2", "8"]
+ORDERS = ["1", "3/2", "2", "8"]
 
 
 def mp(number: object) -> mpmath.mpf:
@@ -143,16 +143,16 @@ def sampled_by_quadrature(mu: mpmath.mpf, rate: mpmath.mpf, order: str, *, added
             return density * (-mpmath.log(ratio) if added else ratio * mpmath.log(ratio))
         return density * ratio ** (1 - a if added else a)
 
-    end = a * mu + 14
-    value = mpmath.quad(term, mpmath.linspace(-14, end, 24))
+    end = a * mu + 12
+    value = mpmath.quad(term, mpmath.linspace(-12, end, 12))
     return value if a == 1 else mpmath.log(value) / (a - 1)
 
 
-@pytest.mark.parametrize("order", ["1", "11/10", "2", "9/2"])
+@pytest.mark.parametrize("order", ["1", "11/10", "9/2"])
 @pytest.mark.parametrize(("noise", "rate"), [("1", "1/100"), ("1/2", "1/3"), ("4", "1/10")])
 def test_sampled_gaussian_noise_is_its_integral(noise: str, rate: str, order: str) -> None:
     """inventory.md 131; and the other direction is never larger."""
-    with mpmath.workdps(30):
+    with mpmath.workdps(22):
         mu = 1 / mp(noise)
         removed = sampled_by_quadrature(mu, mp(rate), order, added=False)
         added = sampled_by_quadrature(mu, mp(rate), order, added=True)
@@ -167,7 +167,7 @@ def test_sampled_gaussian_noise_is_its_integral(noise: str, rate: str, order: st
     st.fractions(Fraction(1, 50), Fraction(19, 20), max_denominator=50),
     st.integers(2, 6),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_whole_orders_by_sum_and_by_quadrature(noise: Fraction, rate: Fraction, order: int) -> None:
     """Two routes: the binomial sum, and the certified integral at an order 1e-12 away on either side."""
     exact = sampled_normal_divergence(1 / noise**2, rate, Fraction(order))
@@ -223,14 +223,14 @@ def test_exchanged_samples_are_their_integral(order: str) -> None:
     """Poisson sampling under replace: (1 - q) N(0) + q N(mu) against (1 - q) N(0) + q N(-mu)."""
     loss = PoissonReplacedLoss(GaussianLoss(2), "1/10")
     a = mp(order)
-    with mpmath.workdps(25):
+    with mpmath.workdps(18):
         mu, rate = mpmath.mpf(1) / 2, mpmath.mpf(1) / 10
 
         def term(x: mpmath.mpf) -> mpmath.mpf:
             p, q = (9 * mpmath.npdf(x) / 10 + rate * mpmath.npdf(x, move) for move in (mu, -mu))
             return p * mpmath.log(p / q) if a == 1 else p**a * q ** (1 - a)
 
-        value = mpmath.quad(term, mpmath.linspace(-12, 14, 20))
+        value = mpmath.quad(term, mpmath.linspace(-10, 12, 10))
         truth = value if a == 1 else mpmath.log(value) / (a - 1)
     assert near(renyi(loss, order), truth, relative=1e-5)
 

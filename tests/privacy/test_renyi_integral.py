@@ -23,7 +23,7 @@ from deniable.privacy.renyi import renyi, sampled_normal_divergence
 from deniable.privacy.renyi_integral import chernoff_tail, law_divergence, moment_above
 from deniable.privacy.sampling import SampledLaw
 
-ORDERS = ["1", "3/2", "2", "7/2", "8"]
+ORDERS = ["1", "3/2", "8"]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -46,7 +46,7 @@ def test_it_agrees_with_the_formulas(loss: PrivacyLoss, order: str) -> None:
     st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=2, max_size=6),
     st.sampled_from(["1", "6/5", "2", "5"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_finite_pair_is_its_sum(weights: list[tuple[int, int]], order: str) -> None:
     """Asymmetric pairs too, where the two curves differ."""
     p, q = (np.array([pair[i] for pair in weights], dtype=float) for i in (0, 1))

@@ -48,7 +48,7 @@ def check(loss: PrivacyLoss, truth: np.ndarray, levels: np.ndarray = LEVELS, *, 
 
 
 @given(st.lists(st.sampled_from(["1/10", "1/2", "1", "2"]), min_size=1, max_size=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_randomized_responses_have_the_curve_of_their_best_tests(limits: list[str]) -> None:
     """All 2^n outcomes are enumerated."""
     loss = sum(PureLoss(limit) for limit in limits)

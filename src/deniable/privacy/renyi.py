@@ -60,9 +60,15 @@ def renyi(loss: PrivacyLoss, order: object) -> Interval:
     return Interval(max(with_unit.lower, without.lower), max(with_unit.upper, without.upper))
 
 
-@singledispatch
+@lru_cache(maxsize=4096)
 def directed(loss: PrivacyLoss, order: Fraction) -> Directions:
-    """The divergences of both directions; for a loss of no special form from its laws, or from what else is proved."""
+    """The divergences of both directions."""
+    return _directed(loss, order)
+
+
+@singledispatch
+def _directed(loss: PrivacyLoss, order: Fraction) -> Directions:
+    """For a loss of no special form from its laws, or from what else is proved."""
     pairs = loss.laws()
     if pairs is None:
         return _known(loss, order)
@@ -77,45 +83,50 @@ def directed(loss: PrivacyLoss, order: Fraction) -> Directions:
     return found[0], found[1]
 
 
-@directed.register
+@_directed.register
 def _of_composition(loss: Composed, order: Fraction) -> Directions:
     found = [(directed(part, order), count) for part, count in loss.parts]
     first, second = (_total([(both[way], count) for both, count in found]) for way in (0, 1))
     return first, second
 
 
-@directed.register
+@_directed.register
 def _of_stated(loss: Stated, order: Fraction) -> Directions:
     return directed(loss.loss, order)
 
 
-@directed.register
+@_directed.register
 def _of_gaussian(loss: GaussianLoss, order: Fraction) -> Directions:
     return _both(Interval.around(order * loss.mu_squared / 2))
 
 
-@directed.register
+@_directed.register
 def _of_concentrated(loss: ConcentratedLoss, order: Fraction) -> Directions:
-    """Attained by Gaussian noise, which is one of the mechanisms with this rho."""
-    return _both(Interval.around(order * loss.rho))
+    """Attained without a shift by Gaussian noise, which is one of the mechanisms with this rho."""
+    if loss.failed:
+        return _both(_INFINITE)
+    upper = round_up(loss.shift + order * loss.limit)
+    if not loss.limit:
+        upper = bounded_divergence(loss.shift, order).upper
+    return _both(Interval(min(round_down(order * loss.limit), upper), upper))
 
 
-@directed.register
+@_directed.register
 def _of_renyi(loss: RenyiLoss, order: Fraction) -> Directions:
     return _both(loss.divergence(order))
 
 
-@directed.register
+@_directed.register
 def _of_pure(loss: PureLoss, order: Fraction) -> Directions:
     return _both(bounded_divergence(loss.limit, order))
 
 
-@directed.register
+@_directed.register
 def _of_approximate(loss: ApproximateLoss, order: Fraction) -> Directions:
     return _both(_INFINITE if loss.failed else bounded_divergence(loss.limit, order))
 
 
-@directed.register
+@_directed.register
 def _of_laplace(loss: LaplaceLoss, order: Fraction) -> Directions:
     """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
     limit = loss.pure_epsilon
@@ -129,7 +140,7 @@ def _of_laplace(loss: LaplaceLoss, order: Fraction) -> Directions:
     return _both(certified(formula, within=_NONNEGATIVE))
 
 
-@directed.register
+@_directed.register
 def _of_discrete_laplace(loss: DiscreteLaplaceLoss, order: Fraction) -> Directions:
     reach = loss.sensitivity.integral()
     upper = _shifted_laplace(loss.scale, int(reach.l1), order)
@@ -137,7 +148,7 @@ def _of_discrete_laplace(loss: DiscreteLaplaceLoss, order: Fraction) -> Directio
     return _both(Interval(min(lower.lower, upper.upper), upper.upper))
 
 
-@directed.register
+@_directed.register
 def _of_discrete_gaussian(loss: DiscreteGaussianLoss, order: Fraction) -> Directions:
     """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
     reach = loss.sensitivity.integral()
@@ -148,7 +159,7 @@ def _of_discrete_gaussian(loss: DiscreteGaussianLoss, order: Fraction) -> Direct
     return _both(Interval(min(exact.lower, upper), upper))
 
 
-@directed.register
+@_directed.register
 def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
     """Where the base is symmetric the direction (with, without) is the larger one."""
     mu_squared = exact_mu_squared(loss.base)
@@ -157,7 +168,7 @@ def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
         return removed, Interval(0.0, removed.upper)
     base, pairs = loss.base.laws(), loss.laws()
     if base is None or base.upper[0] is not base.upper[1]:
-        return directed.dispatch(PrivacyLoss)(loss, order)
+        return _directed.dispatch(PrivacyLoss)(loss, order)
     tail = None
     if math.isinf(pairs.upper[0].highest):
         tail = chernoff_tail(
@@ -169,7 +180,7 @@ def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
     return Interval(min(lower.lower, upper), upper), Interval(0.0, upper)
 
 
-@directed.register
+@_directed.register
 def _of_finite(loss: FiniteLoss, order: Fraction) -> Directions:
     """The greatest of all pairs, in each direction; under replace either direction may occur."""
     with_unit = [_of_masses(p, q, order) for p, q in loss.pairs]

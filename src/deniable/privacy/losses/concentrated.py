@@ -5,40 +5,65 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.privacy.concentrated import concentrated_delta
-from deniable.privacy.exact import nonnegative_rational
+from deniable.privacy.exact import nonnegative_rational, probability
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.pure import pure_delta
 
 
 @dataclass(frozen=True, init=False)
 class ConcentratedLoss(PrivacyLoss):
     """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho)`.
 
-    Guarantee: delta at most the conversion of Canonne, Kamath, Steinke, and at least that of the Gaussian mechanism
-        with mu^2 = 2 rho, which is one of them.
+    With `shift` the divergence of each order is at most shift + rho order: (shift, rho)-zCDP. With `failed` all of it
+    holds but for a part of that probability: failed-approximate zCDP.
+
+    Guarantee: delta at most the conversion of Canonne, Kamath, Steinke at epsilon - shift, mixed with the failure, and
+        at least that of the Gaussian mechanism with mu^2 = 2 rho, which is one of them.
     Source: Bun, Steinke (2016), arXiv:1605.02065; Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
     """
 
     kind: ClassVar[str] = "concentrated"
     limit: Fraction
+    shift: Fraction
+    failed: Fraction
 
-    def __init__(self, limit: object) -> None:
+    def __init__(self, limit: object, shift: object = 0, failed: object = 0) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("rho", limit))
+        object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
+        object.__setattr__(self, "failed", probability("failed", failed))
 
     def __repr__(self) -> str:
-        return f"ConcentratedLoss({str(self.limit)!r})"
+        more = [f", {name}={str(value)!r}" for name, value in (("shift", self.shift), ("failed", self.failed)) if value]
+        return f"ConcentratedLoss({str(self.limit)!r}{''.join(more)})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        return Interval(gaussian_delta(2 * self.limit, epsilon).lower, concentrated_delta(self.limit, epsilon))
+        lower = gaussian_delta(2 * self.limit, epsilon).lower
+        upper = 1.0 if epsilon < self.shift else concentrated_delta(self.limit, epsilon - self.shift)
+        if self.pure_epsilon is not None:
+            upper = min(upper, pure_delta(self.pure_epsilon, epsilon).upper)
+        return mixed_with_failure(Interval(min(lower, upper), upper), self.failed)
+
+    @property
+    def failure(self) -> Fraction:
+        return self.failed
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.failed
 
     @property
     def pure_epsilon(self) -> Fraction | None:
-        return None if self.limit else Fraction(0)
+        """With rho = 0 all orders are bounded by the shift, and so is the loss."""
+        return None if self.limit else self.shift
 
     @property
-    def rho(self) -> Fraction:
-        return self.limit
+    def rho(self) -> Fraction | None:
+        if self.shift == 0:
+            return self.limit
+        return None if self.limit else self.shift**2 / 2
 
     @property
     def mu_squared(self) -> None:
