@@ -242,16 +242,21 @@ class _Goal:
         return max(found, math.ulp(0.0))
 
     def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute."""
-        widths = [tolerance, tolerance * self.size] if self.size < 1 else [tolerance, 10 * tolerance]
-        upper = math.nan
+        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute.
+
+        What cannot be reached is asked for more coarsely, which shows at least whether the limit is kept by far.
+        """
+        widths = [tolerance, *([tolerance * self.size] if self.size < 1 else []), 1e-3, self.size / 4]
+        upper, reached = math.nan, math.inf
         for width in widths:
+            if width >= reached:
+                continue
             try:
                 found = self.cost(loss, min(max(width, 1e-12), 1.0))
             except InvalidParameterError:
                 continue
-            upper = found.upper
-            if found.upper - found.lower <= 2 * tolerance * found.upper:
+            upper, reached = found.upper if math.isnan(upper) else min(found.upper, upper), width
+            if found.upper - found.lower <= 2 * tolerance * found.upper or 4 * upper <= self.limit:
                 break
         return upper
 
