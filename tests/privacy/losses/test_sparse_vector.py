@@ -11,7 +11,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss, SparseVectorLoss
 from deniable.privacy.gaussian_dp import gaussian_delta
-from deniable.privacy.losses.sparse_vector import bounded_delta, bounded_law
+from deniable.privacy.losses.bounded import bounded_law
 
 Array = np.ndarray
 GRID = np.linspace(-50.0, 50.0, 20_001)
@@ -102,24 +102,22 @@ def test_the_curve_holds_exact_output_laws() -> None:
         for epsilon in (0.0, 0.5, 1.5):
             for a, b in ((p, q), (q, p)):
                 assert np.maximum(a - math.exp(epsilon) * b, 0).sum() <= loss.delta(epsilon).upper
-        assert loss.delta(0).lower == 0
 
 
-@pytest.mark.parametrize(("most", "least"), [("1", "1"), ("1/2", "3/2"), ("4", "1/10")])
-def test_the_worst_pair_of_bounded_losses(most: str, least: str) -> None:
-    """Its law gives its curve, and a linear programme over pairs with such losses finds nothing above."""
-    from scipy.optimize import linprog
-
-    a, b = Fraction(most), Fraction(least)
-    law = bounded_law(float(a), float(b))
-    losses = np.linspace(-float(b), float(a), 41)
-    for epsilon in (0.0, 0.3):
-        stated = bounded_delta(a, b, Fraction(str(epsilon))).upper
-        tails = law.above(np.array([epsilon]))
-        assert float(tails.p[0] - math.exp(epsilon) * tails.q[0]) == pytest.approx(stated, rel=1e-12)
-        gains = np.maximum(1 - np.exp(epsilon - losses), 0)  # per mass of P at each loss; Q has mass p exp(-loss)
-        found = linprog(-gains, A_eq=[np.ones(41), np.exp(-losses)], b_eq=[1, 1], bounds=(0, None))
-        assert -found.fun == pytest.approx(stated, rel=1e-7)
+@pytest.mark.parametrize(("threshold", "query"), [(1, 3), (4, "3/2"), (2, 2), ("1/3", 5)])
+def test_the_lower_end_is_one_answer_by_quadrature(threshold: object, query: object) -> None:
+    loss = SparseVectorLoss(threshold_multiplier=threshold, query_multiplier=query, answers=2)
+    scales = float(loss.threshold_multiplier), float(loss.query_multiplier)
+    for epsilon in (0.0, 0.1):
+        found = []
+        for distance in (0.5, 0.75, 1.0):
+            ours, theirs = (probability([place], [True], *scales) for place in (1 - distance, -distance))
+            found.append(ours - math.exp(epsilon) * theirs)
+        assert loss.delta(epsilon).lower == pytest.approx(max(*found, 0.0), rel=5e-4)
+    laws = loss.laws()
+    half = probability([-0.5], [True], *scales)
+    assert laws.lower[0].highest == pytest.approx(math.log((1 - half) / half), rel=5e-4)
+    assert 0 < (loss * 3).delta(0).lower < (loss * 3).delta(0).upper
 
 
 def test_a_symmetric_bound_is_the_pure_loss() -> None:

@@ -10,6 +10,7 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.bounded import bounded_law
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
@@ -17,6 +18,8 @@ from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
     from flint import arb
+
+_SHARE = 0.6  # of the interval of losses above 0, in the pair that bounds compositions from below; a good one for many
 
 
 @dataclass(frozen=True, init=False)
@@ -67,7 +70,7 @@ class ExponentialMechanismLoss(_SelectionLoss):
     Guarantee: all losses lie in one interval of length epsilon (bounded range), hence epsilon-DP, epsilon^2/8-zCDP,
         mu-GDP with the mu of epsilon/2-DP, and delta(x) = (e^(epsilon/2) - e^(x/2))^2 / (e^epsilon - 1), which two
         candidates attain for every x. A composition is bounded from above by the pair with that curve, and from below
-        by the pair with losses +-epsilon/2.
+        by two candidates with losses 0.6 epsilon and -0.4 epsilon.
     Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830; Cesar, Rogers (2021),
         arXiv:2004.07223; curve and mu in docs/theory/losses.md.
     """
@@ -84,8 +87,9 @@ class ExponentialMechanismLoss(_SelectionLoss):
         return certified(formula)
 
     def laws(self) -> Pairs:
-        attained = randomized_response_law(float(self.limit / 2))
-        return Pairs.symmetric(BoundedRangeLaw(float(self.limit)), attained)
+        limit = float(self.limit)
+        attained = bounded_law(_SHARE * limit, (1 - _SHARE) * limit)
+        return Pairs.symmetric(BoundedRangeLaw(limit), attained)
 
     @property
     def rho(self) -> Fraction:

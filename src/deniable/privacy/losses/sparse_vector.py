@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import positive_integer, positive_rational
 from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import FiniteLaw, LossLaw, Pairs
+from deniable.privacy.losses.bounded import bounded_delta, bounded_law
+from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
     from flint import arb
+
+_DISTANCES = (Fraction(1, 2), Fraction(3, 4), Fraction(1))  # of a query from the threshold, for the lower end
 
 
 @dataclass(frozen=True, init=False)
@@ -37,8 +38,8 @@ class SparseVectorLoss(PrivacyLoss):
 
     Guarantee: with t = 1/threshold_multiplier and a = answers/query_multiplier, every loss is at most t + 2 a. For
         monotone queries it is at most a with the unit against without it, and t + a the other way round. The upper end
-        of the curve is that of the worst pair with such losses, the lower end is 0: this is a bound alone. By the same
-        pair it may run side by side with other mechanisms (concurrent composition).
+        of the curve is that of the worst pair with such losses; the lower end, what one answer reveals, is far below it.
+        By the same pair it may run side by side with other mechanisms (concurrent composition).
     Source: Lyu, Su, Li (2017), arXiv:1603.01699; Dwork, Roth (2014), section 3.6; Vadhan, Zhang (2023),
         arXiv:2207.08335; proof in docs/theory/losses.md.
     """
@@ -89,15 +90,40 @@ class SparseVectorLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         there, back = self._reach
-        return Interval(0.0, max(bounded_delta(there, back, epsilon).upper, bounded_delta(back, there, epsilon).upper))
+        upper = max(bounded_delta(there, back, epsilon).upper, bounded_delta(back, there, epsilon).upper)
+        lower = max(self._of_one_answer(distance, epsilon).lower for distance in _DISTANCES)
+        return Interval(min(lower, upper), upper)
+
+    def _of_one_answer(self, distance: Fraction, epsilon: Fraction) -> Interval:
+        """P - e^epsilon Q of one answer "above"; under Q the query is `distance` below the threshold, under P by 1 less."""
+
+        def formula() -> "arb":
+            ours, theirs = 1 - self._beyond(1 - distance), self._beyond(distance)
+            return ours - ball(epsilon).exp() * theirs
+
+        return certified(formula)
+
+    def _beyond(self, distance: Fraction) -> "arb":
+        """P(query's noise - threshold's noise > distance), for distance >= 0, in units of the sensitivity."""
+        first, second = self.threshold_multiplier, self.query_multiplier
+        if first == second:
+            return (1 + ball(distance / first) / 2) * ball(-distance / first).exp() / 2
+        terms = (ball(scale**2) * ball(-distance / scale).exp() for scale in (second, first))
+        return (next(terms) - next(terms)) / ball(2 * (second**2 - first**2))
 
     def laws(self) -> Pairs:
         there, back = (float(reach) for reach in self._reach)
-        nothing = randomized_response_law(0.0)
+        attained = randomized_response_law(self._attained)
         if there == back:
-            return Pairs.symmetric(bounded_law(there, back), nothing)
+            return Pairs.symmetric(bounded_law(there, back), attained)
         both: tuple[LossLaw, LossLaw] = (bounded_law(there, back), bounded_law(back, there))
-        return Pairs(both, (nothing, nothing))
+        return Pairs(both, (attained, attained))
+
+    @property
+    def _attained(self) -> float:
+        """The loss of one answer to a query half a sensitivity from the threshold, above and below it; rounded down."""
+        half = certified(lambda: self._beyond(Fraction(1, 2)), within=Interval(0.0, 0.5)).upper
+        return math.log1p(max((1 - 2 * half) / half, 0.0)) * (1 - 1e-14)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -116,23 +142,3 @@ class SparseVectorLoss(PrivacyLoss):
     def mu_squared(self) -> Fraction:
         """A loss that lies in an interval of length r is mu-GDP with the mu of r/2-DP."""
         return mu_squared_of_pure(sum(self._reach, Fraction(0)) / 2)
-
-
-def bounded_delta(most: Fraction, least: Fraction, epsilon: Fraction) -> Interval:
-    """delta at `epsilon` of the worst pair with losses in [-least, most]: those two alone, attained by a pair."""
-    if epsilon >= most:
-        return Interval(0.0, 0.0)
-
-    def formula() -> "arb":
-        return ball(epsilon - most).expm1() * ball(-least).expm1() / -ball(-most - least).expm1()
-
-    return certified(formula)
-
-
-def bounded_law(most: float, least: float) -> FiniteLaw:
-    """The law of that pair."""
-    whole = -math.expm1(-most - least)
-    high, low = -math.expm1(-least) / whole, -math.exp(-least) * math.expm1(-most) / whole
-    p = np.array([low, high])
-    q = np.array([-math.expm1(-most) / whole, -math.exp(-most) * math.expm1(-least) / whole])
-    return FiniteLaw(np.array([-least, most]), p, q, spacing=most + least, roundings=16 + 4 * (most + least))
