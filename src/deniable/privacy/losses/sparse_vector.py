@@ -38,7 +38,7 @@ class SparseVectorLoss(PrivacyLoss):
 
     Guarantee: with t = 1/threshold_multiplier and a = answers/query_multiplier, every loss is at most t + 2 a. For
         monotone queries it is at most a with the unit against without it, and t + a the other way round. The upper end
-        of the curve is that of the worst pair with such losses; the lower end, what one answer reveals, is far below it.
+        of the curve is that of the worst pair with such losses; the lower end, what one answer reveals, is far below.
         By the same pair it may run side by side with other mechanisms (concurrent composition).
     Source: Lyu, Su, Li (2017), arXiv:1603.01699; Dwork, Roth (2014), section 3.6; Vadhan, Zhang (2023),
         arXiv:2207.08335; proof in docs/theory/losses.md.
@@ -95,7 +95,7 @@ class SparseVectorLoss(PrivacyLoss):
         return Interval(min(lower, upper), upper)
 
     def _of_one_answer(self, distance: Fraction, epsilon: Fraction) -> Interval:
-        """P - e^epsilon Q of one answer "above"; under Q the query is `distance` below the threshold, under P by 1 less."""
+        """P - e^epsilon Q of "above" to one query, `distance` below the threshold under Q, by 1 less under P."""
 
         def formula() -> "arb":
             ours, theirs = 1 - self._beyond(1 - distance), self._beyond(distance)
