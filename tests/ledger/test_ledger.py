@@ -117,6 +117,19 @@ def test_small_failing_questions_add_up_by_rho_and_failure() -> None:
     ledger.verify()
 
 
+def test_a_renyi_budget_pays_for_training_step_by_step() -> None:
+    ledger = open_ledger(None, budget=Budget(renyi="0.1", order=8))
+    step = GaussianLoss(1).poisson_sampled(rate="0.01")
+    for number in range(2):
+        ledger.reserve(Entry(question=key(number), text="train", loss=step * 50))
+    with pytest.raises(BudgetExceededError, match=r"cost renyi=~0.0446822, but of the budget renyi=0.1, order=8"):
+        ledger.reserve(Entry(question=key(2), text="train", loss=step * 50))
+    ledger.reserve(Entry(question=key(3), text="count", loss=PureLoss("0.01")))
+    with pytest.raises(UnprovedError, match="may fail"):
+        ledger.reserve(Entry(question=key(4), text="SELECT 4", loss=ApproximateLoss("0.1", "1e-9")))
+    ledger.verify()
+
+
 def test_what_json_cannot_hold_is_refused_and_spends_nothing(ledger: Ledger) -> None:
     with pytest.raises(InvalidParameterError, match="plain JSON"):
         ledger.reserve(entry(1, mechanisms=object()))

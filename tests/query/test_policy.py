@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import CatalogError, DeniableError
-from deniable.privacy import Replace
+from deniable.privacy import Budget, Replace
 from deniable.query.expression import Kind
 from deniable.query.policy import read_policy, write_policy
 
@@ -49,6 +49,11 @@ def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "policy.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_a_policy_may_hold_a_budget_of_any_currency(tmp_path: Path) -> None:
+    text = FILLED.replace("epsilon = 0.1\ndelta = 1e-7", "renyi = 0.5\norder = 8")
+    assert read_policy(written(tmp_path, text)).budget == Budget(renyi="0.5", order=8)
 
 
 def test_a_policy_says_everything(tmp_path: Path) -> None:

@@ -141,11 +141,12 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
             raise _tampered(expected, "is missing")
         if link.body.get("previous") != previous:
             raise _tampered(link.number, "does not follow the record before it")
-        total = total + _charge(link)
+        charge = _charge(link, budget)
+        total = total + charge
         if link.total != total:
             raise _tampered(link.number, "does not add up to the running total")
         if link.kind == "entry":
-            first = first or _charge(link)
+            first = first or charge
             open_entries.add(link.number)
         elif link.kind == "answer":
             if link.body["entry"] not in open_entries:
@@ -194,13 +195,13 @@ def _read_charge(link: Link, field: str) -> Charge:
         raise _tampered(link.number, "cannot be read") from error
 
 
-def _charge(link: Link) -> Charge:
+def _charge(link: Link, budget: Budget) -> Charge:
     """What a record adds to the total; an entry's charge covers what its stated loss costs."""
     if link.kind != "entry":
         return Charge.nothing()
     charge = _read_charge(link, "charge")
     try:
-        cost = PrivacyLoss.from_data(link.body["loss"]).charge()
+        cost = budget.price(PrivacyLoss.from_data(link.body["loss"]))
     except (ValueError, KeyError, TypeError) as error:
         raise _tampered(link.number, "cannot be read") from error
     if not _covers(charge, cost):
@@ -218,6 +219,7 @@ def _covers(charge: Charge, cost: Charge) -> bool:
         (charge.delta, cost.delta),
         (charge.rho, cost.rho),
         (charge.mu_squared, cost.mu_squared),
+        (charge.renyi, cost.renyi),
         (charge.failing_epsilon, cost.failing_epsilon),
         (charge.failing_rho, cost.failing_rho),
         (None if charge.failing_epsilon is charge.failing_rho is None else charge.failure, cost.failure),

@@ -121,7 +121,7 @@ class Ledger:
             )
         from importlib.metadata import version
 
-        charge = entry.loss.charge()
+        charge = self.budget.price(entry.loss)
         body = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "question": entry.question,
@@ -210,7 +210,7 @@ class Ledger:
         left = self.budget.left(first, spent)
         asked = " or ".join(
             f"{name}={decimal_text(price)}"
-            for name in ("epsilon", "delta", "rho", "mu_squared")
+            for name in ("epsilon", "delta", "rho", "mu_squared", "renyi")
             if getattr(left, name) is not None and (price := _price(charge, name)) is not None
         )
         if left.failure is not None:

@@ -6,104 +6,21 @@ rule admits it or not; the whole conversation keeps the budget's guarantee. Proo
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.charge import Charge
 from deniable.privacy.concentrated import largest_rho
-from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability, read_json
-from deniable.privacy.gaussian_dp import largest_mu_squared
+from deniable.privacy.exact import decimal_above, decimal_text, positive_rational, probability, read_json
+from deniable.privacy.gaussian_dp import DIGITS, largest_mu_squared
 
+if TYPE_CHECKING:
+    from deniable.privacy.loss import PrivacyLoss
 
-@dataclass(frozen=True, kw_only=True)
-class Charge:
-    """What one mechanism costs in each currency: upper bounds, exact, None where nothing is proved.
-
-    Args:
-        epsilon: with `delta`, a pair for which (epsilon, delta)-DP holds; None when the loss is unbounded and no pair
-            was stated.
-        delta: see epsilon.
-        rho: rho-zCDP holds.
-        mu_squared: mu-GDP holds.
-        failing_epsilon, failing_rho: epsilon-DP and rho-zCDP hold up to `failure`, the probability of one part of a
-            mixture; without a failure they are the pure epsilon and `rho`.
-        failure: see failing_rho.
-
-    Charges add: each field by basic composition of its own currency.
-    """
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    mu_squared: Fraction | None
-    failing_epsilon: Fraction | None = None
-    failing_rho: Fraction | None = None
-    failure: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None or name in ("delta", "failure"):
-                object.__setattr__(self, name, nonnegative_rational(name, value))
-        if self.failing_rho is None and self.failure == 0:
-            object.__setattr__(self, "failing_rho", self.rho)
-            object.__setattr__(self, "failing_epsilon", self._pure_epsilon)
-
-    @classmethod
-    def nothing(cls) -> "Charge":
-        """The charge of an empty ledger."""
-        return cls(epsilon=Fraction(0), delta=Fraction(0), rho=Fraction(0), mu_squared=Fraction(0))
-
-    def __add__(self, other: object) -> "Charge":
-        if not isinstance(other, Charge):
-            return NotImplemented
-        return Charge(
-            epsilon=_plus(self.epsilon, other.epsilon),
-            delta=self.delta + other.delta,
-            rho=_plus(self.rho, other.rho),
-            mu_squared=_plus(self.mu_squared, other.mu_squared),
-            failing_epsilon=_plus(self.failing_epsilon, other.failing_epsilon),
-            failing_rho=_plus(self.failing_rho, other.failing_rho),
-            failure=self.failure + other.failure,
-        )
-
-    def __mul__(self, count: int) -> "Charge":
-        return Charge(
-            epsilon=_times(self.epsilon, count),
-            delta=self.delta * count,
-            rho=_times(self.rho, count),
-            mu_squared=_times(self.mu_squared, count),
-            failing_epsilon=_times(self.failing_epsilon, count),
-            failing_rho=_times(self.failing_rho, count),
-            failure=self.failure * count,
-        )
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON, rationals as text; what failures add to it only where there are any."""
-        plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self._pure_epsilon, self.rho)
-        shown = {name: value for name, value in vars(self).items() if not (plain and name.startswith("fail"))}
-        return {name: None if value is None else str(value) for name, value in shown.items()}
-
-    @classmethod
-    def from_data(cls, data: object) -> "Charge":
-        """The inverse of `to_data`."""
-        names = {"epsilon", "delta", "rho", "mu_squared"}
-        if not isinstance(data, Mapping) or set(data) - {"failing_epsilon", "failing_rho", "failure"} != names:
-            raise InvalidParameterError(f"a charge needs the fields {sorted(names)}, got {data!r}")
-        return cls(**data)
-
-    @property
-    def _pure_epsilon(self) -> Fraction | None:
-        return None if self.delta else self.epsilon
-
-    def to_json(self) -> str:
-        """Canonical JSON text."""
-        return json.dumps(self.to_data(), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Charge":
-        """The inverse of `to_json`."""
-        return cls.from_data(read_json(text, "a charge"))
+__all__ = ["Budget", "Charge", "Remaining", "Rule"]
 
 
 class Rule(Enum):
@@ -116,41 +33,67 @@ class Rule(Enum):
     ADVANCED = "sum of failures, with that of epsilons or of rhos, where a pair counts as half its squared epsilon"
     RHO = "sum of rhos"
     MU = "sum of squared mus"
+    RENYI = "sum of Rényi divergences at one order"
 
 
 @dataclass(frozen=True, init=False)
 class Budget:
     """What a ledger may spend in all, in exactly one currency.
 
-    `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)` or `Budget(mu=1)`.
+    `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)`, `Budget(mu=1)` or
+    `Budget(renyi=0.5, order=8)`.
 
-    Guarantee: if every charge was admitted, everything released together is (epsilon, delta)-DP, rho-zCDP or mu-GDP,
-        also when each question and its parameters were chosen after seeing all earlier answers.
+    Guarantee: if every charge was admitted, everything released together is (epsilon, delta)-DP, rho-zCDP, mu-GDP or
+        (order, renyi)-RDP, also when each question and its parameters were chosen after seeing all earlier answers.
     """
 
     epsilon: Fraction | None
     delta: Fraction | None
     rho: Fraction | None
     mu: Fraction | None
+    renyi: Fraction | None
+    order: Fraction | None
 
-    def __init__(self, *, epsilon: object = None, delta: object = None, rho: object = None, mu: object = None) -> None:
-        given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
-        if len(given) != 1 or (delta is not None and epsilon is None):
+    def __init__(
+        self,
+        *,
+        epsilon: object = None,
+        delta: object = None,
+        rho: object = None,
+        mu: object = None,
+        renyi: object = None,
+        order: object = None,
+    ) -> None:
+        sums = {"epsilon": epsilon, "rho": rho, "mu": mu, "renyi": renyi}
+        given = [name for name, value in sums.items() if value is not None]
+        if len(given) != 1 or (delta is not None and epsilon is None) or (order is None) != (renyi is None):
             raise InvalidParameterError(
-                f"a budget needs exactly one of epsilon (with or without delta), rho or mu, got {given or 'none'}. "
-                "Write Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.5) or Budget(mu=1)."
+                "a budget needs exactly one of epsilon (with or without delta), rho, mu or renyi (with order), got "
+                f"{given or 'none'}. Write Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.5), "
+                "Budget(mu=1) or Budget(renyi=0.5, order=8)."
             )
         set_field = object.__setattr__
         set_field(self, "epsilon", None if epsilon is None else positive_rational("epsilon", epsilon))
         set_field(self, "delta", None if epsilon is None else probability("delta", 0 if delta is None else delta))
         set_field(self, "rho", None if rho is None else positive_rational("rho", rho))
         set_field(self, "mu", None if mu is None else positive_rational("mu", mu))
+        set_field(self, "renyi", None if renyi is None else positive_rational("renyi", renyi))
+        set_field(self, "order", None if order is None else _above_one(order))
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
 
     def __repr__(self) -> str:
         return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"
+
+    def price(self, loss: "PrivacyLoss") -> Charge:
+        """What this budget is charged for a loss."""
+        if self.order is None:
+            return loss.charge()
+        from deniable.privacy.adaptive.renyi import divergence
+
+        found = divergence(loss, self.order)
+        return replace(loss.charge(), renyi=decimal_above(found, DIGITS) if found else found)
 
     def rule(self, first: Charge) -> Rule:
         """The rule of this budget for a ledger whose first charge is `first`.
@@ -164,6 +107,8 @@ class Budget:
             return Rule.RHO
         if self.mu is not None:
             return Rule.MU
+        if self.renyi is not None:
+            return Rule.RENYI
         if not self.delta:
             return Rule.PURE
         if first.failure:
@@ -207,7 +152,8 @@ class Budget:
             epsilon = _minus(self._number("epsilon"), total.failing_epsilon)
             rho = _minus(self._limit(rule), total.failing_rho)
             failure = _minus(self._most_failures(), total.failure)
-        return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared, failure=failure)
+        renyi = None if self.renyi is None else _minus(self.renyi, total.renyi)
+        return Remaining(epsilon=epsilon, delta=delta, rho=rho, mu_squared=mu_squared, failure=failure, renyi=renyi)
 
     def fraction_spent(self, first: Charge | None, total: Charge) -> Fraction:
         """The spent share of the budget in [0, 1], by the sum that leaves the most room."""
@@ -230,8 +176,8 @@ class Budget:
     @classmethod
     def from_data(cls, data: object) -> "Budget":
         """The inverse of `to_data`."""
-        if not isinstance(data, Mapping) or not set(data) <= {"epsilon", "delta", "rho", "mu"}:
-            raise InvalidParameterError(f"a budget has the fields epsilon, delta, rho or mu, got {data!r}")
+        if not isinstance(data, Mapping) or not set(data) <= _CURRENCIES:
+            raise InvalidParameterError(f"a budget has some of the fields {sorted(_CURRENCIES)}, got {data!r}")
         return cls(**data)
 
     def to_json(self) -> str:
@@ -298,6 +244,8 @@ class Budget:
             return self._number("rho")
         if rule is Rule.MU:
             return self._number("mu") ** 2
+        if rule is Rule.RENYI:
+            return self._number("renyi")
         search = largest_rho if rule is Rule.CONCENTRATED else largest_mu_squared
         return search(self._number("epsilon"), self._number("delta"))
 
@@ -321,14 +269,17 @@ class Remaining:
     rho: Fraction | None = None
     mu_squared: Fraction | None = None
     failure: Fraction | None = None
+    renyi: Fraction | None = None
 
     def __str__(self) -> str:
         parts = [f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value is not None]
         if self.failure is not None:
-            return f"{' or '.join(parts[:-1])}, with {parts[-1]}"
+            return f"{' or '.join(parts[:-1])}, with {parts[-1]}"  # failure is the last one, as renyi is not with it
         either = self.epsilon is not None and self.delta is None
         return " or ".join(parts) if either else ", ".join(parts)
 
+
+_CURRENCIES = {"epsilon", "delta", "rho", "mu", "renyi", "order"}
 
 _REMEDIES = {
     Rule.PURE: (
@@ -359,15 +310,18 @@ _REMEDIES = {
         "a budget of mu pays for mechanisms with a proved mu, such as Laplace and Gaussian noise. "
         "Use one of these, or open a ledger with Budget(rho=...) or Budget(epsilon=..., delta=...)."
     ),
+    Rule.RENYI: (
+        "no Rényi divergence is proved for a mechanism that may fail. "
+        "Use one without delta, or open a ledger with Budget(epsilon=..., delta=...)."
+    ),
 }
 
 
-def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return None if a is None or b is None else a + b
-
-
-def _times(a: Fraction | None, count: int) -> Fraction | None:
-    return None if a is None else a * count
+def _above_one(order: object) -> Fraction:
+    value = positive_rational("order", order)
+    if value <= 1:
+        raise InvalidParameterError(f"order must be > 1, got {order!r}")
+    return value
 
 
 def _minus(whole: Fraction, spent: Fraction | None) -> Fraction:
@@ -376,6 +330,8 @@ def _minus(whole: Fraction, spent: Fraction | None) -> Fraction:
 
 
 def _spent(total: Charge, rule: Rule) -> Fraction | None:
+    if rule is Rule.RENYI:
+        return total.renyi
     return total.rho if rule in (Rule.RHO, Rule.CONCENTRATED) else total.mu_squared
 
 

@@ -24,7 +24,7 @@ SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
         "groups": int,
         "total_rows": int,
     },
-    "budget": {**dict.fromkeys(("epsilon", "delta", "rho", "mu"), NUMBER), "ledger": str},
+    "budget": {**dict.fromkeys(("epsilon", "delta", "rho", "mu", "renyi", "order"), NUMBER), "ledger": str},
     "columns": {},
 }
 COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {

@@ -59,6 +59,14 @@ def test_a_single_number_at_epsilon_and_delta_is_least_with_laplace() -> None:
     assert type(choice.mechanisms[0]).__name__ == "Laplace"
 
 
+def test_a_renyi_budget_buys_laplace_and_gaussian_noise() -> None:
+    budget = Budget(renyi="0.5", order=8)
+    for request in (Request(epsilon=Fraction(1, 10)), Request(rho=Fraction(1, 100))):
+        price = budget.price(choose([ONE, ONE], request, budget).loss)
+        assert price.renyi is not None
+        assert 0 < price.renyi < Fraction(1, 10)
+
+
 def test_tiny_prices_are_calibrated_or_refused_but_never_rounded_to_nothing() -> None:
     choice = choose([ONE], Request(rho=Fraction(1, 10**14)), Budget(epsilon=1))
     rho = choice.loss.charge().rho

@@ -83,7 +83,7 @@ def _choice(parts: Sequence[Bounded], mechanisms: tuple[Mechanism, ...]) -> Choi
 
 def _payable(choice: Choice, budget: Budget) -> bool:
     """Whether the budget's currency knows a price for the loss, whatever is left."""
-    charge = choice.loss.charge()
+    charge = budget.price(choice.loss)
     try:
         budget.admits(charge, charge)
     except UnprovedError:

@@ -1,0 +1,119 @@
+"""What one mechanism costs, in every currency in which something is proved."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import nonnegative_rational, read_json
+
+_FIELDS = ("epsilon", "delta", "rho", "mu_squared")
+_LATER = {"failing_epsilon", "failing_rho", "failure", "renyi"}  # of newer ledgers, where they say something
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What one mechanism costs in each currency: upper bounds, exact, None where nothing is proved.
+
+    Args:
+        epsilon: with `delta`, a pair for which (epsilon, delta)-DP holds; None when the loss is unbounded and no pair
+            was stated.
+        delta: see epsilon.
+        rho: rho-zCDP holds.
+        mu_squared: mu-GDP holds.
+        failing_epsilon, failing_rho: epsilon-DP and rho-zCDP hold up to `failure`, the probability of one part of a
+            mixture; without a failure they are the pure epsilon and `rho`.
+        failure: see failing_rho.
+        renyi: a bound on the Rényi divergence at the order of the budget that pays.
+
+    Charges add: each field by basic composition of its own currency.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    mu_squared: Fraction | None
+    failing_epsilon: Fraction | None = None
+    failing_rho: Fraction | None = None
+    failure: Fraction = Fraction(0)
+    renyi: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None or name in ("delta", "failure"):
+                object.__setattr__(self, name, nonnegative_rational(name, value))
+        if self.failing_rho is None and self.failure == 0:
+            object.__setattr__(self, "failing_rho", self.rho)
+            object.__setattr__(self, "failing_epsilon", self._pure_epsilon)
+        if self.rho == 0:  # equal laws
+            object.__setattr__(self, "renyi", Fraction(0))
+
+    @classmethod
+    def nothing(cls) -> "Charge":
+        """The charge of an empty ledger."""
+        return cls(epsilon=Fraction(0), delta=Fraction(0), rho=Fraction(0), mu_squared=Fraction(0))
+
+    def __add__(self, other: object) -> "Charge":
+        if not isinstance(other, Charge):
+            return NotImplemented
+        return Charge(
+            epsilon=_plus(self.epsilon, other.epsilon),
+            delta=self.delta + other.delta,
+            rho=_plus(self.rho, other.rho),
+            mu_squared=_plus(self.mu_squared, other.mu_squared),
+            failing_epsilon=_plus(self.failing_epsilon, other.failing_epsilon),
+            failing_rho=_plus(self.failing_rho, other.failing_rho),
+            failure=self.failure + other.failure,
+            renyi=_plus(self.renyi, other.renyi),
+        )
+
+    def __mul__(self, count: int) -> "Charge":
+        return Charge(
+            epsilon=_times(self.epsilon, count),
+            delta=self.delta * count,
+            rho=_times(self.rho, count),
+            mu_squared=_times(self.mu_squared, count),
+            failing_epsilon=_times(self.failing_epsilon, count),
+            failing_rho=_times(self.failing_rho, count),
+            failure=self.failure * count,
+            renyi=_times(self.renyi, count),
+        )
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON, rationals as text; the later fields only where they say something new."""
+        data = {name: getattr(self, name) for name in _FIELDS}
+        plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self._pure_epsilon, self.rho)
+        if not plain:
+            data |= {name: getattr(self, name) for name in ("failing_epsilon", "failing_rho", "failure")}
+        if self.renyi:
+            data["renyi"] = self.renyi
+        return {name: None if value is None else str(value) for name, value in data.items()}
+
+    @classmethod
+    def from_data(cls, data: object) -> "Charge":
+        """The inverse of `to_data`."""
+        if not isinstance(data, Mapping) or set(data) - _LATER != set(_FIELDS):
+            raise InvalidParameterError(f"a charge needs the fields {sorted(_FIELDS)}, got {data!r}")
+        return cls(**data)
+
+    @property
+    def _pure_epsilon(self) -> Fraction | None:
+        return None if self.delta else self.epsilon
+
+    def to_json(self) -> str:
+        """Canonical JSON text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Charge":
+        """The inverse of `to_json`."""
+        return cls.from_data(read_json(text, "a charge"))
+
+
+def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    return None if a is None or b is None else a + b
+
+
+def _times(a: Fraction | None, count: int) -> Fraction | None:
+    return None if a is None else a * count
