@@ -4,7 +4,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.closed_shuffling import clones_epsilon, first_epsilon
-from deniable.privacy.shuffling import AnyRandomizer, ShuffledLoss
+from deniable.privacy.randomizers import AnyRandomizer
+from deniable.privacy.shuffling import ShuffledLoss
 
 
 def test_the_closed_form_of_clones() -> None:

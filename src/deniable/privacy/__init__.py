@@ -38,6 +38,7 @@ from deniable.privacy.losses import (
 from deniable.privacy.parallel import ParallelLoss, parallel
 from deniable.privacy.poisson_replace import PoissonReplacedLoss
 from deniable.privacy.public_mixture import PublicMixture, mixture
+from deniable.privacy.randomizers import AnyRandomizer, Channel, KaryResponse
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import (
@@ -48,7 +49,7 @@ from deniable.privacy.sensitivity import (
     of_distinct_units,
     of_spread_sum,
 )
-from deniable.privacy.shuffling import AnyRandomizer, Channel, KaryResponse, ShuffledLoss
+from deniable.privacy.shuffling import ShuffledLoss
 from deniable.privacy.subsets import SubsetSampledLoss
 from deniable.privacy.tradeoff import TradeOff
 

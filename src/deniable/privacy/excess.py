@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 PRECISION = 128  # bits at which exact descriptions are turned into floats
 
 _UNIT = 2.0**-53
-_MOST_STATES = 2**14  # of a sum that is written out
+_MOST_STATES = 2**12  # of a sum that is written out
 _MOST_POINTS = 2**20  # of a Fourier sum
 _MOST_TERMS = 2**22
 _PUSHES = np.geomspace(1e-3, 1.5, 20)
@@ -65,7 +65,9 @@ class Bound(NamedTuple):
 def excess_above(steps: Steps, count: int, tolerance: float) -> Bound:
     """An upper bound on E(X_1 + ... + X_count)_+, with a gap of `tolerance` where that is possible."""
     lower, upper = _bounds(steps.above, steps.weights, count, tolerance)
-    return Bound(float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT), _gap(lower, upper))  # the weights may drift
+    return Bound(
+        float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT), _gap(lower, upper)
+    )  # the weights may drift
 
 
 def excess_below(steps: Steps, count: int, tolerance: float) -> Bound:
@@ -183,9 +185,12 @@ class _Tilted:
 
     def __init__(self, values: Floats, weights: Floats, count: int, tolerance: float) -> None:
         self.values, self.weights, self.count = values, weights, count
-        saddle = _saddle(values, weights)
-        spread = math.sqrt(count * self._moment(saddle, 2) / self._moment(saddle, 0))
-        self.tilt = max(saddle, 0.5 / spread)
+        self.tilt = _saddle(values, weights)
+        for _ in range(20):  # a larger tilt narrows the law, so that more tilt may be needed
+            spread = math.sqrt(count * self._moment(self.tilt, 2) / self._moment(self.tilt, 0))
+            if self.tilt * spread >= 0.4:
+                break
+            self.tilt = 0.5 / spread
         self.masses = weights * np.exp(self.tilt * values)
         self.masses /= self.masses.sum()
         self.spread = math.sqrt(count * float(self.masses @ values**2))

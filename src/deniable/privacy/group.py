@@ -11,6 +11,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import Composed, compose
+from deniable.privacy.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.exact import decimal_above, positive_integer
 from deniable.privacy.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.interval import PROBABILITIES, Interval
@@ -23,7 +24,8 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.stated import Stated
-from deniable.privacy.pld.law import Floats, LossLaw
+from deniable.privacy.pld.law import Floats, LossLaw, Pairs
+from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sensitivity import Sensitivity
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_UNITS = 10_000
 _POINTS = 2048  # of a curve that guides the search for a split
+_POINTS_ABOVE = 192  # of a curve that is composed
 _FEW_POINTS = 96  # when each has to be computed at length
 _FARTHEST = 300.0
 _BISECTIONS = 60
@@ -85,6 +88,24 @@ class GroupLoss(PrivacyLoss):
         if self.mu_squared is not None:
             upper = min(upper, gaussian_delta(self.mu_squared, epsilon).upper)
         return Interval(min(lower, upper), upper)
+
+    def laws(self) -> Pairs | None:
+        """From points of the curve; for a pure loss, those of the geometric mechanism moved by `size` steps."""
+        return self._laws
+
+    @cached_property
+    def _laws(self) -> Pairs | None:
+        if isinstance(self.base, PureLoss) and self.base.limit:
+            return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / self.base.limit), self.size))
+        single = self.base.laws()
+
+        def above(epsilon: Fraction) -> float:
+            return self._delta(epsilon).upper
+
+        points = heights_above(above, odds_grid(above, self.pure_epsilon, _POINTS_ABOVE))
+        upper = law_above(points, points)
+        nothing = randomized_response_law(0.0)
+        return Pairs((upper, upper), (nothing, nothing) if single is None else single.lower)
 
     def _split_delta(self, split: list[Fraction]) -> float:
         """The sum for one split: an upper bound."""
@@ -166,8 +187,8 @@ def group(loss: PrivacyLoss, size: object) -> PrivacyLoss:
         return DiscreteLaplaceLoss(loss.scale, of_group(loss.sensitivity, units))
     if isinstance(loss, DiscreteGaussianLoss):
         return DiscreteGaussianLoss(loss.sigma_squared, of_group(loss.sensitivity, units))
-    if isinstance(loss, ConcentratedLoss):
-        return ConcentratedLoss(loss.rho * units**2)
+    if isinstance(loss, ConcentratedLoss) and loss.shift == loss.failed == 0:
+        return ConcentratedLoss(loss.limit * units**2)
     if isinstance(loss, Stated):
         return group(loss.loss, units)
     if isinstance(loss, GroupLoss):
