@@ -40,7 +40,7 @@ class ParallelLoss(PrivacyLoss):
     Args:
         parts: the losses of the mechanisms, one for each part, in any order.
         relation: AddRemove: one part gains or loses a unit. Replace: a unit may leave one part and enter another, and
-            then both parts reveal it.
+            then both parts reveal it. A loss that is stated for both relations is taken at its word for both.
         inside: under Replace, what a unit that is exchanged inside its part loses there, part by part; by default what
             the losses say if they are proved for Replace, else twice their pure epsilon.
         fixed: under Replace, every unit's part is public and the same in all tables (it depends on no private value),
