@@ -13,6 +13,7 @@ from deniable.privacy import (
     ConcentratedLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    GaussianMixtureLoss,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
@@ -20,6 +21,7 @@ from deniable.privacy import (
     Sensitivity,
     compose,
 )
+from deniable.privacy.capped import CappedPoissonLoss
 from deniable.privacy.imports import of_dp_event, of_opacus
 
 
@@ -51,6 +53,20 @@ EVENTS: dict[str, tuple[object, PrivacyLoss]] = {
     "several": (
         event("Composed", events=[GAUSSIAN, event("Laplace", noise_multiplier=4), GAUSSIAN]),
         GaussianLoss("1.1") * 2 + LaplaceLoss(4),
+    ),
+    "a capped sample": (
+        event(
+            "TruncatedSubsampledGaussian",
+            dataset_size=1000,
+            sampling_probability=0.01,
+            truncated_batch_size=20,
+            noise_multiplier=1.0,
+        ),
+        CappedPoissonLoss(GaussianLoss(1), "0.01", 20, 1000),
+    ),
+    "a mixture": (
+        event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=[0.0, 1.0], sampling_probs=[0.9, 0.1]),
+        GaussianMixtureLoss([("0.9", 0), ("0.1", 1)], sigma=2, relation=AddRemove),
     ),
     "a trusted sample": (event("PoissonSampled", sampling_probability=1, event=GAUSSIAN), GaussianLoss("1.1")),
 }
@@ -97,6 +113,12 @@ def test_a_sample_of_fixed_size_is_a_loss_under_replace() -> None:
     )
     with pytest.raises(UnprovedError, match="relation=Replace"):
         of_dp_event(given)
+
+
+@pytest.mark.parametrize("name", ["a capped sample", "a mixture"])
+def test_what_is_stated_for_add_remove_alone_is_refused_for_replace(name: str) -> None:
+    with pytest.raises(UnprovedError, match="add/remove"):
+        of_dp_event(EVENTS[name][0], relation=Replace)
 
 
 def test_the_named_tuple_of_an_event_is_read_too() -> None:

@@ -7,6 +7,7 @@ refused by name; nothing is approximated by something else.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.capped import CappedPoissonLoss
 from deniable.privacy.compose import compose
 from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_rational
 from deniable.privacy.loss import PrivacyLoss
@@ -15,6 +16,7 @@ from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.relation import AddRemove, Relation
@@ -150,6 +152,27 @@ def _without_replacement(event: object, relation: Relation) -> PrivacyLoss:
     return inner.sampled_without_replacement(size=size, population=population)
 
 
+def _capped(event: object, relation: Relation) -> PrivacyLoss:
+    _only_add_remove(event, relation)
+    noise = GaussianLoss(_field(event, "noise_multiplier"))
+    cap, population = _whole(event, "truncated_batch_size"), _whole(event, "dataset_size")
+    return CappedPoissonLoss(noise, _field(event, "sampling_probability"), cap, population)
+
+
+def _mixture(event: object, relation: Relation) -> PrivacyLoss:
+    _only_add_remove(event, relation)
+    weights, shifts = _field(event, "sampling_probs"), _field(event, "sensitivities")
+    if not isinstance(weights, Iterable) or not isinstance(shifts, Iterable):
+        raise InvalidParameterError("sampling_probs and sensitivities of MixtureOfGaussiansDpEvent must be lists")
+    pairs = list(zip(weights, shifts, strict=True))
+    return GaussianMixtureLoss(pairs, sigma=_field(event, "standard_deviation"), relation=relation)
+
+
+def _only_add_remove(event: object, relation: Relation) -> None:
+    if relation is not AddRemove:
+        raise UnprovedError(f"{_name(event)} is stated for add/remove. Use of_dp_event(event).")
+
+
 def _repeated(event: object, relation: Relation) -> PrivacyLoss:
     return compose(of_dp_event(_field(event, "event"), relation=relation), _whole(event, "count"))
 
@@ -171,6 +194,8 @@ _READERS: dict[str, Reader] = {
     "ZCDpEvent": _concentrated,
     "PoissonSampledDpEvent": _poisson,
     "SampledWithoutReplacementDpEvent": _without_replacement,
+    "TruncatedSubsampledGaussianDpEvent": _capped,
+    "MixtureOfGaussiansDpEvent": _mixture,
     "SelfComposedDpEvent": _repeated,
     "ComposedDpEvent": _composed,
 }

@@ -32,8 +32,11 @@ _PLAN = "the number of runs and all settings were chosen before the first answer
 _ASSUMED = {  # kind of a loss: what its guarantee rests on
     "poisson_sampled": _COIN,
     "poisson_replaced": _COIN,
+    "capped_poisson": _COIN,
     "subset_sampled": "each sample is a set of a fixed, public size, drawn evenly and anew; nobody sees who is in it.",
     "randomly_allocated": "each unit is put into evenly drawn runs, and nobody sees into which.",
+    "last_iterate": "the loss functions are as smooth and convex as stated, and only the last iterate is seen.",
+    "parallel": "all data of a unit lie in one part.",
     "shuffled": "reports are shuffled by a party that is trusted, and arrive without names or times.",
     "gaussian": _REAL,
     "laplace": _REAL,
