@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.privacy.convex import Point, corners, hits, misses
+from deniable.privacy.convex import Point, corners, hits, misses, polygon
 
 masses = st.lists(
     st.tuples(st.fractions(Fraction(1, 4), 8, max_denominator=16), st.integers(1, 9)), min_size=1, max_size=5
@@ -80,3 +80,14 @@ def test_tiny_hits_keep_their_digits() -> None:
     found = hits(lines, np.array([0.0, 1e-250]), side=+1)
     np.testing.assert_allclose(found, [1e-200, 1e-200], rtol=1e-12)
     assert np.all(hits(lines, np.array([0.0]), side=-1) <= 1e-200)
+
+
+def test_the_polygon_has_the_corners_of_its_highest_lines() -> None:
+    """Three lines, one of which is the highest nowhere; in exact rationals."""
+    lines: list[Point] = [(Fraction(1), Fraction(1, 2)), (Fraction(2), Fraction(2, 5)), (Fraction(4), Fraction(0))]
+    assert polygon(lines, Fraction(0)) == [(Fraction(1, 6), Fraction(1, 3))]
+    lines[1] = (Fraction(2), Fraction(3, 10))
+    assert polygon(lines, Fraction(0)) == [(Fraction(1, 5), Fraction(3, 10)), (Fraction(3, 20), Fraction(2, 5))]
+    assert polygon(lines, Fraction(1, 10)) == [*polygon(lines, Fraction(0)), (Fraction(1, 10), Fraction(3, 5))]
+    assert polygon(lines[:2], Fraction(0)) == [(Fraction(1, 5), Fraction(3, 10)), (Fraction(0), Fraction(7, 10))]
+    assert polygon([(Fraction(1), Fraction(0))], Fraction(0)) == []

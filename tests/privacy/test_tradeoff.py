@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import (
@@ -25,6 +26,7 @@ from deniable.privacy import (
     Stated,
     of_count,
 )
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.tradeoff import TradeOff
 
 LEVELS = np.concatenate([np.logspace(-8, -1, 15), np.linspace(0.12, 1, 12), [0.0]])
@@ -243,6 +245,48 @@ def test_delta_does_not_bound_the_tail_of_the_loss() -> None:
     odds = math.exp(2) / (1 + math.exp(2))
     assert curve.posterior("1/2", failure=tail * 1.001).lower <= odds
     assert curve.posterior("1/2", failure="1e-5").upper > odds * 1.01
+
+
+@pytest.mark.parametrize("limit", ["1/10", "1", "5"])
+def test_the_mu_of_a_bounded_loss_is_known(limit: str) -> None:
+    found = TradeOff(PureLoss(limit)).mu()
+    assert found.lower <= math.sqrt(mu_squared_of_pure(Fraction(limit))) * (1 + 1e-11)
+    assert found.upper == pytest.approx(math.sqrt(mu_squared_of_pure(Fraction(limit))), rel=1e-9)
+
+
+def test_the_mu_of_a_composition_is_that_of_its_best_tests() -> None:
+    """Ten responses: all corners of the curve of their sum; the sum of mu^2 would be 3.896."""
+    limit, runs = 1.0, 10
+    ones = np.arange(runs, -1, -1)
+    kept, ways = 1 / (1 + math.exp(-limit)), np.array([math.comb(runs, int(k)) for k in ones])
+    p, q = ways * kept**ones * (1 - kept) ** (runs - ones), ways * kept ** (runs - ones) * (1 - kept) ** ones
+    alarms, misses = np.cumsum(q)[:-1], 1 - np.cumsum(p)[:-1]
+    truth = max(-norm.ppf(alarms) - norm.ppf(misses))
+    found = TradeOff(PureLoss(1) * runs).mu()
+    assert found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
+    assert found.upper == pytest.approx(3.1772, abs=1e-4)
+
+
+def test_the_mu_of_laplace_noise_is_that_of_its_curve() -> None:
+    levels = np.linspace(0.0005, 0.5, 4000)
+    moved = np.where(levels < 0.5, -np.log(2 * levels), 0.0) - 1.0
+    misses = np.where(moved < 0, np.exp(np.minimum(moved, 0)) / 2, 1 - np.exp(-np.maximum(moved, 0)) / 2)
+    truth = float(np.max(-norm.ppf(levels) - norm.ppf(misses)))
+    found = TradeOff(LaplaceLoss(1), tolerance=1e-3).mu()
+    assert found.lower <= truth * (1 + 1e-12)
+    assert truth <= found.upper <= truth * 1.002
+
+
+def test_a_mu_needs_a_least_rate_where_the_loss_is_unbounded() -> None:
+    noise = GaussianLoss(2)
+    assert TradeOff(noise).mu().upper == 0.5
+    curve = TradeOff(noise)
+    curve._mu_squared = None
+    assert curve.mu().upper == math.inf
+    assert curve.mu(least_rate="1e-6").lower <= 0.5 <= curve.mu(least_rate="1e-6").upper <= 0.51
+    assert TradeOff(ApproximateLoss(1, "1e-3")).mu().lower == math.inf
+    sampled = TradeOff(GaussianLoss(1).poisson_sampled(rate="1/10"))
+    assert sampled.mu(least_rate="1e-2").upper <= sampled.mu(least_rate="1e-5").upper < 1
 
 
 @pytest.mark.parametrize("rates", [[-0.1], [1.5], [float("nan")], []])

@@ -6,6 +6,7 @@ With x = exp(epsilon) the curve is delta(x), and for every x the share of misses
 
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,36 @@ def corners(points: list[Point], tops: list[Point], floor: Fraction) -> list[Cor
         if corner is not None:
             found.append(Corner(*corner, i))
     return found
+
+
+def polygon(lines: list[Point], least: Fraction) -> list[Point]:
+    """The corners (a, b) of b = max(1 - delta - x a) with `least` <= a <= b, from lines of increasing x from 1.
+
+    The first is at a = least, where it is not in the flat part; a corner with the line x = 1 stands for its mirror
+    image too. Corners with a = 0 and b = 1 are left out: every curve passes through them.
+    """
+    hull: list[Point] = []  # the lines that matter, x increasing; each is the higher one to the left of a meeting
+    for x, delta in lines:
+        if hull and delta >= hull[-1][1]:
+            continue  # higher nowhere
+        while len(hull) > 1 and _meeting(hull[-1], (x, delta)) >= _meeting(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append((x, delta))
+    found = []
+    for first, second in pairwise(hull):
+        place = _meeting(first, second)
+        if place > least:
+            found.append((place, 1 - first[1] - first[0] * place))
+    if hull:
+        start = max(1 - delta - x * least for x, delta in hull)
+        if least > 0 or start < 1:
+            found.append((least, start))
+    return [(a, b) for a, b in found if a <= b]
+
+
+def _meeting(first: Point, second: Point) -> Fraction:
+    """The level a at which two lines meet; the steeper one is higher before it."""
+    return (first[1] - second[1]) / (second[0] - first[0])
 
 
 def misses(lines: list[Point], rates: Floats, *, side: int) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.compose import Composed
-from deniable.privacy.convex import Corner, Point, corners, hits, misses
+from deniable.privacy.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.exact import exact_rational, probability
 from deniable.privacy.interval import PROBABILITIES, Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
@@ -25,6 +25,7 @@ from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,7 @@ _MOST_KNOTS = 400
 _MOST_ATOMS = 256
 _FARTHEST = 650.0
 _NUDGE = Fraction(1, 2**44)  # more than the error of a sum of losses, relative to the largest one
+_LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
 _SMALL_HIT, _SMALL_MISS = 1e-15, 0.01  # rates below them are known to the tolerance times these
 
 
@@ -148,6 +150,39 @@ class TradeOff:
         share, allowed = _checked_prior(prior), probability("failure", failure)
         limit = _loss_quantile(self.loss, allowed)
         return Interval(_believed(share, limit.lower).lower, _believed(share, limit.upper).upper)
+
+    def mu(self, *, least_rate: object = 0) -> Interval:
+        """The least mu for which the loss is mu-GDP wherever both error rates are at least `least_rate`.
+
+        Infinite for least_rate 0 when the loss may be infinite, or unbounded and not that of real Gaussian noise; take
+        the smallest rate that matters, and say it beside the result.
+
+        Guarantee: a convex curve is below a convex polygon when it is below its corners, so mu is the greatest of
+            -Phi^-1(a) - Phi^-1(b) over the corners (a, b) of the bound on misses.
+        Source: Dong, Roth, Su (2019), arXiv:1905.02383; Gomez et al. (2025), arXiv:2503.10945.
+        """
+        least = probability("least_rate", least_rate)
+        if least == 0 and _certain_failure(self.loss) > 0:
+            return Interval(math.inf, math.inf)
+        if self._mu_squared is not None:
+            return certified(lambda: _root(ball(self._mu_squared or Fraction(0))), within=Interval(0.0, math.inf))
+        hopeless = least == 0 and (self.loss.pure_epsilon is None or self.loss.failure > 0)
+        reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
+        places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
+        for _ in range(1 if hopeless else _MU_ROUNDS):
+            self._refine(places)
+            edges = polygon([(knot.x_high, knot.upper) for knot in self._sorted()], least)
+            places = np.clip([float(a) for a, _ in edges] or [0.5], reached, 0.5)
+        upper = max((_mu_of(a, b).upper for a, b in edges), default=0.0)
+        attained = zip(places, self.false_negative_rates(places).upper, strict=True)
+        lower = max(_mu_of(Fraction(float(a)), Fraction(float(b))).lower for a, b in attained)
+        return Interval(min(lower, upper), upper)
+
+    def plot(self, *, points: int = 97, ax: "Axes | None" = None) -> "Axes":
+        """Draw misses against false alarms, both bounds; needs the extra `plot`."""
+        from deniable.privacy.plot import draw_tradeoff
+
+        return draw_tradeoff(self, points=points, ax=ax)
 
     # --- the knots -----------------------------------------------------------------------------------------------
 
@@ -288,6 +323,10 @@ def _log(value: "arb") -> "arb":
     return value.log()
 
 
+def _root(value: "arb") -> "arb":
+    return value.sqrt()
+
+
 def _loss_quantile(loss: PrivacyLoss, failure: Fraction) -> Interval:
     """Around the least l with P(L > l) <= failure."""
     found = loss.epsilon(failure)
@@ -295,6 +334,21 @@ def _loss_quantile(loss: PrivacyLoss, failure: Fraction) -> Interval:
         return found
     ends = [loss.epsilon(failure / share).upper - math.log1p(-1 / share) + 1e-12 for share in (2, 10, 100)]
     return Interval(found.lower, max(min(loss.epsilon(0).upper, *ends) * (1 + 4 * _UNIT), found.lower))
+
+
+def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:
+    """-Phi^-1(alarms) - Phi^-1(misses), at least 0: the mu whose curve passes through the point."""
+    if alarms + misses_ >= 1:
+        return Interval(0.0, 0.0)
+    if alarms <= 0 or misses_ <= 0:
+        return Interval(math.inf, math.inf)
+
+    def formula() -> "arb":
+        from flint import arb
+
+        return arb(2).sqrt() * ((1 - 2 * ball(alarms)).erfinv() + (1 - 2 * ball(misses_)).erfinv())
+
+    return certified(formula, within=Interval(0.0, math.inf))
 
 
 def _believed(prior: Fraction, loss: float) -> Interval:
