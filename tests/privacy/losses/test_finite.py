@@ -42,7 +42,7 @@ def test_one_run_is_exact_in_the_worse_direction(pair: tuple[Masses, Masses], od
 
 
 @given(pairs, st.sampled_from([2, 3]), st.fractions(0, 4, max_denominator=20))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_several_runs_hold_the_sum_over_all_outcomes(
     pair: tuple[Masses, Masses], count: int, epsilon: Fraction
 ) -> None:
@@ -55,11 +55,11 @@ def test_several_runs_hold_the_sum_over_all_outcomes(
         ]
         truth = max(mpmath.fsum(max(a - x * b, 0) for a, b in terms), mpmath.fsum(max(b - x * a, 0) for a, b in terms))
     for relation in (AddRemove, Replace):
-        found = (FiniteLoss(*pair, relation=relation) * count).delta(epsilon)
+        found = (FiniteLoss(*pair, relation=relation) * count).delta(epsilon, tolerance=0.01)
         assert found.lower <= truth * (1 + mpmath.mpf(10) ** -30)
         assert found.upper >= truth * (1 - mpmath.mpf(10) ** -30)
         if relation is AddRemove:
-            assert found.width <= 1e-3 * found.upper
+            assert found.width <= 0.01 * found.upper
 
 
 def test_both_directions_are_kept_under_add_remove() -> None:
