@@ -6,10 +6,10 @@ import mpmath
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import AddRemove, ApproximateLoss, GaussianLoss, PureLoss
+from deniable.privacy import AddRemove, ApproximateLoss, GaussianLoss, PureLoss, Stated
 from deniable.privacy.adaptive import RenyiFilter, RenyiGridFilter
 from deniable.privacy.adaptive.renyi import divergence, largest_divergence, renyi_delta
-from tests.privacy.adaptive.conversation import Mechanism, gaussian, response, worst_delta
+from tests.privacy.adaptive.conversation import Mechanism, failing, gaussian, response, worst_delta
 
 MENU = [response("1/4"), response("1/2"), response("3/4"), gaussian(4, (1,)), gaussian(9, (-2, 4))]
 
@@ -90,10 +90,28 @@ def test_the_filter_for_a_pair_promises_the_pair() -> None:
     assert count == int(limit / (20 / (2 * 20**2)))
 
 
-def test_failures_have_no_divergence() -> None:
-    rule = RenyiFilter(order=2, limit=1, relation=AddRemove)
+def test_failures_are_counted_beside_the_divergence() -> None:
+    rule = RenyiFilter(order=2, limit=1, failure="1e-6", relation=AddRemove)
+    rule.charge(ApproximateLoss("0.1", "1e-9"))
+    assert rule.spent == {"renyi": divergence(PureLoss("0.1"), Fraction(2)), "failure": Fraction(1, 10**9)}
+    rule.charge(Stated(GaussianLoss(20) + ApproximateLoss("0.1", "1e-9"), "0.4", "1e-7"))
+    assert rule.spent["failure"] == Fraction(101, 10**9)
+    assert not RenyiFilter(order=2, limit=1, relation=AddRemove).admits(ApproximateLoss("0.1", "1e-9"))
     with pytest.raises(UnprovedError, match="ApproximateFilter"):
-        rule.admits(ApproximateLoss("0.1", "1e-9"))
+        rule.admits(GaussianLoss(2) + ApproximateLoss("0.1", "1e-9"))
+    grid = RenyiGridFilter(epsilon=1, delta="1e-6", orders=[32], relation=AddRemove)
+    with pytest.raises(UnprovedError, match="ApproximateFilter"):
+        grid.admits(ApproximateLoss("0.1", "1e-9"))
+
+
+@pytest.mark.parametrize("epsilon", ["0", "1/2", "1", "2"])
+def test_an_order_with_failures_keeps_its_curve(epsilon: str) -> None:
+    menu = [response("1/2"), failing("1/4", "1/50"), failing("0", "1/25"), gaussian(4, (1,))]
+    rule = RenyiFilter(order=3, limit="1/2", failure="1/20", relation=AddRemove)
+    found = worst_delta(menu, rule, float(Fraction(epsilon)), 4)
+    assert 0.039 < found <= rule.delta(epsilon).upper
+    pair = RenyiFilter.for_pair(epsilon=1, delta="1/5", order=4, failure="1/20", relation=AddRemove)
+    assert 0.19 < pair.delta(1).upper <= 0.2 * (1 + 1e-9)
 
 
 def test_a_divergence_is_at_most_epsilon_and_at_most_order_times_rho() -> None:
@@ -112,4 +130,6 @@ def test_settings_that_promise_nothing_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at least one order"):
         RenyiGridFilter(epsilon="0.1", delta="1e-9", orders=[], relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="never implies"):
-        RenyiFilter.for_pair(epsilon=1, delta=0, order=2, relation=AddRemove)
+        RenyiGridFilter(epsilon=1, delta=0, orders=[2], relation=AddRemove)
+    with pytest.raises(InvalidParameterError, match="above failure"):
+        RenyiFilter.for_pair(epsilon=1, delta="1e-6", order=20, failure="1e-6", relation=AddRemove)

@@ -12,6 +12,8 @@ from deniable.privacy.compose import Composed
 from deniable.privacy.exact import decimal_below, exact_rational, positive_rational, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 
@@ -22,43 +24,55 @@ _REAL = Interval(-1e300, 1e300)
 
 
 class RenyiFilter(Filter):
-    """The sum of Rényi divergences at one `order` stays at most `limit`.
+    """The sum of Rényi divergences at one `order` stays at most `limit`, and that of failures at most `failure`.
 
     The order is chosen before the first answer. `for_pair` sets the limit that implies (epsilon, delta)-DP.
 
-    Guarantee: (order, limit)-RDP.
+    Guarantee: failure-approximate (order, limit)-RDP.
     Source: Feldman, Zrnic (2021), arXiv:2008.11193; Lécuyer (2021), arXiv:2103.01379; proof in
-        docs/theory/filters.md, theorem 1.
+        docs/theory/filters.md, theorems 1 and 3.
     """
 
     kind: ClassVar[str] = "renyi"
     remedy: ClassVar[str] = "No Rényi divergence is proved for it; use ApproximateFilter with a stated pair."
 
-    def __init__(self, *, order: object, limit: object, relation: Relation) -> None:
+    def __init__(self, *, order: object, limit: object, failure: object = 0, relation: Relation) -> None:
         self.order, self._limit = checked_order(order), positive_rational("limit", limit)
-        super().__init__(relation, {"renyi": self._limit})
+        self._failure = probability("failure", failure)
+        super().__init__(relation, {"renyi": self._limit, "failure": self._failure})
 
     @classmethod
-    def for_pair(cls, *, epsilon: object, delta: object, order: object, relation: Relation) -> "RenyiFilter":
-        """The filter at `order` whose guarantee implies (epsilon, delta)-DP."""
-        limit = largest_divergence(
-            positive_rational("epsilon", epsilon), probability("delta", delta), checked_order(order)
-        )
+    def for_pair(
+        cls, *, epsilon: object, delta: object, order: object, failure: object = 0, relation: Relation
+    ) -> "RenyiFilter":
+        """The filter at `order` whose guarantee implies (epsilon, delta)-DP; `failure` is a part of delta."""
+        failed = probability("failure", failure)
+        rest = (probability("delta", delta) - failed) / (1 - failed)
+        if rest <= 0:
+            raise InvalidParameterError(f"delta must be above failure={failure}, got {delta}")
+        limit = largest_divergence(positive_rational("epsilon", epsilon), rest, checked_order(order))
         if limit <= 0:
             raise InvalidParameterError(
                 f"no Rényi divergence of order {order} implies epsilon={epsilon} at delta={delta}. Take a larger order."
             )
-        return cls(order=order, limit=limit, relation=relation)
+        return cls(order=order, limit=limit, failure=failure, relation=relation)
 
     def _cost(self, loss: PrivacyLoss) -> Amounts | None:
         spent = divergence(loss, self.order)
-        return None if spent is None else {"renyi": spent}
+        if spent is not None:
+            return {"renyi": spent, "failure": Fraction(0)}
+        charge = loss.charge()
+        epsilon, failed = charge.failing_epsilon, charge.failure
+        if epsilon is None:
+            epsilon, failed = charge.epsilon, charge.delta
+        return None if epsilon is None else {"renyi": divergence(PureLoss(epsilon), self.order), "failure": failed}
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        return Interval(0.0, renyi_delta(self.order, self._limit, epsilon))
+        rest = Interval(0.0, renyi_delta(self.order, self._limit, epsilon))
+        return Interval(0.0, mixed_with_failure(rest, self._failure).upper)
 
     def _settings(self) -> dict[str, object]:
-        return {"order": str(self.order), "limit": str(self._limit)}
+        return {"order": str(self.order), "limit": str(self._limit), "failure": str(self._failure)}
 
 
 class RenyiGridFilter(Filter):
