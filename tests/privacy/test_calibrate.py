@@ -195,6 +195,15 @@ def test_the_next_step_is_not_proved() -> None:
     assert (SAMPLED * (found + 4)).epsilon("1e-6", tolerance=1e-4).lower > 2
 
 
+def test_the_next_step_is_refuted_when_that_is_asked_for() -> None:
+    found = calibrate(lambda steps: SAMPLED * steps, epsilon=1, delta="1e-6", integer=True, resolved=True)
+    following = (SAMPLED * (found + 1)).epsilon("1e-6", tolerance=1e-5)
+    assert (SAMPLED * found).epsilon("1e-6", tolerance=1e-5).upper <= 1 < following.lower
+    assert calibrate(lambda count: PureLoss("0.1") * count, epsilon=1, integer=True, resolved=True) == 10
+    assert calibrate(lambda count: PureLoss(Fraction(20, count)), epsilon=1, integer=True, resolved=True) == 20
+    assert calibrate(lambda count: PureLoss("0.1") * count, epsilon=1, integer=True, over=(1, 7), resolved=True) == 7
+
+
 def test_published_noise_of_training() -> None:
     """accounting.md 13: noise 3, rate 0.1, 512 steps cost 3.77 at 1e-6 (to two decimals)."""
     found = calibrate(lambda s: GaussianLoss(s).poisson_sampled(rate="0.1") * 512, epsilon="3.77", delta="1e-6")

@@ -142,6 +142,7 @@ def calibrate(
     *,
     over: tuple[object, object] | None = ...,
     integer: Literal[True],
+    resolved: bool = ...,
     tolerance: float = ...,
     **target: Unpack[Target],
 ) -> int: ...
@@ -152,6 +153,7 @@ def calibrate(
     *,
     over: tuple[object, object] | None = None,
     integer: bool = False,
+    resolved: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
     **target: Unpack[Target],
 ) -> Fraction | int:
@@ -166,9 +168,10 @@ def calibrate(
             tried itself. By default from 0 to 10^12, or the integers from 1.
         tolerance: what is certified at the setting lies within this share below the target, or the next decimal is not
             proved to be private. The next integer is never proved to be private at this tolerance.
+        resolved: with `integer`, narrow the tolerance until the next integer is proved not to be private.
         target: see `Target`.
 
-    Raises: InvalidParameterError if no setting is proved to be private.
+    Raises: InvalidParameterError if no setting is proved to be private, or the next integer is not resolved.
     """
     goal = _goal(target)
     build = cast(Callable[[Fraction | int], PrivacyLoss], make)
@@ -186,8 +189,24 @@ def calibrate(
         return found
 
     width = checked_tolerance(tolerance)
-    best = best_setting(excess, _domain(over, integer, width), width)
-    return int(best) if integer else best
+    domain = _domain(over, integer, width)
+    best = best_setting(excess, domain, width)
+    if not integer:
+        return best
+    while resolved and not _is_last(int(best), domain, goal, build, width):
+        width /= 10
+        best = best_setting(excess, domain, width)
+    return int(best)
+
+
+def _is_last(
+    found: int, domain: Domain, goal: "_Goal", build: Callable[[Fraction | int], PrivacyLoss], width: float
+) -> bool:
+    """Whether a neighbour of the private integer `found` is certainly not private, or all integers are."""
+    beside = [count for count in (found - 1, found + 1) if domain.lower <= count <= domain.upper]
+    costs = [goal.cost(build(count), width) for count in beside]
+    refuted = any(cost.lower > goal.limit for cost in costs)
+    return refuted or (len(beside) < 2 and all(cost.upper <= goal.limit for cost in costs))
 
 
 def split(
