@@ -8,7 +8,24 @@ import pytest
 from scipy.special import ndtr
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import AddRemove, DominatedLoss, FunctionLaw, GaussianLoss, LaplaceLoss, PrivacyLoss, Replace
+from deniable.privacy import (
+    AddRemove,
+    DiscreteTruncatedLaplaceLoss,
+    DominatedLoss,
+    ExponentialMechanismLoss,
+    FiniteLoss,
+    FunctionLaw,
+    GaussianLoss,
+    GaussianMixtureLoss,
+    LaplaceLoss,
+    PermuteAndFlipLoss,
+    PrivacyLoss,
+    RandomizedResponseLoss,
+    Replace,
+    SparseVectorLoss,
+    TruncatedLaplaceLoss,
+    of_count,
+)
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.pld.law import Floats
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
@@ -105,6 +122,49 @@ def test_a_bounded_loss_is_pure() -> None:
     assert (loss.pure_epsilon, loss.rho) == (Fraction(1, 2), Fraction(1, 8))
     assert loss.mu_squared is not None
     assert loss.epsilon(0).upper == 0.5
+
+
+SELECTED = [
+    FiniteLoss(["1/2", "1/4", "1/4", 0], ["1/8", "1/4", "1/2", "1/8"], relation=AddRemove),
+    FiniteLoss.of_channel([["0.6", "0.3", "0.1"], ["0.3", "0.6", "0.1"], ["0.2", "0.2", "0.6"]]),
+    RandomizedResponseLoss(truth="0.6", choices=4),
+    RandomizedResponseLoss.of_epsilon("1.5", choices=3),
+    ExponentialMechanismLoss("1.3"),
+    PermuteAndFlipLoss("0.7"),
+    GaussianMixtureLoss([("0.8", 0), ("0.2", 2)], sigma=1, relation=AddRemove),
+    GaussianMixtureLoss([("0.8", 0), ("0.2", 2)], against=[("0.8", 0), ("0.2", -2)], sigma=1, relation=Replace),
+    TruncatedLaplaceLoss(2, 3),
+    DiscreteTruncatedLaplaceLoss(3, 9, of_count(rows=2, groups=1, relation=AddRemove)),
+    SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=2),
+    SparseVectorLoss.for_budget(threshold_epsilon=1, query_epsilon=1, answers=2, monotone=True),
+]
+
+
+@pytest.mark.parametrize("loss", SELECTED, ids=lambda loss: loss.kind)
+@pytest.mark.parametrize("epsilon", ["0", "0.1", "0.35", "0.9", "2"])
+def test_laws_say_the_same_as_certified_curves(loss: PrivacyLoss, epsilon: str) -> None:
+    """Floats for tails against ball arithmetic for the curve: two routes to one number, for every mechanism."""
+    laws = loss.laws()
+    assert laws is not None
+    certified = loss.delta(epsilon)
+    above = max(curve_of(law, Fraction(epsilon)).upper for law in laws.upper)
+    assert above >= certified.upper * (1 - 1e-12)
+    assert above <= certified.upper * (1 + 1e-9) + 1e-12
+    below = max(curve_of(law, Fraction(epsilon)).lower for law in laws.lower)
+    assert below <= certified.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", SELECTED, ids=lambda loss: loss.kind)
+def test_the_second_law_is_that_of_the_reversed_pair(loss: PrivacyLoss) -> None:
+    """delta of (Q, P) at x is 1 - e^x + e^x delta of (P, Q) at -x, for pairs that are attained."""
+    laws = loss.laws()
+    assert laws is not None
+    there, back = laws.lower
+    if isinstance(loss, ExponentialMechanismLoss):
+        return  # each direction is attained by neighbours of its own
+    for x in (0.2, 0.7):
+        found, expected = curve_of(back, Fraction(str(x))), curve_of(there, Fraction(str(-x)))
+        assert found.upper == pytest.approx(1 - math.exp(x) + math.exp(x) * expected.upper, abs=1e-10)
 
 
 @pytest.mark.parametrize("argument", ["", "   ", "trust me", None, 3])
