@@ -6,6 +6,7 @@ from deniable.privacy.capped import CappedPoissonLoss
 from deniable.privacy.compose import Composed, compose
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.correlated import CorrelatedLoss, ExplicitStrategy, ToeplitzStrategy, banded_poisson_sampled
+from deniable.privacy.draws import DrawnLoss
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.filters import Budget, Charge, Remaining, Rule
 from deniable.privacy.gaussian_dp import largest_mu_squared
@@ -68,6 +69,7 @@ __all__ = [
     "DiscreteLaplaceLoss",
     "DiscreteTruncatedLaplaceLoss",
     "DominatedLoss",
+    "DrawnLoss",
     "ExplicitStrategy",
     "ExponentialMechanismLoss",
     "FiniteLoss",

@@ -49,7 +49,7 @@ class PrivacyLoss(ABC):
         """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0.
 
         Args:
-            tolerance: relative width of the answer, where it has to be computed numerically.
+            tolerance: relative width of the answer, where it has to be computed numerically; below 1e-40 it may be wider.
         Raises: InvalidParameterError if that width cannot be reached.
         """
         return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))
@@ -187,6 +187,12 @@ class PrivacyLoss(ABC):
 
         return sampled_without_replacement(self, size, population)
 
+    def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
+        """The loss of Gaussian noise, under replace, on `draws` units drawn with replacement out of `population`."""
+        from deniable.privacy.draws import sampled_with_replacement
+
+        return sampled_with_replacement(self, draws, population)
+
     def randomly_allocated(self, *, of: int, uses: int = 1) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
         from deniable.privacy.allocation import randomly_allocated
@@ -247,6 +253,7 @@ class PrivacyLoss(ABC):
         import deniable.privacy.capped
         import deniable.privacy.compose
         import deniable.privacy.correlated
+        import deniable.privacy.draws
         import deniable.privacy.group
         import deniable.privacy.iteration
         import deniable.privacy.losses

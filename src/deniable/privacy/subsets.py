@@ -29,6 +29,10 @@ class MirroredLaw(LossLaw):
         if atoms is not None and atoms.losses.size == 3:
             self.spacing = self.highest
 
+    @property
+    def anchor(self) -> float:
+        return 0.0  # where much of the law lies
+
     def above(self, losses: Floats) -> Tails:
         low = losses < 0
         far = np.where(low, np.nextafter(-losses, -np.inf), losses)  # {L <= l} is {-L >= -l}
@@ -59,6 +63,9 @@ class MirroredLaw(LossLaw):
 
     def slack(self, reach: float) -> float:
         return self.right.slack(reach)
+
+    def slacks(self, losses: Floats) -> Floats:
+        return self.right.slacks(np.abs(losses))
 
     def _rest(self, tail: Floats) -> Floats:
         return np.asarray(np.maximum(1 - self.infinite - tail, UNIT))
