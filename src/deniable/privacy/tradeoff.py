@@ -242,40 +242,47 @@ class TradeOff:
 
     def _split(self, segment: int, epsilon: float) -> bool:
         """Puts a knot near `epsilon`, well inside its segment; False when there is no room."""
-        knots = self._sorted()
+        knots, before = self._sorted(), len(self._knots)
         start = knots[segment].epsilon
         if segment == len(knots) - 1:
             limit = self.loss.pure_epsilon if self.loss.failure == 0 else None
-            farthest = min(_FARTHEST, float(limit)) if limit is not None else _FARTHEST
+            farthest = min(_FARTHEST, round_up(limit)) if limit is not None else _FARTHEST
             trial = min(max(epsilon, start + 0.1), 2 * start + 1, farthest)
-            if not start < trial:
-                return False
-            self._add(trial)
-            return True
-        end = knots[segment + 1].epsilon
-        width = end - start
-        if width <= 1e-9 * max(end, 1e-3):
-            return False
-        self._add(min(max(epsilon, start + 0.15 * width), end - 0.15 * width))
-        return True
+            if start < trial:
+                self._add(trial)
+        else:
+            end = knots[segment + 1].epsilon
+            width = end - start
+            if width > 1e-9 * max(end, 1e-3):
+                self._add(min(max(epsilon, start + 0.15 * width), end - 0.15 * width))
+        return len(self._knots) > before
 
     def _add(self, epsilon: float, *, nudge: Fraction = Fraction(0)) -> None:
-        lower, upper = self._delta(Fraction(epsilon) + nudge)
-        if epsilon == 0:
-            self._knots[epsilon] = _Knot(epsilon, Fraction(1), Fraction(1), lower, upper)
+        """A knot at epsilon, or beside it where delta cannot be computed: at the edge of the greatest loss."""
+        for place in (epsilon, epsilon * (1 + 1e-9), epsilon * (1 + 1e-6)):
+            found = self._delta(Fraction(place) + nudge)
+            if found is not None:
+                break
+        else:
+            found = _certain_failure(self.loss), min((knot.upper for knot in self._knots.values()), default=Fraction(1))
+        if place == 0:
+            self._knots[place] = _Knot(place, Fraction(1), Fraction(1), *found)
             return
-        grown, off = Fraction(math.exp(epsilon)), Fraction(1, 2**51) + 2 * nudge
-        self._knots[epsilon] = _Knot(epsilon, grown * (1 - off), grown * (1 + off), lower, upper)
+        grown, off = Fraction(math.exp(place)), Fraction(1, 2**51) + 2 * nudge
+        self._knots[place] = _Knot(place, grown * (1 - off), grown * (1 + off), *found)
 
-    def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
         """As sharp as the tolerance asks, or as sharp as can be."""
+        limit = self.loss.pure_epsilon
+        if limit is not None and epsilon >= limit and self.loss.failure == 0:
+            return Fraction(0), Fraction(0)
         for tolerance in (self.tolerance / 4, self.tolerance, 0.1, 1.0):
             try:
                 found = self.loss._delta_within(epsilon, tolerance)
             except InvalidParameterError:
                 continue
             return Fraction(found.lower), Fraction(found.upper)
-        return _certain_failure(self.loss), min((knot.upper for knot in self._knots.values()), default=Fraction(1))
+        return None
 
     def _sorted(self) -> list[_Knot]:
         return [self._knots[epsilon] for epsilon in sorted(self._knots)]
