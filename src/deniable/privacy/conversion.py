@@ -186,7 +186,7 @@ def renyi_false_negative_rate(order: object, divergence: object, false_positive_
 def concentrated_epsilon_classic(rho: object, delta: object) -> float:
     """rho + 2 sqrt(rho ln(1/delta)): for comparison; `ConcentratedLoss(rho).epsilon(delta)` is never worse.
 
-    Source: Bun, Steinke (2016), arXiv:1605.02065, Proposition 1.3.
+    Source: Bun, Steinke (2016), arXiv:1605.02065.
     """
     r, share = nonnegative_rational("rho", rho), _checked_delta(delta)
     return _rounded(lambda: ball(r) + 2 * (-ball(r) * _log(share)).sqrt())

@@ -46,7 +46,7 @@ def test_without_rho_the_shift_bounds_the_loss() -> None:
 
 
 def test_a_failure_is_mixed_in() -> None:
-    """Bun, Steinke (2016), Lemma 8.8: delta-approximate rho-zCDP is (epsilon, delta + (1 - delta) delta')-DP."""
+    """Bun, Steinke (2016): delta-approximate rho-zCDP is (epsilon, delta + (1 - delta) delta')-DP."""
     loss, plain = ConcentratedLoss("1/2", failed="1/100"), ConcentratedLoss("1/2")
     assert loss.delta(2).upper == pytest.approx(0.01 + 0.99 * plain.delta(2).upper, rel=1e-14)
     assert loss.epsilon("1/200").lower == float("inf")
