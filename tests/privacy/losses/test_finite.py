@@ -138,6 +138,19 @@ def test_randomised_response_as_a_pair_is_the_pure_loss() -> None:
     )
 
 
+@given(pairs, st.fractions("0.05", "0.95", max_denominator=20), st.fractions(0, 3, max_denominator=9))
+@settings(max_examples=40, deadline=None)
+def test_a_sampled_pair_is_the_pair_of_the_mixture(
+    pair: tuple[Masses, Masses], rate: Fraction, epsilon: Fraction
+) -> None:
+    p, q = pair
+    mixed = [rate * a + (1 - rate) * b for a, b in zip(p, q, strict=True)]
+    sampled = FiniteLoss(p, q, relation=AddRemove).poisson_sampled(rate=rate).delta(epsilon, tolerance=0.01)
+    expected = FiniteLoss(mixed, q, relation=AddRemove).delta(epsilon)
+    assert sampled.lower <= expected.upper * (1 + 1e-12)
+    assert expected.lower <= sampled.upper * (1 + 1e-12)
+
+
 def test_nothing_in_common_reveals_everything() -> None:
     loss = FiniteLoss([1, 0], [0, 1], relation=Replace)
     assert loss.delta(9).lower == 1
