@@ -164,7 +164,18 @@ def test_advantage_of_a_gaussian_in_closed_form() -> None:
 def test_power_of_a_gaussian_in_closed_form() -> None:
     """accounting.md 13: mu = 1 has a true positive rate of 0.38914 at 0.1, Phi(Phi^-1(0.1) + 1)."""
     found = calibrate(GaussianLoss, true_positive_rate="0.38914", false_positive_rate="0.1", tolerance=1e-6)
-    assert float(found) == pytest.approx(1, rel=2e-5)
+    assert 0.9999 < float(found) < 1.001
+    assert GaussianLoss(found).tradeoff().true_positive_rate(0.1).upper <= 0.38914
+
+
+@pytest.mark.parametrize(("hits", "alarms"), [("0.1", "0.01"), ("0.9", "0.7"), ("0.0004", "0.0001")])
+def test_training_stays_below_the_power_that_was_allowed(hits: str, alarms: str) -> None:
+    def training(noise: Fraction) -> PrivacyLoss:
+        return GaussianLoss(noise).poisson_sampled(rate="0.05") * 50
+
+    noise = calibrate(training, true_positive_rate=hits, false_positive_rate=alarms)
+    found = training(noise).tradeoff(tolerance=1e-3).true_positive_rate(float(alarms))
+    assert 0.99 * float(hits) < found.lower <= found.upper <= float(hits)
 
 
 SAMPLED = GaussianLoss(1).poisson_sampled(rate="0.01")
@@ -282,6 +293,8 @@ def test_equal_shares_of_a_pure_budget() -> None:
         *({"advantage": 0}, {"advantage": 1}, {"epsilon": 1, "advantage": 0.5}, {"false_positive_rate": 0.1}),
         {"true_positive_rate": 0.1, "false_positive_rate": 0.1},
         {"true_positive_rate": 1, "false_positive_rate": 0.1},
+        {"true_positive_rate": 0.1, "false_positive_rate": 0},
+        {"true_positive_rate": 0.2, "false_positive_rate": 0.1, "integer": True, "resolved": True},
         *({"epsilon": 1, "over": over} for over in ((2, 1), (0, 0), (-2, -1), 3, (1, 2, 3), (math.nan, 1))),
         {"epsilon": 1, "over": (0, 5), "integer": True},
         *({"epsilon": 1, "tolerance": tolerance} for tolerance in (0, -1, 2, math.nan)),

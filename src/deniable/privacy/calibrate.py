@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypedDict, Unpack, cast, overload
+from typing import Literal, Unpack, cast, overload
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.compose import compose
@@ -14,18 +13,17 @@ from deniable.privacy.exact import (
     decimal_above,
     decimal_text,
     exact_rational,
-    nonnegative_rational,
     positive_integer,
     positive_rational,
     probability,
 )
-from deniable.privacy.interval import Interval, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
-from deniable.privacy.search import SMALLEST, Domain, best_setting
+from deniable.privacy.search import ROUGH, SMALLEST, Domain, best_setting
 from deniable.privacy.sensitivity import Sensitivity
+from deniable.privacy.target import Goal, Target, goal_of
 
 _DIGITS = 9  # significant decimal digits of a searched sigma_squared
 _MOST_MISSED = 4  # trials out of the reach of the engine, each of which may take seconds
@@ -111,20 +109,6 @@ def _moving(sensitivity: Sensitivity) -> Sensitivity:
     return reach
 
 
-class Target(TypedDict, total=False):
-    """What a calibrated loss must prove, in one of three ways; numbers as `exact_rational` reads them.
-
-    epsilon, alone or with delta; advantage: the total variation between neighbours; or true_positive_rate at
-    false_positive_rate: the power of the best attack.
-    """
-
-    epsilon: object
-    delta: object
-    advantage: object
-    true_positive_rate: object
-    false_positive_rate: object
-
-
 @overload
 def calibrate(
     make: Callable[[Fraction], PrivacyLoss],
@@ -173,7 +157,9 @@ def calibrate(
 
     Raises: InvalidParameterError if no setting is proved to be private, or the next integer is not resolved.
     """
-    goal = _goal(target)
+    goal = goal_of(target)
+    if resolved and goal.sharper is not None:
+        raise InvalidParameterError("resolved=True works with epsilon or advantage, not with true_positive_rate.")
     build = cast(Callable[[Fraction | int], PrivacyLoss], make)
     missed: list[Fraction] = []
 
@@ -190,17 +176,21 @@ def calibrate(
 
     width = checked_tolerance(tolerance)
     domain = _domain(over, integer, width)
-    best = best_setting(excess, domain, width)
+    rough = None
+    if goal.sharper is not None:
+        rough = best_setting(excess, domain, max(width, ROUGH))
+        goal = goal.sharper(build(int(rough) if integer else rough))
+    best = best_setting(excess, domain, width, near=rough)
     if not integer:
         return best
     while resolved and not _is_last(int(best), domain, goal, build, width):
         width /= 10
-        best = best_setting(excess, domain, width)
+        best = best_setting(excess, domain, width, near=best)
     return int(best)
 
 
 def _is_last(
-    found: int, domain: Domain, goal: "_Goal", build: Callable[[Fraction | int], PrivacyLoss], width: float
+    found: int, domain: Domain, goal: Goal, build: Callable[[Fraction | int], PrivacyLoss], width: float
 ) -> bool:
     """Whether a neighbour of the private integer `found` is certainly not private, or all integers are."""
     beside = [count for count in (found - 1, found + 1) if domain.lower <= count <= domain.upper]
@@ -237,88 +227,6 @@ def split(
 
     noise = calibrate(together, over=over, tolerance=tolerance, **target)
     return tuple(noise / share for share in shares)
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """A number that may not be exceeded, what it bounds, a second way to prove it, and the size of widths there."""
-
-    limit: Fraction
-    cost: Callable[[PrivacyLoss, float], Interval]
-    proved: Callable[[PrivacyLoss], bool] = lambda loss: False
-    size: float = 1.0
-
-    def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """ln(cost / limit); <= 0 only if the limit is kept. NaN if the cost is out of the reach of the engine."""
-        upper = self._upper(loss, tolerance)
-        if not 0 < upper < math.inf:
-            return -math.inf if upper == 0 else upper
-        found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
-        if Fraction(upper) <= self.limit:
-            return min(found, 0.0)
-        if found < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
-            return 0.0
-        return max(found, math.ulp(0.0))
-
-    def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute.
-
-        What cannot be reached is asked for more coarsely, which shows at least whether the limit is kept by far.
-        """
-        widths = [tolerance, *([tolerance * self.size] if self.size < 1 else []), 1e-3, self.size / 4]
-        upper, reached = math.nan, math.inf
-        for width in widths:
-            if width >= reached:
-                continue
-            try:
-                found = self.cost(loss, min(max(width, 1e-12), 1.0))
-            except InvalidParameterError:
-                continue
-            upper, reached = found.upper if math.isnan(upper) else min(found.upper, upper), width
-            if found.upper - found.lower <= 2 * tolerance * found.upper or 4 * upper <= self.limit:
-                break
-        return upper
-
-
-def _goal(target: Target) -> _Goal:
-    given = {name for name, value in target.items() if value is not None}
-    if given in ({"epsilon"}, {"epsilon", "delta"}):
-        delta = probability("delta", target.get("delta") or 0)
-        epsilon = nonnegative_rational("epsilon", target["epsilon"])
-        if epsilon == 0:
-            return _advantage(delta)
-        return _Goal(
-            epsilon,
-            lambda loss, width: loss.epsilon(delta, tolerance=width),
-            lambda loss: loss.proves(epsilon, delta),
-            min(float(epsilon), 1.0),
-        )
-    if given == {"advantage"}:
-        return _advantage(probability("advantage", target["advantage"]))
-    if given == {"true_positive_rate", "false_positive_rate"}:
-        power = positive_rational("true_positive_rate", target["true_positive_rate"])
-        size = probability("false_positive_rate", target["false_positive_rate"])
-        if not size < power < 1:
-            raise InvalidParameterError(
-                f"true_positive_rate must lie between false_positive_rate={float(size):g} and 1, got {float(power):g}"
-            )
-        return _Goal(power, lambda loss, width: _power(loss, round_up(size), width))
-    raise InvalidParameterError(
-        "a target is epsilon (with or without delta), advantage, or true_positive_rate with false_positive_rate; got "
-        f"{', '.join(sorted(given)) or 'none of them'}"
-    )
-
-
-def _advantage(limit: Fraction) -> _Goal:
-    if limit == 0:
-        raise InvalidParameterError("a target of 0 allows no release at all. Give an epsilon, delta or advantage > 0.")
-    return _Goal(limit, lambda loss, width: loss.delta(0, tolerance=width))
-
-
-def _power(loss: PrivacyLoss, size: float, tolerance: float) -> Interval:
-    from deniable.privacy.tradeoff import TradeOff
-
-    return TradeOff(loss, tolerance=tolerance).true_positive_rate(size)
 
 
 def _domain(over: tuple[object, object] | None, integer: bool, tolerance: float) -> Domain:

@@ -9,8 +9,7 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import decimal_above, decimal_below, decimal_text
 
 SMALLEST = Fraction(1, 10**12)  # where a domain that begins at 0 begins
-
-_ROUGH = 0.05  # tolerance of the first trials, which are quick
+ROUGH = 0.05  # tolerance of the first trials, which are quick
 _NEAR = 0.02  # share of the target at which they end
 _STRIDE, _LEAP = math.log(4.0), math.log(256.0)  # how far a trial may lie beyond the last, at first and at most
 _MOST_TRIALS = 100
@@ -59,43 +58,46 @@ class Trial:
 Judge = Callable[[Fraction], Trial]
 
 
-def best_setting(excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float) -> Fraction:
+def best_setting(
+    excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float, *, near: Fraction | None = None
+) -> Fraction:
     """The setting with the largest excess <= 0: to within `tolerance`, or next to one with an excess > 0.
 
     Args:
         excess: ln(cost / target) of a setting, computed to a tolerance; at most 0 only if the target is proved, NaN if
             it cannot be computed. It grows with the setting throughout, or shrinks.
+        near: where to begin.
 
     Raises: InvalidParameterError if no setting has an excess <= 0.
     """
 
     def rough(setting: Fraction) -> Trial:
-        return Trial(setting, excess(setting, max(_ROUGH, tolerance)))
+        return Trial(setting, excess(setting, max(ROUGH, tolerance)))
 
     def fine(setting: Fraction) -> Trial:
         return Trial(setting, excess(setting, tolerance))
 
-    trials, upward = _both_sides(rough, domain)
+    trials, upward = _both_sides(rough, domain, near)
     search = _Search(domain, upward=upward)
     within = (-tolerance if domain.digits else 0.0, 0.0)
-    near = search.close_in(rough, trials, (-_NEAR, _NEAR) if tolerance < _ROUGH else within)
-    if tolerance < _ROUGH and near.known:
-        near = search.close_in(fine, [fine(search.ahead(near, -tolerance / 2))], within)
-    if not near.excess <= 0:
+    found = search.close_in(rough, trials, (-_NEAR, _NEAR) if tolerance < ROUGH else within)
+    if tolerance < ROUGH and found.known:
+        found = search.close_in(fine, [fine(search.ahead(found, -tolerance / 2))], within)
+    if not found.excess <= 0:
         raise InvalidParameterError(
             f"no setting from {decimal_text(domain.lower)} to {decimal_text(domain.upper)} is proved to meet the "
-            f"target; the last one tried was {decimal_text(near.setting)}. Give a larger target, or other settings "
+            f"target; the last one tried was {decimal_text(found.setting)}. Give a larger target, or other settings "
             "with over=."
         )
-    return near.setting
+    return found.setting
 
 
-def _both_sides(judge: Judge, domain: Domain) -> tuple[list[Trial], bool]:
+def _both_sides(judge: Judge, domain: Domain, near: Fraction | None) -> tuple[list[Trial], bool]:
     """Trials until two costs differ, or from end to end; and whether larger settings are more private."""
     begin = Fraction(1) if domain.lower <= 1 <= domain.upper / 4 else max(domain.upper / 100, domain.lower)
-    low = high = domain.nearest(math.log(begin), upward=True)
+    low = high = domain.nearest(math.log(near or begin), upward=True)
     trials = [judge(low)]
-    stride = _STRIDE
+    stride = _STRIDE if near is None else _STRIDE / 8
     while low > domain.lower or high < domain.upper:
         for upward in (True, False):
             if upward and high < domain.upper:
@@ -112,7 +114,7 @@ def _both_sides(judge: Judge, domain: Domain) -> tuple[list[Trial], bool]:
 
 
 def _differ(low: Trial, high: Trial) -> bool:
-    return low.excess != high.excess and not abs(low.excess - high.excess) < 3 * _ROUGH
+    return low.excess != high.excess and not abs(low.excess - high.excess) < 3 * ROUGH
 
 
 class _Search:

@@ -121,7 +121,8 @@ class Training:
 
         Raises: InvalidParameterError if something is missing, or was given although it is sought.
         """
-        from deniable.privacy.calibrate import Target, calibrate
+        from deniable.privacy import calibrate
+        from deniable.privacy.target import Target
 
         if epsilon is None or delta is None:
             raise InvalidParameterError("--calibrate needs --epsilon and --delta.")

@@ -1,0 +1,160 @@
+"""What a calibrated loss must prove, as a number that may not be exceeded."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypedDict
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import nonnegative_rational, positive_rational, probability
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.profile import ball, certified
+
+_SHARP = 0.01  # tolerance of the search for the best epsilon
+
+
+class Target(TypedDict, total=False):
+    """What a calibrated loss must prove, in one of three ways; numbers as `exact_rational` reads them.
+
+    epsilon, alone or with delta; advantage: the total variation between neighbours; or true_positive_rate at
+    false_positive_rate: the power of the best attack.
+    """
+
+    epsilon: object
+    delta: object
+    advantage: object
+    true_positive_rate: object
+    false_positive_rate: object
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit, and the cost that may not exceed it.
+
+    Args:
+        cost: of a loss, to a tolerance.
+        proved: a second way to prove that a loss keeps the limit.
+        size: what an absolute width is multiplied with near the limit.
+        sharper: the same goal with a cost that is least for a loss near this one.
+    """
+
+    limit: Fraction
+    cost: Callable[[PrivacyLoss, float], Interval]
+    proved: Callable[[PrivacyLoss], bool] = lambda loss: False
+    size: float = 1.0
+    sharper: "Callable[[PrivacyLoss], Goal] | None" = None
+
+    def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
+        """ln(cost / limit); <= 0 only if the limit is kept. NaN if the cost is out of the reach of the engine."""
+        upper = self._upper(loss, tolerance)
+        if not 0 < upper < math.inf:
+            return -math.inf if upper == 0 else upper
+        found = math.log(Fraction(upper) / self.limit) if upper < 1e300 else math.inf
+        if Fraction(upper) <= self.limit:
+            return min(found, 0.0)
+        if found < 1e-12 and self.proved(loss):  # 0.1 is not a float: the last digit is decided exactly
+            return 0.0
+        return max(found, math.ulp(0.0))
+
+    def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
+        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute.
+
+        What cannot be reached is asked for more coarsely, which shows at least whether the limit is kept by far.
+        """
+        widths = [tolerance, *([tolerance * self.size] if self.size < 1 else []), 1e-3, self.size / 4]
+        upper, reached = math.nan, math.inf
+        for width in widths:
+            if width >= reached:
+                continue
+            try:
+                found = self.cost(loss, min(max(width, 1e-12), 1.0))
+            except InvalidParameterError:
+                continue
+            upper, reached = found.upper if math.isnan(upper) else min(found.upper, upper), width
+            if found.upper - found.lower <= 2 * tolerance * found.upper or 4 * upper <= self.limit:
+                break
+        return upper
+
+
+def goal_of(target: Target) -> Goal:
+    """The bound that a target sets.
+
+    Raises: InvalidParameterError if the target is incomplete, says two things, or can never or always be met.
+    """
+    given = {name for name, value in target.items() if value is not None}
+    if given in ({"epsilon"}, {"epsilon", "delta"}):
+        delta = probability("delta", target.get("delta") or 0)
+        epsilon = nonnegative_rational("epsilon", target["epsilon"])
+        if epsilon == 0:
+            return _advantage(delta)
+        return Goal(
+            epsilon,
+            lambda loss, width: loss.epsilon(delta, tolerance=width),
+            lambda loss: loss.proves(epsilon, delta),
+            min(float(epsilon), 1.0),
+        )
+    if given == {"advantage"}:
+        return _advantage(probability("advantage", target["advantage"]))
+    if given == {"true_positive_rate", "false_positive_rate"}:
+        power = positive_rational("true_positive_rate", target["true_positive_rate"])
+        size = probability("false_positive_rate", target["false_positive_rate"])
+        if not 0 < size < power < 1:
+            raise InvalidParameterError(
+                "0 < false_positive_rate < true_positive_rate < 1 is needed, got "
+                f"false_positive_rate={float(size):g}, true_positive_rate={float(power):g}"
+            )
+        return _power(power, size)
+    raise InvalidParameterError(
+        "a target is epsilon (with or without delta), advantage, or true_positive_rate with false_positive_rate; got "
+        f"{', '.join(sorted(given)) or 'none of them'}"
+    )
+
+
+def _advantage(limit: Fraction) -> Goal:
+    if limit == 0:
+        raise InvalidParameterError("a target of 0 allows no release at all. Give an epsilon, delta or advantage > 0.")
+    return Goal(limit, lambda loss, width: loss.delta(0, tolerance=width))
+
+
+def _power(power: Fraction, size: Fraction) -> Goal:
+    """At most `power` hits with `size` false alarms, from one value of delta.
+
+    Any epsilon will do: the first is best for Gaussian noise, the sharper one for the loss that it is searched with.
+    """
+    from scipy import optimize, special
+
+    threshold = -float(special.ndtri(float(size)))
+    mu = threshold + float(special.ndtri(float(power)))
+    guess = mu * threshold - mu**2 / 2
+
+    def at(epsilon: float) -> Goal | None:
+        place = Fraction(f"{epsilon:.6g}")
+        most = largest_delta(power, size, place)
+        return Goal(most, lambda loss, width: loss.delta(abs(place), tolerance=width)) if most > 0 else None
+
+    first = at(guess)
+    assert first is not None  # Gaussian noise with this mu has such a delta
+
+    def sharper(loss: PrivacyLoss) -> Goal:
+        def excess(epsilon: float) -> float:
+            goal = at(epsilon)
+            found = math.inf if goal is None else goal.excess(loss, _SHARP)
+            return found if math.isfinite(found) else 1e3
+
+        places = {"bounds": (guess - 2 * mu, guess + 2 * mu), "method": "bounded", "options": {"xatol": 0.02 * mu}}
+        best = min(guess, float(optimize.minimize_scalar(excess, **places).x), key=excess)
+        return at(best) or first
+
+    return replace(first, sharper=sharper)
+
+
+def largest_delta(power: Fraction, size: Fraction, epsilon: Fraction) -> Fraction:
+    """A delta that proves hits of at most `power` for every test with `size` false alarms; <= 0 if none does.
+
+    Guarantee: a loss with delta(abs(epsilon)) <= this delta has P(S) <= power where Q(S) <= size. From P(S) <= delta +
+        e^epsilon Q(S); and for epsilon < 0, from Q(not S) <= delta + e^-epsilon P(not S).
+    """
+    grown = Fraction(certified(lambda: ball(abs(epsilon)).exp(), within=Interval(1.0, math.inf)).upper)
+    return power - grown * size if epsilon >= 0 else 1 - size - (1 - power) * grown
