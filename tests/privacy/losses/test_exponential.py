@@ -88,7 +88,7 @@ def test_compositions_hold_what_two_candidates_attain(kind: type, law: object) -
         found = composed.delta(epsilon)
         assert found.upper < pure.delta(epsilon).lower
         best = 0.0
-        for starts in product((-1.0, 0.0, 1.0, 2.0, 3.0), repeat=3):
+        for starts in product((0.0, 0.4, 1.0, 2.0, 3.0), repeat=3):
             p = q = np.ones(1)
             for g in starts:
                 p = np.outer(p, law([g, 0.0], rate)).ravel()

@@ -12,14 +12,16 @@ from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
 from deniable.privacy.pld.law import Pairs
-from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, randomized_response_law
+from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
     from flint import arb
 
-_SHARE = 0.6  # of the interval of losses above 0, in the pair that bounds compositions from below; a good one for many
+# Of the pairs of two candidates, those that bound compositions from below; good ones for many compositions.
+_SHARE = 0.6  # of the interval of losses that is above 0, for the exponential mechanism
+_THRESHOLD = 0.8  # of the way between the centres of the noise, for permute-and-flip
 
 
 @dataclass(frozen=True, init=False)
@@ -121,9 +123,10 @@ class PermuteAndFlipLoss(_SelectionLoss):
         return certified(lambda: -ball(-gap / 2).expm1()) if gap > 0 else Interval(0.0, 0.0)
 
     def laws(self) -> Pairs:
-        half = float(self.limit / 2)
-        attained = randomized_response_law(half + math.log(2 - math.exp(-half)))
-        return Pairs.symmetric(LaplaceLaw(float(self.limit)), attained)
+        limit = float(self.limit)
+        ours, theirs = (math.exp(-share * limit) / 2 for share in (1 - _THRESHOLD, _THRESHOLD))  # tails of the noise
+        attained = bounded_law(math.log((1 - ours) / theirs), math.log((1 - theirs) / ours))
+        return Pairs.symmetric(LaplaceLaw(limit), attained)
 
     @property
     def rho(self) -> Fraction:
