@@ -9,8 +9,7 @@ import pytest
 
 from deniable.errors import MissingExtraError
 from deniable.privacy import ApproximateLoss, GaussianLoss, PureLoss
-from deniable.privacy.plot import draw_profile, draw_tradeoff
-from deniable.privacy.tradeoff import TradeOff
+from deniable.privacy.plot import draw_profile
 
 mpl.use("Agg")
 RUN = GaussianLoss(1).poisson_sampled(rate="0.1") * 20
@@ -43,7 +42,7 @@ def test_a_profile_that_stays_large_or_ends_at_nothing_can_be_drawn() -> None:
 
 
 def test_both_bounds_of_the_trade_off_are_drawn_and_guessing_beside_them() -> None:
-    ax = draw_tradeoff(TradeOff(GaussianLoss(1)), points=9, ax=None)
+    ax = GaussianLoss(1).tradeoff().plot(points=9)
     alarms, misses = (np.asarray(values, dtype=float) for values in ax.lines[0].get_data())
     assert np.all(misses < 1 - alarms)
     legend = ax.get_legend()
@@ -60,7 +59,7 @@ def test_given_axes_are_used() -> None:
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots()
-    assert draw_profile(PureLoss(1), tolerance=0.05, points=3, ax=ax) is ax
+    assert PureLoss(1).plot(tolerance=0.05, points=3, ax=ax) is ax
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
