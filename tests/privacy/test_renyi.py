@@ -235,6 +235,13 @@ def test_exchanged_samples_are_their_integral(order: str) -> None:
     assert near(renyi(loss, order), truth, relative=1e-5)
 
 
+def test_a_sample_of_a_composition_diverges_no_more_than_its_base() -> None:
+    """Half of three sampled Gaussians and one Laplace: the two directions of the base differ."""
+    base = GaussianLoss(2).poisson_sampled(rate="1/10") * 3 + LaplaceLoss(1)
+    found = renyi(base.poisson_sampled(rate="1/2"), 3)
+    assert 0 < found.lower <= found.upper <= renyi(base, 3).upper
+
+
 def test_divergences_add_up() -> None:
     """Both directions are summed before the larger is taken."""
     step = GaussianLoss(1).poisson_sampled(rate="1/100")

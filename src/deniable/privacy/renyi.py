@@ -25,6 +25,7 @@ from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.stated import Stated
+from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Replace
 from deniable.privacy.renyi_integral import Tail, chernoff_tail, law_divergence
@@ -72,13 +73,23 @@ def _directed(loss: PrivacyLoss, order: Fraction) -> Directions:
     pairs = loss.laws()
     if pairs is None:
         return _known(loss, order)
-    known = _known(loss, order)
-    tail = _tail_of(lambda higher: _known(loss, higher)[0].upper, order) if math.isfinite(known[0].upper) else None
-    ends = [law_divergence(law, order, tail) for law in pairs.upper]
-    starts = ends if pairs.lower is pairs.upper else [law_divergence(law, order, tail) for law in pairs.lower]
+    known = _known(loss, order)[0].upper
+    tail = _tail_of(lambda higher: _known(loss, higher)[0].upper, order) if math.isfinite(known) else None
+    return _of_laws(pairs, order, tail, known)
+
+
+def _of_laws(pairs: Pairs, order: Fraction, tail: Tail | None, known: float) -> Directions:
+    """From the laws of both directions, and what is known to bound either."""
+
+    def both(laws: tuple[LossLaw, LossLaw]) -> Directions:
+        first = law_divergence(laws[0], order, tail)
+        return first, first if laws[1] is laws[0] else law_divergence(laws[1], order, tail)
+
+    ends = both(pairs.upper)
+    starts = ends if pairs.lower is pairs.upper else both(pairs.lower)
     found = [
-        Interval(min(start.lower, end.upper, bound.upper), min(end.upper, bound.upper))
-        for start, end, bound in zip(starts, ends, known, strict=True)
+        Interval(min(start.lower, end.upper, known), min(end.upper, known))
+        for start, end in zip(starts, ends, strict=True)
     ]
     return found[0], found[1]
 
@@ -167,17 +178,13 @@ def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
         removed = sampled_normal_divergence(mu_squared, loss.rate, order)
         return removed, Interval(0.0, removed.upper)
     base, pairs = loss.base.laws(), loss.laws()
+    tail = _tail_of(partial(_upper, loss.base), order, loss.rate) if math.isinf(pairs.upper[0].highest) else None
+    known = _upper(loss.base, order)
     if base is None or base.upper[0] is not base.upper[1]:
-        return _directed.dispatch(PrivacyLoss)(loss, order)
-    tail = None
-    if math.isinf(pairs.upper[0].highest):
-        tail = chernoff_tail(
-            max(float(order), 2.0) if order == 1 else float(order), loss.rate, partial(_upper, loss.base)
-        )
-    found = law_divergence(pairs.upper[0], order, tail)
-    lower = found if pairs.lower is pairs.upper else law_divergence(pairs.lower[0], order, tail)
-    upper = min(found.upper, _upper(loss.base, order))
-    return Interval(min(lower.lower, upper), upper), Interval(0.0, upper)
+        return _of_laws(pairs, order, tail, known)
+    larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
+    found = _of_laws(larger, order, tail, known)[0]
+    return found, Interval(0.0, found.upper)
 
 
 @_directed.register
