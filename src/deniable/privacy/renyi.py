@@ -39,7 +39,8 @@ Directions = tuple[Interval, Interval]  # (with the unit, without it) and (witho
 
 _NONNEGATIVE = Interval(0.0, math.inf)
 _INFINITE = Interval(math.inf, math.inf)
-_MOST_TERMS = 2000  # of the binomial sum of an integer order
+_MOST_TERMS, _MOST_MOMENTS = 2000, 128  # of the binomial sum of an integer order
+_CLOSED = (DiscreteGaussianLoss, DiscreteLaplaceLoss, LaplaceLoss, PureLoss)  # divergences by a formula
 
 
 def renyi(loss: PrivacyLoss, order: object) -> Interval:
@@ -182,9 +183,27 @@ def _of_sampled(loss: PoissonSampledLoss, order: Fraction) -> Directions:
     known = _upper(loss.base, order)
     if base is None or base.upper[0] is not base.upper[1]:
         return _of_laws(pairs, order, tail, known)
+    if isinstance(loss.base, _CLOSED) and order.denominator == 1 and 1 < order <= _MOST_MOMENTS:
+        removed = _by_moments(loss.base, loss.rate, int(order))
+        return removed, Interval(0.0, removed.upper)
     larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
     found = _of_laws(larger, order, tail, known)[0]
     return found, Interval(0.0, found.upper)
+
+
+def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
+    """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
+    divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
+
+    def formula(ends: list[float]) -> "arb":
+        q, total = ball(rate), ball(Fraction(0))
+        for k, end in enumerate(ends, start=2):
+            total += math.comb(order, k) * q**k * (1 - q) ** (order - k) * ball((k - 1) * Fraction(end)).expm1()
+        return (1 + total).log() / (order - 1)
+
+    lower = certified(lambda: formula([found.lower for found in divergences]), within=_NONNEGATIVE)
+    upper = certified(lambda: formula([found.upper for found in divergences]), within=_NONNEGATIVE)
+    return Interval(lower.lower, upper.upper)
 
 
 @_directed.register
