@@ -41,6 +41,7 @@ from deniable.privacy.poisson_replace import PoissonReplacedLoss
 from deniable.privacy.public_mixture import PublicMixture, mixture
 from deniable.privacy.randomizers import AnyRandomizer, Channel, KaryResponse
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
+from deniable.privacy.sampled_group import SampledGaussianGroupLoss
 from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import (
     Sensitivity,
@@ -97,6 +98,7 @@ __all__ = [
     "RenyiLoss",
     "Replace",
     "Rule",
+    "SampledGaussianGroupLoss",
     "Sensitivity",
     "ShuffledLoss",
     "SparseVectorLoss",

@@ -28,6 +28,7 @@ from deniable.privacy.pld.law import Floats, LossLaw, Pairs
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation, Replace
+from deniable.privacy.sampling import PoissonSampledLoss
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -193,7 +194,23 @@ def group(loss: PrivacyLoss, size: object) -> PrivacyLoss:
         return group(loss.loss, units)
     if isinstance(loss, GroupLoss):
         return GroupLoss(loss.base, loss.size * units, loss.relation)
-    return GroupLoss(loss, units)
+    return _sampled_gaussian(loss, units, AddRemove) or GroupLoss(loss, units)
+
+
+def _sampled_gaussian(loss: PrivacyLoss, units: int, relation: Relation) -> PrivacyLoss | None:
+    """The exact loss of a group under Poisson sampling of Gaussian noise, where `loss` is of that kind."""
+    from deniable.privacy.sampled_group import MOST_UNITS, SampledGaussianGroupLoss
+
+    if isinstance(loss, SampledGaussianGroupLoss):
+        noise, rate, units = loss.noise_multiplier, loss.rate, units * loss.size
+        relation = loss.relation if relation is AddRemove else relation
+    elif isinstance(loss, PoissonSampledLoss) and isinstance(loss.base, GaussianLoss):
+        noise, rate = loss.base.noise_multiplier, loss.rate
+    else:
+        return None
+    if units > MOST_UNITS:
+        return None
+    return SampledGaussianGroupLoss(noise, rate=rate, size=units, relation=relation)
 
 
 def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
@@ -213,7 +230,7 @@ def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
         return under_replace(loss.loss)
     if isinstance(loss, GroupLoss):
         return GroupLoss(loss.base, 2 * loss.size, Replace)
-    return GroupLoss(loss, 2, Replace)
+    return _sampled_gaussian(loss, 2, Replace) or GroupLoss(loss, 2, Replace)
 
 
 def of_group(sensitivity: Sensitivity, size: int) -> Sensitivity:

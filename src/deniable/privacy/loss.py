@@ -258,6 +258,7 @@ class PrivacyLoss(ABC):
         import deniable.privacy.iteration
         import deniable.privacy.losses
         import deniable.privacy.poisson_replace
+        import deniable.privacy.sampled_group
         import deniable.privacy.sampling
         import deniable.privacy.shuffling
         import deniable.privacy.subsets  # noqa: F401  (all register their kinds)
