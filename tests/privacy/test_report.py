@@ -33,6 +33,7 @@ def test_randomized_response_by_hand() -> None:
     assert report.beliefs[1][1].upper == pytest.approx(0.75)
     assert "right with at most 75" in str(report)
     assert report.accounts == ()
+    assert "Other accountants" not in str(report)
 
 
 def test_published_power_of_a_gaussian() -> None:

@@ -72,10 +72,12 @@ class Report:
         lines += [f"  - {text}" for text in self.assumptions]
         lines += ["", "What an attacker can learn, knowing everybody else's data"]
         lines += [f"  - {text}" for text in self._meanings()]
-        lines += ["", f"Other accountants at delta = {decimal_text(self.delta)}"]
-        rows = self._table()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join([*lines, *(f"  {name:<{width}}  {value}" for name, value in rows)])
+        if self.accounts:
+            rows = self._table()
+            width = max(len(name) for name, _ in rows)
+            lines += ["", f"Other accountants at delta = {decimal_text(self.delta)}"]
+            lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The same for notebooks; every text is escaped and nothing is loaded."""

@@ -35,7 +35,11 @@ def account(
     ] = None,
     *,
     noise_multiplier: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Gaussian noise, in units of the clipping norm.")
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Gaussian noise over the sensitivity; that is the clipping norm when examples are added or removed.",
+        ),
     ] = None,
     rate: Annotated[
         str | None,
