@@ -29,10 +29,12 @@ from deniable.privacy.pld.accountant import (
 )
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.profile import inverse
+from deniable.privacy.profile import ball, certified, inverse
 from deniable.privacy.relation import Relation
 
 Directions = list[list[Part]]
+
+_MOST_EXACT_POWERS = 1000
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -110,8 +112,7 @@ class Composed(PrivacyLoss):
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         exact = self._exact()
         if exact is not None:
-            certain = 1 - math.prod((1 - loss.infinite_mass) ** count for loss, count in self.parts)
-            if delta < certain:
+            if self._infinite_beyond(delta) > 0:
                 return Interval(math.inf, math.inf)
             return inverse(exact, delta, limit=self.pure_epsilon if delta >= self.failure else None)
         directions = self._directions()
@@ -124,12 +125,26 @@ class Composed(PrivacyLoss):
             limit = min(limit, Interval.around(known).upper)
         if delta == 0:
             return Interval(min(composed_limit(lower).lower, limit), limit)
+        beyond = self._infinite_beyond(delta)
+        if beyond > 0 or (beyond == 0 and composed_limit(lower, finite=True).lower == math.inf):
+            return Interval(math.inf, math.inf)
         computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
         for found in computed:
             reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         return Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+
+    def _infinite_beyond(self, delta: Fraction) -> int:
+        """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
+        failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
+        if sum(count for _, count in failing) > _MOST_EXACT_POWERS:
+            certain = certified(
+                lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
+            )
+            return 1 if Fraction(certain.lower) > delta else -1
+        certain_mass = 1 - math.prod((1 - mass) ** count for mass, count in failing)
+        return (certain_mass > delta) - (certain_mass < delta)
 
     def _exact(self) -> Callable[[Fraction], Interval] | None:
         """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""

@@ -51,17 +51,28 @@ def discretise(law: LossLaw, grid: Grid) -> Discretised:
     Error: of second order in the step, on both sides; of first order from below at atoms that lie between grid losses.
     """
     losses = grid.losses
-    slack = law.slack(grid.reach) + 4 * UNIT * grid.reach
-    tails = law.above(losses)
-    inside = losses < law.highest - slack  # no loss is greater, whatever rounding says at the edge itself
+    room = law.slacks(losses) + 4 * UNIT * np.abs(losses)
+    slack = 2 * (law.slack(grid.reach) + 4 * UNIT * grid.reach)
+    tails = law.above(losses - room)  # a loss on the grid, up to rounding, belongs to the bin that begins there
+    inside = losses - room < law.highest  # no loss is greater, whatever rounding says at the edge itself
     p, q = np.where(inside, tails.p, 0.0), np.where(inside, tails.q, 0.0)
-    bins = _Bins.of(losses, p, q, tails.error + 8 * UNIT + slack, grid.step)
+    error = tails.error + 8 * UNIT + 2 * room
+    at_the_top = float(p[-1] * max(1 - error[-1], 0.0))
+    if losses[-1] >= law.highest - slack:  # the greatest loss is the last one: it stays in the bin that ends there
+        p[-1] = q[-1] = 0.0
+    bins = _Bins.of(losses, p, q, error, grid.step)
     upper, beyond = _upper(bins, law.whole)
-    top = law.above(np.array([losses[-1] - slack]))
-    at_the_top = float((top.p * (1 - top.error - 4 * UNIT))[0])
-    line = (1 - law.infinite) * (1 - 4 * UNIT) - bins.odds * ((1 - law.vanishing) * (1 + 8 * UNIT + slack))
+    line = (1 - law.infinite) * (1 - 4 * UNIT) - bins.odds * ((1 - law.vanishing) * (1 + 8 * UNIT))
     lower = _lower(bins, at_the_top, line)
     return Discretised(upper, law.infinite * (1 + 4 * UNIT) + beyond, lower, law.infinite * (1 - 4 * UNIT), slack)
+
+
+class Steps(NamedTuple):
+    """The exponentials of grid losses, up to a common factor, and of the step."""
+
+    odds: Floats  # exp(loss)
+    ratio: float  # exp(-step)
+    gap: float  # 1 - exp(-step)
 
 
 class _Bins(NamedTuple):
@@ -106,31 +117,45 @@ def _lower(bins: _Bins, at_the_top: float, line: Floats) -> Floats:
     whose masses all move to the left end of their bin, and the straight `line` that every curve lies above.
     """
     lowered = bins.survival * np.maximum(1 - bins.error, 0.0)
-    moved = np.append(lowered[1:-1], min(at_the_top, lowered[-2]))  # masses above each grid loss, each moved left
-    moved = np.minimum.accumulate(np.maximum(moved, 0.0))
-    rest, doubt = _curve_of(moved, bins)
-    least = rest * (1 - doubt)
+    moved = np.append(lowered[1:-1], min(at_the_top, lowered[-2]))  # above each grid loss, after a move to the left
     chords = _joined(_curve_cut_at_the_top(bins) - _dips(bins), line)
+    return law_below(chords, moved, float(lowered[0]), Steps(bins.odds, bins.ratio, bins.gap))
+
+
+def law_below(chords: Floats, moved: Floats, whole: float, steps: Steps) -> Floats:
+    """Masses of a law whose curve is at most that of another.
+
+    Args:
+        chords: heights, at every grid loss, of a polygon below the other curve.
+        moved: masses above each grid loss but the last of a law with a curve below the other, used where it is higher.
+        whole: a lower bound on the mass above the first grid loss or at it.
+    """
+    moved = np.minimum.accumulate(np.maximum(moved, 0.0))
+    rest, doubt = curve_of(moved, steps)
+    least = rest * (1 - doubt)
     wins = chords > least * (1 - 1e-9)  # where both are exact up to rounding, the change from one to the other is free
-    steps = moved
+    above = moved
     if wins.any():
         inner = wins.copy()
         inner[1:] &= wins[:-1]
         inner[:-1] &= wins[1:]
         switch = min(int(np.flatnonzero(wins)[-1]) + 1, moved.size)  # from here on it is the law that was moved
-        heights = np.where(inner, chords, least)[: switch + 1]
+        heights = np.where(inner, chords, np.where(wins, np.minimum(chords, least), least))[: switch + 1]
         heights[switch] = rest[switch] * (1 + doubt)
-        steps = np.append(_hull(heights, bins, switch), moved[switch:])
-    steps = np.minimum.accumulate(np.clip(steps, 0.0, max(float(lowered[0]), 0.0)))
-    ends = np.concatenate(([max(float(lowered[0]), 0.0)], steps, [0.0]))
+        above = np.append(_hull(heights, steps, switch), moved[switch:])
+    above = np.minimum.accumulate(np.clip(above, 0.0, max(whole, 0.0)))
+    ends = np.concatenate(([max(whole, 0.0)], above, [0.0]))
     return ends[:-1] - ends[1:]
 
 
 def _joined(first: Floats, second: Floats) -> Floats:
-    """A polygon below the larger of two in every bin: at each corner the one that is larger at the corner before."""
-    first_wins = first >= second
+    """A polygon below one of two in every bin: at a corner between a bin of one and a bin of the other, the lower.
+
+    The second is straight: where rounding alone decides, it is kept.
+    """
+    first_wins = first >= second + 64 * UNIT
     before = np.append(first_wins[0], first_wins[:-1])
-    return np.where(before, first, second)
+    return np.where(before != first_wins, np.minimum(first, second), np.where(first_wins, first, second))
 
 
 def _curve_cut_at_the_top(bins: _Bins) -> Floats:
@@ -140,12 +165,12 @@ def _curve_cut_at_the_top(bins: _Bins) -> Floats:
     return np.asarray(curve - bins.odds / bins.odds[-1] * last - 4 * bins.error * bins.survival)
 
 
-def _curve_of(steps: Floats, bins: _Bins) -> tuple[Floats, float]:
-    """The curve, at every grid loss, of a law on the grid with mass `steps[i]` above loss i, and its relative error."""
-    weights = np.zeros(steps.size + 1, dtype=np.longdouble)
-    weights[1:] = np.cumsum((steps / bins.odds[:-1])[::-1], dtype=np.longdouble)
-    rounding = 16 * UNIT + 4 * steps.size * float(np.finfo(np.longdouble).eps)
-    return np.asarray(bins.gap * bins.odds * weights[::-1].astype(np.float64)), rounding
+def curve_of(above: Floats, steps: Steps) -> tuple[Floats, float]:
+    """The curve, at every grid loss, of a law on the grid with mass `above[i]` above loss i, and its relative error."""
+    weights = np.zeros(above.size + 1, dtype=np.longdouble)
+    weights[1:] = np.cumsum((above / steps.odds[:-1])[::-1], dtype=np.longdouble)
+    rounding = 16 * UNIT + 4 * above.size * float(np.finfo(np.longdouble).eps)
+    return np.asarray(steps.gap * steps.odds * weights[::-1].astype(np.float64)), rounding
 
 
 def _dips(bins: _Bins) -> Floats:
@@ -158,15 +183,15 @@ def _dips(bins: _Bins) -> Floats:
     return np.asarray(np.maximum(np.append(excess, 0.0), np.append(0.0, excess)))
 
 
-def _hull(heights: Floats, bins: _Bins, count: int) -> Floats:
+def _hull(heights: Floats, steps: Steps, count: int) -> Floats:
     """Mass above each of the first `count` grid losses for the convex hull of these heights."""
-    odds = bins.odds[: count + 1]
-    steps = (heights[:-1] - bins.ratio * heights[1:]) / bins.gap
-    if np.any(steps[1:] > steps[:-1]):
+    odds = steps.odds[: count + 1]
+    above = (heights[:-1] - steps.ratio * heights[1:]) / steps.gap
+    if np.any(above[1:] > above[:-1]):
         from scipy.optimize import isotonic_regression
 
         widths = np.diff(odds)
         corners = isotonic_regression(np.diff(heights) / widths, weights=widths).blocks
         hull = np.minimum(np.interp(odds, odds[corners], heights[corners]), heights)
-        steps = (hull[:-1] - bins.ratio * hull[1:]) / bins.gap
-    return steps - 16 * UNIT * heights[:-1] / bins.gap
+        above = (hull[:-1] - steps.ratio * hull[1:]) / steps.gap
+    return above - 16 * UNIT * heights[:-1] / steps.gap

@@ -60,7 +60,7 @@ def _repeated(law: LossLaw, count: int) -> tuple[Floats, Floats, float] | None:
         return None
     places = np.rint((atoms.losses - law.lowest) / law.spacing).astype(np.int64)
     line = np.zeros(int(places[-1]) + 1)
-    line[places] = atoms.p
+    np.add.at(line, places, atoms.p)
     power, square, left = np.ones(1), line, count
     while left:
         if left & 1:

@@ -77,6 +77,10 @@ class LossLaw(ABC):
         """How far the thresholds of events may be from those asked for, when these are at most `reach` in size."""
         return 0.0
 
+    def slacks(self, losses: Floats) -> Floats:
+        """The same for each threshold; at most `slack` of the largest."""
+        return np.full(losses.shape, self.slack(float(np.abs(losses).max(initial=0.0))))
+
 
 class Pairs(NamedTuple):
     """The laws of a mechanism in both directions: (with the unit, without it) and (without, with).
@@ -122,6 +126,9 @@ class ReversedLaw(LossLaw):
 
     def slack(self, reach: float) -> float:
         return self.base.slack(reach)
+
+    def slacks(self, losses: Floats) -> Floats:
+        return self.base.slacks(-losses)
 
 
 class FiniteLaw(LossLaw):

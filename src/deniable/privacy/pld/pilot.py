@@ -5,6 +5,7 @@ Whatever is chosen, the bounds of `transform` hold; a bad choice makes them wide
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,13 @@ class Pilot:
         self._least = 1e-5 * self.cumulants(0.0).variance  # of the sum when tilted to its end
         self._table()
 
+    def of(self, counts: Sequence[int]) -> "Pilot":
+        """The same laws, other counts; for `cumulants` and `reach` alone."""
+        other = copy(self)
+        other.counts = np.array(counts, dtype=np.float64)
+        other._least = self._least * float(other.counts.sum() / self.counts.sum())
+        return other
+
     def cumulants(self, tilt: float) -> Cumulants:
         """Of the sum, at one tilt."""
         exponents = tilt * self._losses
@@ -59,12 +67,12 @@ class Pilot:
         return max(float(((self._values + self._tops - math.log(delta)) / self._tilts).min()), 0.0)
 
     def tilt(self, epsilon: float, log_delta: float, room: float) -> float:
-        """The tilt with the narrowest window whose bound is at most exp(room) times the best one or delta.
+        """The tilt with the narrowest window whose bound is about the best one, or at most exp(room) times delta.
 
         A tilt beyond the best one only widens the window; a smaller one leaves heavy tails where they are.
         """
         best, bound = self.chernoff(epsilon)
-        allowed = self._values - self._tilts * epsilon <= max(bound, log_delta) + room
+        allowed = self._values - self._tilts * epsilon <= max(bound + 0.5, log_delta + room)
         allowed &= (self._tilts <= best) & (self._tilts >= best / 64)
         allowed |= self._tilts == best
         widths = np.where(allowed, self._widths, np.inf)
