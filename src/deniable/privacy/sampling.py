@@ -17,25 +17,15 @@ from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.pld.accountant import (
-    DEFAULT_TOLERANCE,
-    composed_delta,
-    composed_epsilon,
-    composed_limit,
-    reached,
-    unit_of_epsilon,
-)
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.pld.search import Part
 from deniable.privacy.profile import Curve, ball, certified
 from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.single import single_delta, single_epsilon
 
 if TYPE_CHECKING:
     from flint import arb
-
-
-_EDGE = Fraction(1, 10**9)  # so near below the greatest loss delta is as good as 0 and may be wider than asked
 
 
 class SampledLaw(LossLaw):
@@ -118,31 +108,12 @@ class SampledLoss(PrivacyLoss):
         limit = self.pure_epsilon
         if limit is not None and epsilon >= limit and self.failure == 0:
             return Interval(0.0, 0.0)
-        pairs = self.laws()
-        found = composed_delta(_once(pairs.upper), epsilon, tolerance)
-        if limit is None or epsilon * (1 + _EDGE) < limit:
-            reached(found, tolerance, found.upper, "delta")
-        if pairs.lower is pairs.upper:
-            return found
-        least = composed_delta(_once(pairs.lower), epsilon, tolerance).lower
-        return Interval(min(least, found.upper), found.upper)
+        return single_delta(self.laws(), epsilon, tolerance)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
             return Interval(math.inf, math.inf)
-        pairs = self.laws()
-        limit = composed_limit(_once(pairs.upper))
-        if self.pure_epsilon is not None and self.failure == 0:
-            limit = Interval(0.0, min(Interval.around(self.pure_epsilon).upper, limit.upper))
-        if delta == 0:
-            return Interval(min(composed_limit(_once(pairs.lower)).lower, limit.upper), limit.upper)
-        found = composed_epsilon(_once(pairs.upper), delta, tolerance, most=limit.upper)
-        reached(found, tolerance, unit_of_epsilon(found), "epsilon")
-        least = found.lower
-        if pairs.lower is not pairs.upper:
-            least = composed_epsilon(_once(pairs.lower), delta, tolerance).lower
-        greatest = min(found.upper, limit.upper)
-        return Interval(min(least, greatest), greatest)
+        return single_epsilon(self.laws(), delta, tolerance, self.pure_epsilon if self.failure == 0 else None)
 
     def charge(self) -> Charge:
         """A failure counts only when the unit takes part: delta is that of the base times the share."""
@@ -287,10 +258,6 @@ def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
         return (1 + ball(rate) * ball(limit).expm1()).log()
 
     return min(decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS), limit)
-
-
-def _once(both: tuple[LossLaw, LossLaw]) -> list[list[Part]]:
-    return [[Part(law, 1)] for law in (both[:1] if both[0] is both[1] else both)]
 
 
 def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
