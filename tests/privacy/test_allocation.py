@@ -172,14 +172,14 @@ def test_allocation_is_near_poisson_sampling_at_the_same_rate() -> None:
 
 
 def test_fixed_batches_are_not_poisson_samples() -> None:
-    """Erratum E69: one epoch, 100 batches, noise multiplier 0.8, delta = 1e-5. Poisson 1.515; fixed batches 5.680.
+    """Erratum E69: one epoch, 100 batches, noise multiplier 0.8, delta = 1e-5. Poisson below 1.515; fixed batches 5.680.
 
     A secret random place is in between, and far from fixed batches, where delta at 1.515 is 0.128.
     """
     poisson = (GaussianLoss("0.8").poisson_sampled(rate="0.01") * 100).epsilon("1e-5")
     fixed = GaussianLoss("0.8")
     allocated = fixed.randomly_allocated(of=100).epsilon("1e-5")
-    assert poisson.upper == pytest.approx(1.515, abs=2e-3)
+    assert 1.5 < poisson.upper <= 1.515
     assert fixed.epsilon("1e-5").upper == pytest.approx(5.680, abs=1e-3)
     assert fixed.delta("1.515").upper == pytest.approx(0.128, abs=1e-3)
     assert allocated.upper < fixed.epsilon("1e-5").lower
