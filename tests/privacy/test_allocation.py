@@ -172,7 +172,7 @@ def test_allocation_is_near_poisson_sampling_at_the_same_rate() -> None:
 
 
 def test_fixed_batches_are_not_poisson_samples() -> None:
-    """Erratum E69: one epoch, 100 batches, noise multiplier 0.8, delta = 1e-5. Poisson below 1.515; fixed batches 5.680.
+    """Erratum E69: one epoch, 100 batches, noise multiplier 0.8, delta = 1e-5: Poisson 1.515 at most, fixed 5.680.
 
     A secret random place is in between, and far from fixed batches, where delta at 1.515 is 0.128.
     """
