@@ -104,7 +104,7 @@ def test_laplace_noise_is_its_integral(noise: str, order: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(("scale", "rows"), [("1/2", 1), ("3", 2), ("20", 7)])
+@pytest.mark.parametrize(("scale", "rows"), [("1/2", 1), ("3", 2), ("6", 7)])
 def test_discrete_laplace_noise_is_its_sum(scale: str, rows: int, order: str) -> None:
     loss = DiscreteLaplaceLoss(scale, of_count(rows=rows, groups=1, relation=AddRemove))
     with mpmath.workdps(40):
@@ -149,7 +149,7 @@ def sampled_by_quadrature(mu: mpmath.mpf, rate: mpmath.mpf, order: str, *, added
 
 
 @pytest.mark.parametrize("order", ["1", "11/10", "9/2"])
-@pytest.mark.parametrize(("noise", "rate"), [("1", "1/100"), ("1/2", "1/3"), ("4", "1/10")])
+@pytest.mark.parametrize(("noise", "rate"), [("1", "1/100"), ("1/2", "1/3")])
 def test_sampled_gaussian_noise_is_its_integral(noise: str, rate: str, order: str) -> None:
     """inventory.md 131; and the other direction is never larger."""
     with mpmath.workdps(22):
@@ -167,7 +167,7 @@ def test_sampled_gaussian_noise_is_its_integral(noise: str, rate: str, order: st
     st.fractions(Fraction(1, 50), Fraction(19, 20), max_denominator=50),
     st.integers(2, 6),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_whole_orders_by_sum_and_by_quadrature(noise: Fraction, rate: Fraction, order: int) -> None:
     """Two routes: the binomial sum, and the certified integral at an order 1e-12 away on either side."""
     exact = sampled_normal_divergence(1 / noise**2, rate, Fraction(order))

@@ -22,7 +22,7 @@ def test_the_bound_is_never_below_the_curve_of_the_loss_itself(loss: PrivacyLoss
     points = known_points(loss)
     for epsilon in ("0", "1/4", "1", "3"):
         assert loss.delta(epsilon).lower <= points.delta(epsilon).upper
-    for delta in ("1e-3", "1e-8"):
+    for delta in ("1e-5",):
         assert loss.epsilon(delta).lower <= points.epsilon(delta).upper
 
 
