@@ -25,7 +25,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.pld.accountant import Part, composed_delta
-from deniable.privacy.pld.law import ReversedLaw
+from deniable.privacy.pld.law import FiniteLaw, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
 from deniable.privacy.sampling import SampledLaw
 from deniable.privacy.subsets import MirroredLaw, SubsetSampledLoss
@@ -188,6 +188,13 @@ def test_unproved_uses_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="base must be"):
         SubsetSampledLoss("x", 1, 2)  # type: ignore[arg-type]
     assert GaussianLoss(1).sampled_without_replacement(size=5, population=5) == GaussianLoss(1)
+
+
+def test_a_law_without_room_for_its_mirror_image_is_refused() -> None:
+    """P = (0.9, 0.1), Q = (0.5, 0.5): P and Q give the positive loss more than 1 together."""
+    law = FiniteLaw(np.log([0.2, 1.8]), np.array([0.1, 0.9]), np.array([0.5, 0.5]))
+    with pytest.raises(UnprovedError, match="leave room"):
+        MirroredLaw(law)
 
 
 def test_gaussians_together_are_sampled_as_one() -> None:

@@ -14,6 +14,8 @@ from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
 from deniable.privacy.relation import Relation, Replace
 from deniable.privacy.sampling import SampledLaw, SampledLoss, is_symmetric, known_laws, mixed_pairs, removed_delta
 
+_ROUNDING = 1e-9
+
 
 class MirroredLaw(LossLaw):
     """The law that has the positive losses of `right`, their mirror images, and loss 0 for the rest.
@@ -28,6 +30,9 @@ class MirroredLaw(LossLaw):
         atoms = self.atoms()
         if atoms is not None and atoms.losses.size == 3:
             self.spacing = self.highest
+        tails = right.above(np.zeros(1))
+        if float(tails.p[0] + tails.q[0]) + right.infinite > 1 + _ROUNDING:
+            raise UnprovedError("a law is mirrored only where its positive losses leave room for their mirror images")
 
     @property
     def anchor(self) -> float:
