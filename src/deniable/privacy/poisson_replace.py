@@ -96,7 +96,8 @@ class ExchangedLaw(FiniteLaw):
         some = q > 0
         infinite = chance * infinite + float(p[~some].sum())
         p, q, top, bottom = p[some], q[some], top[some], bottom[some]
-        losses = _log_mixed(top, chance, rest) - _log_mixed(bottom, chance, rest)
+        logs = _log_mixed(top, chance, rest), _log_mixed(bottom, chance, rest)
+        losses = logs[0] - logs[1]
         losses = np.maximum.accumulate(np.maximum(losses, 0.0)[::-1])
         super().__init__(
             np.concatenate((-losses[::-1], losses)),
@@ -106,10 +107,18 @@ class ExchangedLaw(FiniteLaw):
             vanishing=infinite,
             roundings=16,
         )
-        self._doubt = 2 * slack + 32 * UNIT * (1 + (abs(math.log(rest)) if rest else 0.0))
+        self._middle = max((abs(float(log[-1])) for log in logs if log.size), default=0.0)
+        self._chance, self._slack = chance, slack + 8 * UNIT
 
     def slack(self, reach: float) -> float:
-        return super().slack(reach) + self._doubt
+        """Both logarithms together are at most |l| + 2 |that in the middle|; the base's slack counts by P's share."""
+        share = min(1.0, self._chance + reach + self._middle)
+        return 32 * UNIT * (reach + 2 * self._middle) + 2 * self._slack * share
+
+    def slacks(self, losses: Floats) -> Floats:
+        size = np.abs(losses)
+        share = np.minimum(1.0, self._chance + size + self._middle)
+        return np.asarray(32 * UNIT * (size + 2 * self._middle) + 2 * self._slack * share)
 
 
 def _log_mixed(density: Floats, chance: float, rest: float) -> Floats:
