@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import gammaln
+from scipy.stats import binom
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import PrivacyLoss, Replace
@@ -34,19 +37,18 @@ def histogram_law(rows: Rows, data: Sequence[int]) -> dict[tuple[int, ...], Frac
     return law
 
 
-def brute_force(rows: Rows, users: int, epsilon: Fraction) -> mpmath.mpf:
-    """The greatest hockey-stick divergence over all data sets of this size, in 40 digits."""
-    with mpmath.workdps(40):
-        e, worst = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator), mpmath.mpf(0)
-        for others in itertools.combinations_with_replacement(range(len(rows)), users - 1):
-            laws = [histogram_law(rows, (value, *others)) for value in range(len(rows))]
-            for first, second in itertools.permutations(laws, 2):
-                total = mpmath.mpf(0)
-                for seen, mass in first.items():
-                    other = second.get(seen, Fraction(0))
-                    excess = mpmath.mpf(mass.numerator) / mass.denominator
-                    total += max(excess - e * mpmath.mpf(other.numerator) / other.denominator, 0)
-                worst = max(worst, total)
+def brute_force(rows: Rows, users: int, epsilon: Fraction) -> Fraction:
+    """The greatest hockey-stick divergence over all data sets of this size: exact rationals, e^epsilon to 40 digits."""
+    with mpmath.workdps(50):
+        e = Fraction(str(mpmath.nstr(mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator), 40)))
+    worst = Fraction(0)
+    for others in itertools.combinations_with_replacement(range(len(rows)), users - 1):
+        laws = [histogram_law(rows, (value, *others)) for value in range(len(rows))]
+        scale = math.lcm(*(mass.denominator for law in laws for mass in law.values()))
+        whole = [{seen: int(mass * scale) for seen, mass in law.items()} for law in laws]
+        for first, second in itertools.permutations(whole, 2):
+            gains = (mass * e.denominator - e.numerator * second.get(seen, 0) for seen, mass in first.items())
+            worst = max(worst, Fraction(sum(gain for gain in gains if gain > 0), scale * e.denominator))
     return worst
 
 
@@ -69,8 +71,9 @@ def channels(draw: st.DrawFn) -> Rows:
 def test_the_worst_data_set_of_any_channel_lies_below_the_upper_end(rows: Rows, users: int, epsilon: Fraction) -> None:
     truth = brute_force(rows, users, epsilon)
     found = ShuffledLoss(Channel(rows), users=users).delta(epsilon)
-    assert truth <= mpmath.mpf(found.upper) * (1 + 1e-15)
-    assert mpmath.mpf(found.lower) * (1 - 1e-15) <= truth
+    assert (
+        Fraction(found.lower) * (1 - Fraction(1, 10**15)) <= truth <= Fraction(found.upper) * (1 + Fraction(1, 10**15))
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,6 +132,43 @@ def test_clones_have_the_published_epsilon() -> None:
     found = ShuffledLoss(AnyRandomizer(epsilon=4), users=10**5).epsilon("1e-6", tolerance=1e-4)
     assert found.upper == pytest.approx(0.16976975, abs=2e-7)
     assert 0.16753856 <= found.upper <= 0.17279055
+
+
+def closed_inner_sum(local: float, categories: int, users: int, epsilon: float) -> float:
+    """The blanket of k-ary response by another route: a sum over two counts with binomial tails inside, in floats.
+
+    With c draws at the victim's two values, a of them at the first, and others that contribute o,
+    E (A0 a + A1 (c - a) + o)_+ = (A0 - A1) c/2 P[Bin(c - 1) >= t - 1] + (c A1 + o) P[Bin(c) >= t].
+    """
+    odds, e = math.exp(local), math.exp(epsilon)
+    share = categories / (odds + categories - 1)
+    high, low, other = share * (odds - e), share * (1 - e * odds), share * (1 - e)
+    pair, rest = 2 * share / categories, (categories - 2) * share / categories
+    places = [
+        np.arange(max(0, int(users * p - 9 * math.sqrt(users * p))), int(users * p + 9 * math.sqrt(users * p)) + 20)
+        for p in (pair, rest)
+    ]
+    c, j = np.meshgrid(*places, indexing="ij")
+    idle = users - c - j
+    logs = gammaln(users + 1) - gammaln(c + 1) - gammaln(j + 1) - gammaln(idle + 1)
+    logs += c * math.log(pair) + j * math.log(rest) + idle * math.log(1 - pair - rest)
+    offset = other * j
+    least = np.maximum(0, np.floor((-offset - c * low) / (high - low)) + 1)
+    tails = [binom.sf(least - 1 - less, np.maximum(c - less, 0), 0.5) for less in (1, 0)]
+    inner = (high - low) * (c / 2) * tails[0] + (c * low + offset) * tails[1]
+    return float((np.exp(logs) * np.maximum(inner, 0)).sum()) / (share * users)
+
+
+@pytest.mark.parametrize(
+    ("local", "categories", "users", "epsilon"), [(1.0, 4, 800, 0.15), (2.0, 3, 1500, 0.2), (4.0, 8, 3000, 0.5)]
+)
+def test_the_blanket_agrees_with_a_plain_double_sum(local: float, categories: int, users: int, epsilon: float) -> None:
+    loss = ShuffledLoss(KaryResponse(epsilon=local, categories=categories), users=users)
+    (case,) = loss.randomizer.blankets()
+    truth = closed_inner_sum(local, categories, users, epsilon)
+    exact = Fraction(repr(epsilon))
+    assert loss._below(case, exact, 1e-3).value <= truth * (1 + 1e-8)
+    assert truth * (1 - 1e-8) <= loss._above(case, exact, 1e-3).value <= truth * (1 + 2e-4)
 
 
 @pytest.mark.parametrize("categories", [3, 4, 16])
