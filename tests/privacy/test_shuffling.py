@@ -212,6 +212,18 @@ def test_delta_zero_keeps_the_local_epsilon() -> None:
     assert loss.relations == {Replace}
 
 
+@pytest.mark.parametrize("users", [1, 1000, 10**10])
+def test_extreme_parameters_have_an_answer(users: int) -> None:
+    everything = ShuffledLoss(Channel([[1, 0], [0, 1]]), users=users)
+    assert everything.delta(1).contains(1)
+    nothing = ShuffledLoss(Channel([["1/2", "1/2"], ["1/2", "1/2"]]), users=users)
+    assert nothing.delta(0).upper == 0
+    assert nothing.epsilon("1e-6").upper == 0
+    for randomizer in (KaryResponse(epsilon=40, categories=3), AnyRandomizer(epsilon="0.0001")):
+        found = ShuffledLoss(randomizer, users=users).epsilon("1e-9")
+        assert 0 <= found.lower <= found.upper <= randomizer.epsilon
+
+
 def test_a_report_that_names_its_sender_is_never_hidden() -> None:
     loss = ShuffledLoss(Channel([["1/2", "1/2", 0], [0, "1/2", "1/2"]]), users=50)
     assert loss.infinite_mass == Fraction(1, 2)

@@ -85,12 +85,12 @@ def _bounds(values: Floats, weights: Floats, count: int, tolerance: float) -> tu
     values, weights = values[weights > 0], weights[weights > 0]
     if values.size == 0 or values.max() <= 0:
         return 0.0, 0.0
-    few = _enumerated(values, weights, count, tolerance)
-    if few is not None:
-        return few
     if values.min() >= 0:
         mean = count * float(values @ weights)
         return mean * (1 - 32 * values.size * _UNIT), mean * (1 + 32 * values.size * _UNIT)
+    few = _enumerated(values, weights, count, tolerance)
+    if few is not None:
+        return few
     return _smoothed(values, weights, count, tolerance)
 
 
@@ -236,8 +236,8 @@ class _Tilted:
         places = step * np.arange(points)
         phases = places[:, None] * self.values  # (points, values)
         real, imaginary = np.cos(phases) @ self.masses, np.sin(phases) @ self.masses
-        exponents = 4 * self.tilt * max(float(self.values.max()), 0.0) + 4 * self.values.size
-        off = _UNIT * (64 + exponents + 8 * places * np.abs(self.values).max())  # of each of the two
+        exponents = 4 * self.tilt * max(float(self.values.max()), 0.0) + 2 * self.values.size
+        off = _UNIT * (16 + exponents + 4 * places * np.abs(self.values).max())  # of each of the two
         size = np.sqrt(real**2 + imaginary**2)
         lifted = size + 2 * off
         loose = self.count * np.log(lifted) - (width * places) ** 2 / 2
@@ -249,7 +249,9 @@ class _Tilted:
         squared = (width * places) ** 2
         turn = self.count * angle + self.tilt * width**2 * places
         exponent = self.count * (np.abs(log) + np.abs(angle)) + np.abs(turn) + squared
-        error = np.exp(loose[seen]) * (8 * self.count * off / lifted + _UNIT * (64 + 16 * exponent))
+        share = off / lifted
+        power = np.where(share < 1e-3, 2, 8) * self.count * share  # the errors of the power
+        error = np.exp(loose[seen]) * (power + _UNIT * (64 + 16 * exponent))
         decay = np.exp(self.count * log - squared / 2)
         kernel = 1 / (self.tilt + 1j * places) ** 2
         return (
