@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -19,7 +19,6 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.pure import PureLoss, pure_delta, randomized_responses_delta
 from deniable.privacy.pld.accountant import (
     DEFAULT_TOLERANCE,
-    Part,
     composed_delta,
     composed_epsilon,
     composed_limit,
@@ -29,6 +28,7 @@ from deniable.privacy.pld.accountant import (
 )
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.search import Part
 from deniable.privacy.profile import ball, certified, inverse
 from deniable.privacy.relation import Relation
 
@@ -89,8 +89,10 @@ class Composed(PrivacyLoss):
 
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         answer, computed = self._found_delta(epsilon, tolerance)
-        for found in computed:
-            reached(found, tolerance, found.upper, "delta")
+        directions = self._directions()
+        if directions is None or epsilon < _edge(directions[0]):
+            for found in computed:  # nearer to the greatest loss than that, delta is all rounding
+                reached(found, tolerance, found.upper, "delta")
         return answer
 
     def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:
@@ -138,13 +140,12 @@ class Composed(PrivacyLoss):
     def _infinite_beyond(self, delta: Fraction) -> int:
         """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
-        if sum(count for _, count in failing) > _MOST_EXACT_POWERS:
-            certain = certified(
-                lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
-            )
-            return 1 if Fraction(certain.lower) > delta else -1
-        certain_mass = 1 - math.prod((1 - mass) ** count for mass, count in failing)
-        return (certain_mass > delta) - (certain_mass < delta)
+        if sum(count for _, count in failing) <= _MOST_EXACT_POWERS:
+            return (self.infinite_mass > delta) - (self.infinite_mass < delta)
+        certain = certified(
+            lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
+        )
+        return 1 if Fraction(certain.lower) > delta else -1
 
     def _exact(self) -> Callable[[Fraction], Interval] | None:
         """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
@@ -158,21 +159,9 @@ class Composed(PrivacyLoss):
     def _directions(self) -> tuple[Directions, Directions] | None:
         """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
 
-        Real Gaussians are merged. None when a part has no laws or its losses are too large for floats.
+        None when a part has no laws or its losses are too large for floats.
         """
-        merged = sum((loss.mu_squared * n for loss, n in self.parts if isinstance(loss, GaussianLoss)), Fraction(0))
-        pairs = [(loss.laws(), n) for loss, n in self.parts if not isinstance(loss, GaussianLoss)]
-        if merged:
-            pairs.append((Pairs.symmetric(NormalLaw(math.sqrt(merged))), 1))
-        known = [(found, count) for found, count in pairs if found is not None]
-        if len(known) < len(pairs):
-            return None
-        upper = _both_ways([(found.upper, count) for found, count in known])
-        lower = upper
-        if any(found.lower is not found.upper for found, _ in known):
-            lower = _both_ways([(found.lower, count) for found, count in known])
-        far = any(not within_reach(part) for side in (upper, lower) for parts in side for part in parts)
-        return None if far else (upper, lower)
+        return _directions_of(self)
 
     def _summed(self, epsilon: Fraction) -> Interval:
         """What sums in each currency prove, for parts that may be known by a bound alone."""
@@ -188,6 +177,10 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
+        if min(bounds) == 1.0 and self._directions() is None:
+            from deniable.privacy.conversion import delta_by_renyi
+
+            bounds.append(delta_by_renyi(self, epsilon))
         return Interval(min(lower, *bounds), min(bounds))
 
     @property
@@ -200,7 +193,10 @@ class Composed(PrivacyLoss):
 
     @property
     def infinite_mass(self) -> Fraction:
-        return max((loss.infinite_mass for loss, _ in self.parts), default=Fraction(0))
+        failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
+        if sum(count for _, count in failing) > _MOST_EXACT_POWERS:
+            return max(mass for mass, _ in failing)
+        return 1 - math.prod(((1 - mass) ** count for mass, count in failing), start=Fraction(1))
 
     @property
     def pure_epsilon(self) -> Fraction | None:
@@ -253,6 +249,29 @@ def _checked_count(count: object) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidParameterError(f"count must be a whole number >= 0, got {count!r}")
     return count
+
+
+@lru_cache(maxsize=8)
+def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
+    """Real Gaussians are merged."""
+    merged = sum((part.mu_squared * n for part, n in loss.parts if isinstance(part, GaussianLoss)), Fraction(0))
+    pairs = [(part.laws(), n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
+    if merged:
+        pairs.append((Pairs.symmetric(NormalLaw(math.sqrt(merged))), 1))
+    known = [(found, count) for found, count in pairs if found is not None]
+    if len(known) < len(pairs):
+        return None
+    upper = _both_ways([(found.upper, count) for found, count in known])
+    lower = upper
+    if any(found.lower is not found.upper for found, _ in known):
+        lower = _both_ways([(found.lower, count) for found, count in known])
+    far = any(not within_reach(part) for side in (upper, lower) for parts in side for part in parts)
+    return None if far else (upper, lower)
+
+
+def _edge(directions: Directions) -> float:
+    """Epsilons from here on cannot be told from the greatest finite loss."""
+    return composed_limit(directions, finite=True).upper * (1 - 1e-12)
 
 
 def _both_ways(laws: list[tuple[tuple[LossLaw, LossLaw], int]]) -> Directions:

@@ -14,8 +14,9 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.filters import Charge
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Part, composed_delta, composed_epsilon
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
+from deniable.privacy.pld.search import Part
 from deniable.privacy.relation import Relation
 from deniable.privacy.sampling import is_symmetric
 
@@ -224,8 +225,8 @@ def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | 
     least = losses.min()
     places = losses if spacing is None else np.rint((losses - least) / spacing)
     _, first, place, counts = np.unique(places, return_index=True, return_inverse=True, return_counts=True)
-    masses = (np.bincount(place, weights=side) for side in (p, q))
-    return Atoms(losses[first], *masses, error + int(counts.max()) * UNIT)
+    merged_p, merged_q = (np.asarray(np.bincount(place, weights=side), dtype=np.float64) for side in (p, q))
+    return Atoms(losses[first], merged_p, merged_q, error + int(counts.max()) * UNIT)
 
 
 def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:

@@ -118,7 +118,7 @@ def test_vectors_are_dominated_by_their_norms() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4)), min_size=1, max_size=4),
-    st.floats(0.5, 3),
+    st.floats(1, 3),
     st.sampled_from([1.5, 2.0, 6.0]),
 )
 @settings(max_examples=15, deadline=None)

@@ -7,6 +7,7 @@ or an error says what was reached; the bounds themselves hold whatever is chosen
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,14 +37,21 @@ def composed_delta(
     """delta at `epsilon` in the worse direction, at most `most`, as near to a relative width `tolerance` as can be."""
 
     def answer(search: Search, least: float) -> Interval:
-        if round_down(epsilon) >= composed_limit([search.parts], finite=True).upper:
+        limit = composed_limit([search.parts], finite=True).upper
+        if round_down(epsilon) >= limit:
             return search.certain
-        at = float(epsilon)
-        guess = max(math.exp(search.pilot.chernoff(at)[1] - 3), SMALLEST_DELTA)
+        at, edge = float(epsilon), limit * (1 - 1e-12)  # from there on delta is all rounding
+        guess = 1.0
+        for _ in range(3):  # the fewer unlikely losses are kept, the better is the guess
+            guess = math.exp(search.pilot(guess, tolerance).chernoff(at)[1] - 3)
+        rough = guess < 0.01 * least
+        guess = max(guess, least * 1e-3, SMALLEST_DELTA)
         return search.refined(
             lambda bounds: consistent(bounds.below(round_up(epsilon)), bounds.above(round_down(epsilon))),
-            lambda found: Aim(at, _nearer(guess, found), 0.9 * tolerance),
-            lambda found: found.width / (tolerance * found.upper) if found.upper > _NOTHING else 0.0,
+            lambda found: Aim(at, _nearer(guess, found), 0.5 if rough and math.isinf(found.upper) else 0.9 * tolerance),
+            lambda found: (
+                found.width / (tolerance * max(found.upper, least)) if found.upper > _NOTHING and at < edge else 0.0
+            ),
             Interval(least, max(least, most)),
         )
 
@@ -63,13 +71,16 @@ def composed_epsilon(
         if greatest <= least:
             return Interval(0.0, least)
         finite = max(goal - search.infinite, goal * 1e-6)
-        guess = search.pilot.epsilon_at(finite)
+        pilot = search.pilot(finite, tolerance)
+        guess = pilot.epsilon_at(finite)
 
         def aim(found: Interval) -> Aim:
-            centre = found.upper if found.lower > 0 and math.isfinite(found.upper) else guess
+            centre = min(found.upper, guess) if found.lower == 0 else found.upper
+            centre = centre if math.isfinite(centre) else guess
             width = 0.9 * tolerance * max(1.0, centre)
-            slope = max(min(search.pilot.chernoff(centre)[0], 20 / width), 0.2 / search.spread)
-            return Aim(centre, finite, min(width * slope * finite / goal, 0.5), 20 / width)
+            steepest = (20 - 2 * math.log(finite)) / width
+            slope = max(min(pilot.chernoff(centre)[0], steepest), 0.2 / search.spread)
+            return Aim(centre, finite, min(width * slope * finite / goal, 0.5), steepest)
 
         return search.refined(
             lambda bounds: _crossing(bounds, delta, guess, tolerance * max(1.0, guess) / 50),
@@ -114,13 +125,19 @@ def within_reach(part: Part) -> bool:
     return float(part.law.above(far).p[0]) < _SMALLEST_TAIL
 
 
+@lru_cache(maxsize=8)
+def _search(parts: tuple[Part, ...]) -> Search:
+    """One for all questions about the same parts, which it answers from what it has computed where that is enough."""
+    return Search(parts)
+
+
 def _worse(
     directions: Sequence[Sequence[Part]],
     answer: Callable[[Search, float], Interval],
     most: float,
 ) -> Interval:
     """The larger of the answers, at most `most`; a direction that cannot be the larger one is not refined."""
-    searches = [Search(parts) for parts in directions]
+    searches = [_search(tuple(parts)) for parts in directions]
     lower = upper = 0.0
     for search in searches:
         found = answer(search, lower)

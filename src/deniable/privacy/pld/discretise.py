@@ -57,8 +57,9 @@ def discretise(law: LossLaw, grid: Grid) -> Discretised:
     inside = losses - room < law.highest  # no loss is greater, whatever rounding says at the edge itself
     p, q = np.where(inside, tails.p, 0.0), np.where(inside, tails.q, 0.0)
     error = tails.error + 8 * UNIT + 2 * room
-    at_the_top = float(p[-1] * max(1 - error[-1], 0.0))
+    at_the_top = 0.0
     if losses[-1] >= law.highest - slack:  # the greatest loss is the last one: it stays in the bin that ends there
+        at_the_top = float(p[-1] * max(1 - error[-1], 0.0))
         p[-1] = q[-1] = 0.0
     bins = _Bins.of(losses, p, q, error, grid.step)
     upper, beyond = _upper(bins, law.whole)
@@ -116,9 +117,10 @@ def _lower(bins: _Bins, at_the_top: float, line: Floats) -> Floats:
     They are the chords lowered at each grid loss by the most that they exceed the curve beside it, the curve of the law
     whose masses all move to the left end of their bin, and the straight `line` that every curve lies above.
     """
-    lowered = bins.survival * np.maximum(1 - bins.error, 0.0)
+    beyond = float(bins.survival[-1] * (1 + bins.error[-1]))  # left out: a large tilt would see nothing else
+    lowered = np.maximum(bins.survival * np.maximum(1 - bins.error, 0.0) - beyond, 0.0)
     moved = np.append(lowered[1:-1], min(at_the_top, lowered[-2]))  # above each grid loss, after a move to the left
-    chords = _joined(_curve_cut_at_the_top(bins) - _dips(bins), line)
+    chords = _joined(_curve_cut_at_the_top(bins) - beyond * (1 - bins.odds / bins.odds[-1]) - _dips(bins), line)
     return law_below(chords, moved, float(lowered[0]), Steps(bins.odds, bins.ratio, bins.gap))
 
 

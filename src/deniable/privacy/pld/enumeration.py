@@ -3,13 +3,15 @@
 Error: relative, a few roundings for each addition; sums of losses are off by `slack` at most.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw
+from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw
 
 _MOST_SUMS = 2**18
+_MOST_MULTISETS = 2**14
 _LONGEST = 2**12  # of a lattice that is convolved directly
 
 
@@ -56,6 +58,8 @@ def _repeated(law: LossLaw, count: int) -> tuple[Floats, Floats, float] | None:
         return None
     if count == 1:
         return atoms.losses, atoms.p, atoms.error
+    if math.comb(count + atoms.losses.size - 1, count) <= _MOST_MULTISETS:
+        return _multisets(atoms, count)
     if law.spacing is None or count * (law.highest - law.lowest) / law.spacing > _LONGEST:
         return None
     places = np.rint((atoms.losses - law.lowest) / law.spacing).astype(np.int64)
@@ -71,3 +75,20 @@ def _repeated(law: LossLaw, count: int) -> tuple[Floats, Floats, float] | None:
     error = count * (atoms.error + 8 * UNIT * _LONGEST)
     losses: Floats = count * law.lowest + law.spacing * np.arange(power.size, dtype=np.float64)
     return losses, power, error
+
+
+def _multisets(atoms: Atoms, count: int) -> tuple[Floats, Floats, float]:
+    """The same by how often each atom occurs, with multinomial probabilities."""
+    left, logs, losses = np.array([count]), np.zeros(1, dtype=np.longdouble), np.zeros(1)
+    factorials = np.concatenate(([0], np.cumsum(np.log(np.arange(1, count + 1, dtype=np.longdouble)))))
+    for place, (loss, p) in enumerate(zip(atoms.losses, atoms.p, strict=True)):
+        last = place == atoms.losses.size - 1
+        sizes = np.ones_like(left) if last else left + 1
+        rows = np.repeat(np.arange(left.size), sizes)
+        taken = left[rows] if last else np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        with np.errstate(divide="ignore"):
+            powers = np.where(taken > 0, taken * np.log(np.longdouble(p)), 0.0)
+        logs = logs[rows] + powers - factorials[taken]
+        losses, left = losses[rows] + taken * loss, left[rows] - taken
+    masses = np.exp(logs + factorials[count])
+    return losses, masses.astype(np.float64), count * atoms.error + 64 * count * UNIT

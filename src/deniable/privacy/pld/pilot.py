@@ -45,6 +45,14 @@ class Pilot:
         other._least = self._least * float(other.counts.sum() / self.counts.sum())
         return other
 
+    def cut(self, above: float) -> "Pilot":
+        """The same without the greatest losses, which have probability `above` in each law."""
+        other = copy(self)
+        beyond = np.cumsum(self._masses[:, ::-1], axis=1)[:, ::-1]
+        other._masses = np.where(beyond > above, self._masses, 0.0)
+        other._table()
+        return other
+
     def cumulants(self, tilt: float) -> Cumulants:
         """Of the sum, at one tilt."""
         exponents = tilt * self._losses
@@ -83,9 +91,17 @@ class Pilot:
         plain = self.cumulants(0.0)
         least = 0.05 / max(math.sqrt(plain.variance), plain.mean)
         self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 160)
-        found = [self.cumulants(float(tilt)) for tilt in self._tilts]
-        self._values = np.array([at.value for at in found])
-        self._widths = np.array([math.sqrt(at.variance) for at in found])
+        values, variances = np.zeros(self._tilts.size), np.zeros(self._tilts.size)
+        for losses, masses, count in zip(self._losses, self._masses, self.counts, strict=True):
+            present = masses > 0
+            exponents = np.outer(self._tilts, losses[present])
+            top = exponents.max(axis=1, keepdims=True)
+            weights = masses[present] * np.exp(exponents - top)
+            total = weights.sum(axis=1)
+            mean = weights @ losses[present] / total
+            values += count * (top[:, 0] + np.log(total))
+            variances += count * np.maximum(weights @ losses[present] ** 2 / total - mean**2, 0.0)
+        self._values, self._widths = values, np.sqrt(np.maximum(variances, self._least))
         self._tops = self._tilts * np.log(self._tilts) - (1 + self._tilts) * np.log1p(self._tilts)
 
     def reach(self, tilt: float, unlikely: float) -> tuple[float, float, float, float]:

@@ -24,6 +24,8 @@ _MOST_DIRECT = 2**19
 _FEWEST_STAGED = 100
 _MOST_ROUNDS = 8
 _MOST_TRIALS = 200
+_MOST_KEPT = 12
+_MOST_KEPT_POINTS = 2**16
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Bounds:
     upper_infinite: float
     lower: Callable[[float], float]
     lower_infinite: float
+    points: int
 
     def above(self, epsilon: float) -> float:
         return min((self.upper_infinite + self.upper(epsilon)) * (1 + 4 * UNIT), 1.0)
@@ -68,12 +71,14 @@ class Search:
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.count = sum(part.count for part in parts)
-        self.pilot = Pilot([part.law for part in parts], [part.count for part in parts])
-        self.spread = math.sqrt(self.pilot.cumulants(0.0).variance)
+        self._whole = Pilot([part.law for part in parts], [part.count for part in parts])
+        self.spread = math.sqrt(self._whole.cumulants(0.0).variance)
         self.infinite = _any((part.law.infinite, part.count) for part in parts)
         self.certain = Interval(self.infinite * (1 - 64 * UNIT), min(self.infinite * (1 + 64 * UNIT), 1.0))
         lengths = {part.law.spacing or part.law.highest - part.law.lowest for part in parts}
         self.lengths = np.array(sorted(length for length in lengths if 0 < length < math.inf))
+        self._kept: list[Bounds] = []
+        self._cuts: dict[int, Pilot] = {}
 
     def refined(
         self,
@@ -91,8 +96,13 @@ class Search:
         """
         few = enumeration([(part.law, part.count) for part in self.parts])
         if few is not None:
-            return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower))
+            return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower, 0))
         found = Interval(0.0, math.inf)
+        for kept in self._kept:
+            fresh = read(kept)
+            found = consistent(max(found.lower, fresh.lower), min(found.upper, fresh.upper))
+            if found.upper <= known.lower or excess(Interval(found.lower, min(found.upper, known.upper))) <= 1:
+                return found
         aim = aimed(found)
         step = self.fitted(self.first_step(aim) * (6 if known.lower > 0 else 1))  # rough, where that may be enough
         bounds = self.bounds(aim, step)
@@ -103,6 +113,7 @@ class Search:
         for _ in range(_MOST_ROUNDS):
             if bounds is None:
                 break
+            self._keep(bounds)
             fresh = read(bounds)
             found = consistent(max(found.lower, fresh.lower), min(found.upper, fresh.upper))
             if found.upper <= known.lower or found.lower >= known.upper:
@@ -112,10 +123,17 @@ class Search:
             if missing <= 1 or stalled == 3:
                 break
             before, aim = aim, aimed(found)
-            if aim.delta > before.delta / 8 and math.isfinite(missing):
+            if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
+                step = self.fitted(self.first_step(aim))
+            elif math.isfinite(missing):
                 step = self.fitted(step * (0.3 if stalled else min(max(0.9 / math.sqrt(missing), 0.06), 0.7)))
             bounds = self.bounds(aim, step)
         return found
+
+    def _keep(self, bounds: Bounds) -> None:
+        """Remember the latest small ones for the next question."""
+        if bounds.points <= _MOST_KEPT_POINTS:
+            self._kept = [bounds, *self._kept[: _MOST_KEPT - 1]]
 
     def fitted(self, step: float) -> float:
         """A step of 0.6 to 1 times this one for which isolated losses lie on the grid, or nearly so.
@@ -132,25 +150,38 @@ class Search:
         off = np.abs(lengths / steps[:, None] - np.rint(lengths / steps[:, None]))
         return float(steps[np.argmin(off.sum(axis=1) + 1e-9 * np.arange(steps.size)[::-1])])
 
+    def negligible(self, delta: float, relative: float) -> float:
+        """A power of ten: what is left out of each law, all together far below this share of delta."""
+        return 10.0 ** math.floor(math.log10(max(0.01 * delta * relative / self.count, SMALLEST_DELTA)))
+
+    def pilot(self, delta: float, relative: float) -> Pilot:
+        """The composition without losses so unlikely; a single one of them may be all that a large tilt sees."""
+        power = round(math.log10(self.negligible(delta, relative)))
+        if power not in self._cuts:
+            self._cuts[power] = self._whole.cut(10.0**power)
+        return self._cuts[power]
+
     def first_step(self, aim: Aim) -> float:
         """By the second-order error of the grid: it changes the variance of each loss by half of step^2."""
-        slope = max(min(self.pilot.chernoff(aim.epsilon)[0], aim.steepest), 0.3 / self.spread)
+        pilot = self.pilot(aim.delta, aim.relative)
+        slope = max(min(pilot.chernoff(aim.epsilon)[0], aim.steepest), 0.3 / self.spread)
         return min(math.sqrt(2.0 * aim.relative / (self.count * slope * (slope + 1))), self.spread / 4)
 
     def tilt(self, aim: Aim, step: float) -> float:
         """A tilt that leaves the rounding of the transform well below the width."""
         noise = 5e-14 * (10 + self.count) * math.sqrt(self.spread / step)
         room = min(max(math.log(0.05 * aim.relative / noise), 0.5), 12.0)
-        return min(self.pilot.tilt(aim.epsilon, math.log(aim.delta), room), aim.steepest)
+        return min(self.pilot(aim.delta, aim.relative).tilt(aim.epsilon, math.log(aim.delta), room), aim.steepest)
 
     def bounds(self, aim: Aim, step: float) -> Bounds | None:
         """Both composed laws on a grid of this step; None when it would have too many points."""
         tilt = self.tilt(aim, step)
-        share = min(math.log(aim.delta) - self.pilot.cumulants(tilt).value + tilt * aim.epsilon, 0.0)
+        pilot = self.pilot(aim.delta, aim.relative)
+        share = min(math.log(aim.delta) - pilot.cumulants(tilt).value + tilt * aim.epsilon, 0.0)
         unlikely = 0.004 * aim.relative / (1 + tilt * self.spread) * math.exp(max(share, -600.0))
-        plan = self._plan(tilt, unlikely, step)
-        share = 0.01 * aim.relative / self.count
-        grids = [_grid(part.law, step, max(aim.delta * share, SMALLEST_DELTA), share) for part in self.parts]
+        plan = self._plan(pilot, tilt, unlikely, step)
+        above, below = self.negligible(aim.delta, aim.relative), 0.01 * aim.relative / self.count
+        grids = [_grid(part.law, step, above, below) for part in self.parts]
         if plan is None or max(grid.last - grid.first for grid in grids) > MOST_POINTS:
             return None
         found = [discretise(part.law, grid) for part, grid in zip(self.parts, grids, strict=True)]
@@ -160,33 +191,34 @@ class Search:
         lower = _staged(plan, list(zip([one.lower for one in found], firsts, strict=True)), -1)
         if upper is None or lower is None:
             return None
-        (above, slack_above), (below, slack_below) = upper, lower
+        (high, slack_high), (low, slack_low) = upper, lower
         counts = [part.count for part in self.parts]
         return Bounds(
-            lambda epsilon: above.delta(epsilon - slack - slack_above),
+            lambda epsilon: high.delta(epsilon - slack - slack_high),
             _any(zip([one.upper_infinite for one in found], counts, strict=True)) * (1 + 64 * UNIT),
-            lambda epsilon: below.delta(epsilon + slack + slack_below),
+            lambda epsilon: low.delta(epsilon + slack + slack_low),
             _any(zip([one.lower_infinite for one in found], counts, strict=True)) * (1 - 64 * UNIT),
+            plan.window.length,
         )
 
-    def _plan(self, tilt: float, unlikely: float, step: float) -> "_Plan | None":
+    def _plan(self, pilot: Pilot, tilt: float, unlikely: float, step: float) -> "_Plan | None":
         """One stage where that needs few points; else blocks of losses, then all of these on a coarser grid."""
         counts = [part.count for part in self.parts]
-        window = _window(self.pilot, tilt, unlikely, step)
+        window = _window(pilot, tilt, unlikely, step)
         if window is not None and (window.length <= _MOST_DIRECT or self.count < _FEWEST_STAGED):
             return _Plan(tilt, step, 1, window, [_Stage(counts, 1, window)])
         if self.count < _FEWEST_STAGED:
             return None
         blocks = _blocks(counts)
         factor = 2 ** max(round(math.log2(0.5 * math.sqrt(self.count / blocks))), 1)
-        window = _window(self.pilot, tilt, unlikely, step * factor)
+        window = _window(pilot, tilt, unlikely, step * factor)
         stages = []
         for inner, times in (
             ([count // blocks for count in counts], blocks),
             ([count % blocks for count in counts], 1),
         ):
             if any(inner):
-                own = _window(self.pilot.of(inner), tilt, unlikely / (4 * times), step)
+                own = _window(pilot.of(inner), tilt, unlikely / (4 * times), step)
                 if own is None or own.length < 2 * factor:
                     return None
                 stages.append(_Stage(inner, times, own))
