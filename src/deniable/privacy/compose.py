@@ -140,12 +140,20 @@ class Composed(PrivacyLoss):
     def _infinite_beyond(self, delta: Fraction) -> int:
         """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
+        if not self._is_symmetric:
+            return 1 if self.infinite_mass > delta else -1
         if sum(count for _, count in failing) <= _MOST_EXACT_POWERS:
             return (self.infinite_mass > delta) - (self.infinite_mass < delta)
         certain = certified(
             lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
         )
         return 1 if Fraction(certain.lower) > delta else -1
+
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether both directions are known to have the same laws."""
+        directions = self._directions()
+        return directions is not None and len(directions[1]) == 1
 
     def _exact(self) -> Callable[[Fraction], Interval] | None:
         """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
@@ -165,7 +173,7 @@ class Composed(PrivacyLoss):
 
     def _summed(self, epsilon: Fraction) -> Interval:
         """What sums in each currency prove, for parts that may be known by a bound alone."""
-        lower = max(loss._delta(epsilon).lower for loss, _ in self.parts)
+        lower = max(_least_of(loss, epsilon) for loss, _ in self.parts)
         bounds = [1.0]
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon:
@@ -177,7 +185,7 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        if min(bounds) == 1.0 and self._directions() is None:
+        if min(bounds) == 1.0 and self._directions() is None and any(loss.laws() is None for loss, _ in self.parts):
             from deniable.privacy.conversion import delta_by_renyi
 
             bounds.append(delta_by_renyi(self, epsilon))
@@ -194,8 +202,10 @@ class Composed(PrivacyLoss):
     @property
     def infinite_mass(self) -> Fraction:
         failing = [(loss.infinite_mass, count) for loss, count in self.parts if loss.infinite_mass]
-        if sum(count for _, count in failing) > _MOST_EXACT_POWERS:
-            return max(mass for mass, _ in failing)
+        if not failing:
+            return Fraction(0)
+        if sum(count for _, count in failing) > _MOST_EXACT_POWERS or not self._is_symmetric:
+            return max(mass for mass, _ in failing)  # parts may fail in different directions
         return 1 - math.prod(((1 - mass) ** count for mass, count in failing), start=Fraction(1))
 
     @property
@@ -267,6 +277,14 @@ def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
         lower = _both_ways([(found.lower, count) for found, count in known])
     far = any(not within_reach(part) for side in (upper, lower) for parts in side for part in parts)
     return None if far else (upper, lower)
+
+
+def _least_of(loss: PrivacyLoss, epsilon: Fraction) -> float:
+    """A lower bound on delta of one part, 0 where it cannot be computed."""
+    try:
+        return loss._delta(epsilon).lower
+    except InvalidParameterError:
+        return 0.0
 
 
 def _edge(directions: Directions) -> float:

@@ -183,7 +183,7 @@ def _divergence(order: Fraction, inner: list[tuple[float, float]], rest: list[tu
         if order == 1:
             return Interval.of_ball(integral + more)
         a = ball(order)
-        return Interval.of_ball((1 + a * (a - 1) * integral + more).log() / (a - 1))
+        return Interval.of_ball((1 + a * (a - 1) * integral + more).log() / (a - 1), within=Interval(0.0, math.inf))
 
 
 Curve = Callable[[Floats], tuple[Floats, Floats]]

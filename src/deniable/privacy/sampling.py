@@ -126,7 +126,10 @@ class SampledLoss(PrivacyLoss):
 
     @property
     def infinite_mass(self) -> Fraction:
-        return self.share * self.base.infinite_mass
+        """Sampling makes an infinite loss of (without, with) finite, so only what fails in both directions counts."""
+        base = self.base.laws()
+        alike = base is not None and base.lower[0] is base.lower[1]
+        return self.share * self.base.infinite_mass if alike else Fraction(0)
 
     @property
     def pure_epsilon(self) -> Fraction | None:

@@ -162,7 +162,7 @@ class TradeOff:
         Source: Dong, Roth, Su (2019), arXiv:1905.02383; Gomez et al. (2025), arXiv:2503.10945.
         """
         least = probability("least_rate", least_rate)
-        if least == 0 and _certain_failure(self.loss) > 0:
+        if least == 0 and self.loss.infinite_mass > 0:
             return Interval(math.inf, math.inf)
         if self._mu_squared is not None:
             return certified(lambda: _root(ball(self._mu_squared or Fraction(0))), within=Interval(0.0, math.inf))
@@ -264,7 +264,7 @@ class TradeOff:
             if found is not None:
                 break
         else:
-            found = _certain_failure(self.loss), min((knot.upper for knot in self._knots.values()), default=Fraction(1))
+            found = self.loss.infinite_mass, min((knot.upper for knot in self._knots.values()), default=Fraction(1))
         if place == 0:
             self._knots[place] = _Knot(place, Fraction(1), Fraction(1), *found)
             return
@@ -294,7 +294,7 @@ class TradeOff:
     def _corners(self, points: list[Point], tops: list[Point]) -> list[Corner]:
         if self._linear:
             return [Corner(x, delta, -1) for x, delta in points]
-        return corners(points, tops, _certain_failure(self.loss))
+        return corners(points, tops, self.loss.infinite_mass)
 
 
 def exact_mu_squared(loss: PrivacyLoss) -> Fraction | None:
@@ -306,15 +306,6 @@ def exact_mu_squared(loss: PrivacyLoss) -> Fraction | None:
     if isinstance(loss, Composed) and all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
         return loss.mu_squared
     return None
-
-
-def _certain_failure(loss: PrivacyLoss) -> Fraction:
-    """A lower bound on the probability of an infinite loss."""
-    if not isinstance(loss, Composed):
-        return loss.infinite_mass
-    masses = [(float(part.infinite_mass), count) for part, count in loss.parts]
-    rest = sum(count * math.log1p(-mass) if mass < 1 else -math.inf for mass, count in masses)
-    return Fraction(-math.expm1(rest) * (1 - 64 * _UNIT))
 
 
 def delta_between(loss: PrivacyLoss, formula: Callable[[], "arb"]) -> Interval:

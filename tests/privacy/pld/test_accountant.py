@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import ApproximateLoss, GaussianLoss, LaplaceLoss, PureLoss, compose
+from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, LaplaceLoss, PureLoss, compose
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.accountant import (
     Part,
@@ -21,6 +21,7 @@ from deniable.privacy.pld.accountant import (
     within_reach,
 )
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
+from deniable.privacy.sampling import SampledLaw
 
 
 def gaussian_steps(mu: float, count: int) -> list[list[Part]]:
@@ -170,3 +171,58 @@ def test_losses_too_large_for_floats_are_not_taken() -> None:
 def test_a_tolerance_that_is_none_is_refused(tolerance: object) -> None:
     with pytest.raises(InvalidParameterError, match="tolerance must be a number"):
         checked_tolerance(tolerance)
+
+
+def pair(p: list[object], q: list[object]) -> FiniteLoss:
+    return FiniteLoss(p, q, relation=AddRemove)
+
+
+def test_losses_that_are_infinite_in_one_direction_are_not_infinite_in_the_other() -> None:
+    """(0, 1) against (1/2, 1/2) fails one way only, so sampled it is ln(10/9)-DP."""
+    sampled = pair([0, 1], ["1/2", "1/2"]).poisson_sampled(rate="1/10")
+    assert sampled.epsilon("1/100").upper < math.log(10 / 9) + 1e-3
+    assert (sampled * 2).epsilon("1/100").upper < 2 * math.log(10 / 9) + 1e-3
+    both = pair([0, 1], ["1/2", "1/2"]) + pair(["1/2", "1/2"], [0, 1])
+    assert both.epsilon("0.6").upper < 0.7
+    assert both.delta("0.7").contains(0.5)
+
+
+def test_rates_next_to_one_keep_their_greatest_loss() -> None:
+    """The loss ln(1 - rate + rate x) loses its digits where rate (1 - x) is near 1; truth by exact rationals."""
+    x = Fraction(1, 10**9)
+    twice = pair([1 - x, x], ["1/2", "1/2"]).poisson_sampled(rate=1 - x) * 2
+    assert twice.epsilon(0).contains(39.2493070978899)
+    x = Fraction(1, 10**6)
+    twice = pair([1 - x, x], ["1/2", "1/2"]).poisson_sampled(rate=1 - x) * 2
+    directions = twice._directions()
+    assert directions is not None
+    assert composed_delta(directions[0], Fraction(25.433797871923563), 1e-3).upper >= 6.4e-13
+
+
+def test_almost_certain_failures_and_almost_nothing_left_stay_between() -> None:
+    """1 - Q(L = -inf) is a difference; products of masses may underflow. Values by 60 digits."""
+    rare = Fraction(1, 10**17) + Fraction(1, 10**20)
+    loss = pair(["1/2", "1/2", 0], [Fraction(1, 10**17), Fraction(1, 10**20), 1 - rare]) + LaplaceLoss(1)
+    directions = loss._directions()
+    assert directions is not None
+    assert composed_delta(directions[0][:1], Fraction(43), 0.1).contains(0.4527216053)
+    law = SampledLaw(NormalLaw(0.07838328864410006), Fraction(99999, 100000))
+    assert composed_delta([[Part(law, 1)]], Fraction(2.2337995453122925), 0.1).contains(5.11648789e-181)
+
+
+def test_one_loss_of_vanishing_probability_and_parts_that_cannot_be_told_are_answered() -> None:
+    x = Fraction(1, 10**12)
+    assert (pair([x, 1 - x], [1, 0]) + LaplaceLoss(1)).delta(1).upper == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "epsilon"),
+    [("0.5", "1e-6", 2, "0.02"), ("0.8", "1e-3", 2, "1.5"), ("0.5", "1e-4", 2, "0.02")],
+)
+def test_one_large_loss_among_many_small_ones_is_answered(sigma: str, rate: str, steps: int, epsilon: str) -> None:
+    """Nearly all of delta comes from one step: it is at least that of one, and at most steps of them and a little."""
+    step = GaussianLoss(sigma).poisson_sampled(rate=rate)
+    found, one = (step * steps).delta(epsilon, tolerance=0.01), step.delta(epsilon)
+    assert found.width <= 0.01 * found.upper
+    assert steps * one.lower * 0.99 <= found.upper
+    assert found.lower <= steps * step.delta(Fraction(epsilon) * Fraction(9, 10)).upper * 1.01

@@ -41,14 +41,21 @@ def composed_delta(
         if round_down(epsilon) >= limit:
             return search.certain
         at, edge = float(epsilon), limit * (1 - 1e-12)  # from there on delta is all rounding
-        guess = 1.0
+        jump = search.one_jump(at)
+        guess = max(jump, SMALLEST_DELTA)
         for _ in range(3):  # the fewer unlikely losses are kept, the better is the guess
-            guess = math.exp(search.pilot(guess, tolerance).chernoff(at)[1] - 3)
+            guess = max(math.exp(search.pilot(guess, tolerance).chernoff(at)[1] - 3), jump, SMALLEST_DELTA)
         rough = guess < 0.01 * least
         guess = max(guess, least * 1e-3, SMALLEST_DELTA)
+
+        def aim(found: Interval) -> Aim:
+            if rough and math.isinf(found.upper):  # that it is far below the other direction is quickly seen
+                return Aim(at, guess, 0.5, 4 * (5 - math.log(guess)) / max(at, search.spread))
+            return Aim(at, _nearer(guess, found), 0.9 * tolerance)
+
         return search.refined(
             lambda bounds: consistent(bounds.below(round_up(epsilon)), bounds.above(round_down(epsilon))),
-            lambda found: Aim(at, _nearer(guess, found), 0.5 if rough and math.isinf(found.upper) else 0.9 * tolerance),
+            aim,
             lambda found: (
                 found.width / (tolerance * max(found.upper, least)) if found.upper > _NOTHING and at < edge else 0.0
             ),
@@ -109,14 +116,16 @@ def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interv
 
 def composed_limit(directions: Sequence[Sequence[Part]], *, finite: bool = False) -> Interval:
     """The greatest loss of a composition: the epsilon for delta = 0; or the greatest finite one."""
-    ends = []
+    lower = upper = 0.0
     for parts in directions:
-        slack = 64 * UNIT * (len(parts) + 1)
-        greatest = 0.0
+        greatest = room = 0.0
         for part in parts:
-            greatest += part.count * (math.inf if part.law.infinite and not finite else part.law.highest)
-        ends.append((greatest * (1 - slack), greatest * (1 + slack)))
-    return Interval(max(lower for lower, _ in ends), max(upper for _, upper in ends))
+            highest = math.inf if part.law.infinite and not finite else part.law.highest
+            greatest += part.count * highest
+            if math.isfinite(highest):
+                room += part.count * (part.law.slack(abs(highest)) + 64 * UNIT * (len(parts) + 1) * abs(highest))
+        lower, upper = max(lower, greatest - room), max(upper, greatest + room)
+    return Interval(lower, upper)
 
 
 def within_reach(part: Part) -> bool:

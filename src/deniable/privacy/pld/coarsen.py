@@ -20,7 +20,7 @@ def coarser_above(masses: Floats, step: float, factor: int) -> Floats:
     result = np.zeros(bins.shape[0] + 1)
     result[:-1] = bins @ left
     result[1:] += bins @ (1 - left)
-    return result * (1 + (2 * factor + 16) * UNIT)
+    return result * (1 + (8 * factor + 16) * UNIT)
 
 
 def coarser_below(masses: Floats, step: float, factor: int) -> Floats:

@@ -51,8 +51,8 @@ def discretise(law: LossLaw, grid: Grid) -> Discretised:
     Error: of second order in the step, on both sides; of first order from below at atoms that lie between grid losses.
     """
     losses = grid.losses
-    room = law.slacks(losses) + 4 * UNIT * np.abs(losses)
-    slack = 2 * (law.slack(grid.reach) + 4 * UNIT * grid.reach)
+    room = law.slacks(losses) + 4 * UNIT * (np.abs(losses) + abs(grid.origin))
+    slack = 2 * max(law.slack(grid.reach) + 4 * UNIT * (grid.reach + abs(grid.origin)), float(room.max()))
     tails = law.above(losses - room)  # a loss on the grid, up to rounding, belongs to the bin that begins there
     inside = losses - room < law.highest  # no loss is greater, whatever rounding says at the edge itself
     p, q = np.where(inside, tails.p, 0.0), np.where(inside, tails.q, 0.0)
@@ -63,7 +63,7 @@ def discretise(law: LossLaw, grid: Grid) -> Discretised:
         p[-1] = q[-1] = 0.0
     bins = _Bins.of(losses, p, q, error, grid.step)
     upper, beyond = _upper(bins, law.whole)
-    line = (1 - law.infinite) * (1 - 4 * UNIT) - bins.odds * ((1 - law.vanishing) * (1 + 8 * UNIT))
+    line = (1 - law.infinite) * (1 - 4 * UNIT) - bins.odds * ((1 - law.vanishing) * (1 + 8 * UNIT) + 4 * UNIT)
     lower = _lower(bins, at_the_top, line)
     return Discretised(upper, law.infinite * (1 + 4 * UNIT) + beyond, lower, law.infinite * (1 - 4 * UNIT), slack)
 
@@ -181,7 +181,8 @@ def _dips(bins: _Bins) -> Floats:
     a = np.clip(bins.left + bins.doubt, 0.0, bins.mass) + noise
     b = bins.mass - np.clip(bins.left - bins.doubt, 0.0, bins.mass) + noise
     total = a + bins.ratio * b
-    excess = np.divide(a * b, total, out=np.zeros_like(a), where=total > 0) * (bins.gap * (1 + 16 * UNIT))
+    share = np.divide(b, total, out=np.zeros_like(b), where=total > 0)  # a b may be too small for a float
+    excess = a * share * (bins.gap * (1 + 16 * UNIT))
     return np.asarray(np.maximum(np.append(excess, 0.0), np.append(0.0, excess)))
 
 

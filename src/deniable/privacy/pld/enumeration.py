@@ -47,7 +47,9 @@ def enumeration(laws: Sequence[tuple[LossLaw, int]]) -> Enumeration | None:
         losses = (losses[:, None] + more).ravel()
         p = (p[:, None] * q).ravel()
         roundings += error / UNIT + 4
-        reach += count * max(abs(law.lowest), abs(law.highest)) + count * law.slack(abs(law.highest)) / (16 * UNIT)
+        reach += count * max(abs(law.lowest), abs(law.highest)) + count * law.slack(
+            max(abs(law.lowest), abs(law.highest))
+        ) / (16 * UNIT)
     return Enumeration(losses, p, roundings * UNIT, 16 * UNIT * (1 + len(laws)) * reach)
 
 

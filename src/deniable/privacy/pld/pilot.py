@@ -49,7 +49,8 @@ class Pilot:
         """The same without the greatest losses, which have probability `above` in each law."""
         other = copy(self)
         beyond = np.cumsum(self._masses[:, ::-1], axis=1)[:, ::-1]
-        other._masses = np.where(beyond > above, self._masses, 0.0)
+        kept = (beyond > above) | (self._masses == self._masses.max(axis=1, keepdims=True))
+        other._masses = np.where(kept, self._masses, 0.0)
         other._table()
         return other
 
@@ -89,7 +90,8 @@ class Pilot:
     def _table(self) -> None:
         """K, its curvature, and the greatest weight, at tilts from far below the reciprocal spread and mean upwards."""
         plain = self.cumulants(0.0)
-        least = 0.05 / max(math.sqrt(plain.variance), plain.mean)
+        largest = float(self._losses[self._masses > 0].max(initial=0.0))
+        least = 0.05 / max(math.sqrt(plain.variance), plain.mean, largest)
         self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 160)
         values, variances = np.zeros(self._tilts.size), np.zeros(self._tilts.size)
         for losses, masses, count in zip(self._losses, self._masses, self.counts, strict=True):
@@ -103,6 +105,11 @@ class Pilot:
             variances += count * np.maximum(weights @ losses[present] ** 2 / total - mean**2, 0.0)
         self._values, self._widths = values, np.sqrt(np.maximum(variances, self._least))
         self._tops = self._tilts * np.log(self._tilts) - (1 + self._tilts) * np.log1p(self._tilts)
+
+    def one_jump(self, epsilon: float) -> float:
+        """The probability that a single loss exceeds `epsilon`, weighed as in delta: about a lower bound on delta."""
+        gains = -np.expm1(np.minimum(epsilon - self._losses, 0.0))
+        return float(self.counts @ (self._masses * gains).sum(axis=1))
 
     def reach(self, tilt: float, unlikely: float) -> tuple[float, float, float, float]:
         """Start and end of where all but `unlikely` of the tilted sum lies, and the Chernoff rates that show it."""

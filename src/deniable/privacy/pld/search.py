@@ -22,7 +22,7 @@ SMALLEST_DELTA = 1e-250
 
 _MOST_DIRECT = 2**19
 _FEWEST_STAGED = 100
-_MOST_ROUNDS = 8
+_MOST_ROUNDS = 12
 _MOST_TRIALS = 200
 _MOST_KEPT = 12
 _MOST_KEPT_POINTS = 2**16
@@ -99,10 +99,11 @@ class Search:
             return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower, 0))
         found = Interval(0.0, math.inf)
         for kept in self._kept:
-            fresh = read(kept)
-            found = consistent(max(found.lower, fresh.lower), min(found.upper, fresh.upper))
-            if found.upper <= known.lower or excess(Interval(found.lower, min(found.upper, known.upper))) <= 1:
-                return found
+            old = read(kept)
+            if old.upper <= known.lower or (
+                old.lower < known.upper and excess(Interval(old.lower, min(old.upper, known.upper))) <= 1
+            ):
+                return old
         aim = aimed(found)
         step = self.fitted(self.first_step(aim) * (6 if known.lower > 0 else 1))  # rough, where that may be enough
         bounds = self.bounds(aim, step)
@@ -120,7 +121,7 @@ class Search:
                 break
             last, missing = missing, excess(Interval(found.lower, min(found.upper, known.upper)))
             stalled = stalled + 1 if 0.9 * last < missing < math.inf else 0
-            if missing <= 1 or stalled == 3:
+            if missing <= 1 or (stalled >= 3 and bounds.points > _MOST_KEPT_POINTS):
                 break
             before, aim = aim, aimed(found)
             if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
@@ -161,11 +162,17 @@ class Search:
             self._cuts[power] = self._whole.cut(10.0**power)
         return self._cuts[power]
 
+    def one_jump(self, epsilon: float) -> float:
+        """About a lower bound on delta: what single losses contribute."""
+        return self._whole.one_jump(epsilon)
+
     def first_step(self, aim: Aim) -> float:
         """By the second-order error of the grid: it changes the variance of each loss by half of step^2."""
         pilot = self.pilot(aim.delta, aim.relative)
         slope = max(min(pilot.chernoff(aim.epsilon)[0], aim.steepest), 0.3 / self.spread)
-        return min(math.sqrt(2.0 * aim.relative / (self.count * slope * (slope + 1))), self.spread / 4)
+        return min(
+            math.sqrt(2.0 * aim.relative / (self.count * slope * (slope + 1))), max(self.spread, 1e-3 * aim.epsilon) / 4
+        )
 
     def tilt(self, aim: Aim, step: float) -> float:
         """A tilt that leaves the rounding of the transform well below the width."""

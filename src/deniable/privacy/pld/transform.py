@@ -99,12 +99,16 @@ class TiltedSum:
         lost = math.sqrt(self.length) * self._error + self._above + self._below + self._spill
         present = (np.cumsum(self._masses) > lost) & (np.cumsum(self._masses[::-1])[::-1] > lost)  # the rest is noise
         masses = np.where(present, self._masses * np.exp(-exponents), 0.0)
-        masses *= 1 + self.side * UNIT * (16 + 8 * float(-exponents[0]))
+        fuzz = UNIT * (16 + 8 * float(-exponents[0]) + 16 * (self._size + abs(self.tilt * middle)))
+        masses *= max(1 + self.side * fuzz, 0.0)
         coarsen = coarser_above if self.side > 0 else coarser_below
         coarse = coarsen(masses, self.step, factor)
         places = self.start - middle + self.step * factor * np.arange(coarse.size)
         total = float(coarse @ np.exp(self.tilt * places))
-        doubt = 3.1 * lost * math.exp(self.tilt * self.step * factor) / total
+        if total == 0:
+            return None
+        grown = max(float(self._masses.sum()) / total, 1.0) ** times  # the error is one of the masses before
+        doubt = 4.1 * lost * math.exp(self.tilt * self.step * factor) / total * grown
         return Summand(coarse, self.start, times, self._scale - self.tilt * middle, doubt)
 
     # --- preparation ---------------------------------------------------------------------------------------------
@@ -113,6 +117,8 @@ class TiltedSum:
         """Tilted masses of total about 1, each rounded to the side by more than its own error."""
         losses = summand.first + self.step * np.arange(summand.masses.size)
         exponents = self.tilt * losses
+        if not summand.masses.any():
+            return np.zeros_like(summand.masses)
         top = float(exponents[summand.masses > 0].max())
         weights = summand.masses * np.exp(np.minimum(exponents - top, 0.0))
         log_total = top + math.log(float(weights.sum()))
@@ -129,6 +135,8 @@ class TiltedSum:
         total = 0.0
         for tilted, count in zip(parts, counts, strict=True):
             present = np.flatnonzero(tilted)
+            if present.size == 0:
+                return 0.0
             logs = rate * self.step * present + np.log(tilted[present])
             top = float(logs.max())
             total += count * (top + math.log(float(np.exp(logs - top).sum()) * (1 + 1e-12)))
