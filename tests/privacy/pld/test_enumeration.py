@@ -19,8 +19,12 @@ pairs = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=2, 
 def law_of(weights: list[tuple[int, int]]) -> FiniteLaw:
     p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
     q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
-    order = np.argsort(p / q)
-    return FiniteLaw(np.log(p / q)[order], p[order], q[order])
+    (a, b), (all_a, all_b) = np.array(weights).T, np.sum(weights, axis=0)
+    losses = np.log1p(
+        (a * all_b - b * all_a) / (b * all_a)
+    )  # exact numerators: near 0 too these are good to a rounding
+    order = np.argsort(losses)
+    return FiniteLaw(losses[order], p[order], q[order])
 
 
 @given(st.lists(pairs, min_size=1, max_size=3), st.floats(0.0, 4.0))
