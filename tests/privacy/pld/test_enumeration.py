@@ -22,7 +22,7 @@ def law_of(weights: list[tuple[int, int]]) -> FiniteLaw:
     (a, b), (all_a, all_b) = np.array(weights).T, np.sum(weights, axis=0)
     losses = np.log1p(
         (a * all_b - b * all_a) / (b * all_a)
-    )  # exact numerators: near 0 too these are good to a rounding
+    )  # good to a rounding near 0 too
     order = np.argsort(losses)
     return FiniteLaw(losses[order], p[order], q[order])
 
