@@ -20,9 +20,7 @@ def law_of(weights: list[tuple[int, int]]) -> FiniteLaw:
     p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
     q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
     (a, b), (all_a, all_b) = np.array(weights).T, np.sum(weights, axis=0)
-    losses = np.log1p(
-        (a * all_b - b * all_a) / (b * all_a)
-    )  # good to a rounding near 0 too
+    losses = np.log1p((a * all_b - b * all_a) / (b * all_a))  # good to a rounding near 0 too
     order = np.argsort(losses)
     return FiniteLaw(losses[order], p[order], q[order])
 
