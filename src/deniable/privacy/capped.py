@@ -78,21 +78,16 @@ class CappedPoissonLoss(SampledLoss):
     def laws(self) -> Pairs:
         return _pairs(self)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        """From curves where the noise is Gaussian, else as a composition of one part."""
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """From curves where the noise is Gaussian."""
         moved = self.base.mu_squared
         if moved is None or not isinstance(known_laws(self.base).upper[0], NormalLaw):
-            return super()._delta_within(epsilon, tolerance)
+            return None
         alone = sampled_delta(partial(gaussian_delta, moved), self.rate, epsilon)
         instead = sampled_delta(partial(gaussian_delta, 4 * moved), self.rate, epsilon)
         full = Fraction(self.full.upper)
         upper = round_up((1 - full) * Fraction(alone.upper) + full * Fraction(instead.upper))
         return Interval(min(alone.lower, upper), upper)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        if isinstance(known_laws(self.base).upper[0], NormalLaw):
-            return PrivacyLoss._epsilon_within(self, delta, tolerance)
-        return super()._epsilon_within(delta, tolerance)
 
     @property
     def failure(self) -> Fraction:

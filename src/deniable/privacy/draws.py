@@ -110,7 +110,7 @@ class DrawnLoss(SampledLoss):
     def laws(self) -> Pairs:
         return _pairs(self)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def _closed_delta(self, epsilon: Fraction) -> Interval:
         attained = _attained(self)._delta(epsilon)
         drawn, *weights, rest = self._weights()
         apart = Fraction(rest.upper)
@@ -121,9 +121,6 @@ class DrawnLoss(SampledLoss):
         share = Fraction(certified(lambda: ball(epsilon).exp() / _inside(epsilon, drawn)).upper)
         upper = round_up((1 - share) * Fraction(attained.upper) + share * max(apart, Fraction(attained.upper)))
         return Interval(min(attained.lower, upper), min(upper, 1.0))
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return PrivacyLoss._epsilon_within(self, delta, tolerance)
 
     @property
     def pure_epsilon(self) -> None:

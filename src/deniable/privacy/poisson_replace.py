@@ -256,15 +256,10 @@ class PoissonReplacedLoss(SampledLoss):
     def laws(self) -> Pairs:
         return _pairs(self)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         if isinstance(known_laws(self.base).upper[0], NormalLaw) and self.base.mu_squared is not None:
             return exchanged_normal_delta(self.base.mu_squared, self.rate, epsilon)
-        return super()._delta_within(epsilon, tolerance)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        if isinstance(known_laws(self.base).upper[0], NormalLaw):
-            return PrivacyLoss._epsilon_within(self, delta, tolerance)
-        return super()._epsilon_within(delta, tolerance)
+        return None
 
     @property
     def failure(self) -> Fraction:

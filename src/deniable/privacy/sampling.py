@@ -104,13 +104,22 @@ class SampledLoss(PrivacyLoss):
     def _delta(self, epsilon: Fraction) -> Interval:
         return self._delta_within(epsilon, DEFAULT_TOLERANCE)
 
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
+        return None
+
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        closed = self._closed_delta(epsilon)
+        if closed is not None:
+            return closed
         limit = self.pure_epsilon
         if limit is not None and epsilon >= limit and self.failure == 0:
             return Interval(0.0, 0.0)
         return single_delta(self.laws(), epsilon, tolerance)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if self._closed_delta(Fraction(0)) is not None:
+            return super()._epsilon_within(delta, tolerance)
         if delta < self.infinite_mass:
             return Interval(math.inf, math.inf)
         return single_epsilon(self.laws(), delta, tolerance, self.pure_epsilon if self.failure == 0 else None)
@@ -186,16 +195,9 @@ class PoissonSampledLoss(SampledLoss):
     def laws(self) -> Pairs:
         return mixed_pairs(known_laws(self.base), self.rate)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        """From the curve of the base where its two directions are one, else as a composition of one part."""
-        if self._is_symmetric:
-            return sampled_delta(self.base._delta, self.rate, epsilon)
-        return super()._delta_within(epsilon, tolerance)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        if self._is_symmetric:
-            return PrivacyLoss._epsilon_within(self, delta, tolerance)
-        return super()._epsilon_within(delta, tolerance)
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """From the curve of the base where its two directions are one."""
+        return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
 
     @property
     def _is_symmetric(self) -> bool:

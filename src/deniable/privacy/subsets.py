@@ -133,11 +133,8 @@ class SubsetSampledLoss(SampledLoss):
         law = MirroredLaw(SampledLaw(base.upper[0], self.share))
         return Pairs((law, law), mixed_pairs(base, self.share).lower)
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+    def _closed_delta(self, epsilon: Fraction) -> Interval:
         return removed_delta(self.base._delta, self.share, epsilon)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return PrivacyLoss._epsilon_within(self, delta, tolerance)
 
     @property
     def relations(self) -> frozenset[Relation]:
