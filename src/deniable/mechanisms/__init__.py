@@ -1,9 +1,46 @@
-"""One mechanism per file, all of them in `MECHANISMS`."""
+"""One mechanism per file, in folders by what it does; all of them in `MECHANISMS`."""
 
-from deniable.mechanisms.base import Mechanism, Noisy, WorstCase
-from deniable.mechanisms.gaussian import Gaussian
-from deniable.mechanisms.laplace import Laplace
+from deniable.mechanisms.additive import *  # noqa: F403
+from deniable.mechanisms.additive import ADDITIVE
+from deniable.mechanisms.additive import __all__ as _additive
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.instance import *  # noqa: F403
+from deniable.mechanisms.instance import INSTANCE
+from deniable.mechanisms.instance import __all__ as _instance
+from deniable.mechanisms.interactive import *  # noqa: F403
+from deniable.mechanisms.interactive import INTERACTIVE
+from deniable.mechanisms.interactive import __all__ as _interactive
+from deniable.mechanisms.response import *  # noqa: F403
+from deniable.mechanisms.response import RESPONSE
+from deniable.mechanisms.response import __all__ as _response
+from deniable.mechanisms.selection import *  # noqa: F403
+from deniable.mechanisms.selection import SELECTION
+from deniable.mechanisms.selection import __all__ as _selection
+from deniable.mechanisms.teaching import *  # noqa: F403
+from deniable.mechanisms.teaching import TEACHING
+from deniable.mechanisms.teaching import __all__ as _teaching
+from deniable.mechanisms.wrappers import *  # noqa: F403
+from deniable.mechanisms.wrappers import WRAPPERS
+from deniable.mechanisms.wrappers import __all__ as _wrappers
 
-MECHANISMS: dict[str, type[Mechanism]] = {mechanism.kind: mechanism for mechanism in (Gaussian, Laplace)}
+FAMILIES: dict[str, tuple[type[Mechanism], ...]] = {
+    "Additive noise": ADDITIVE,
+    "Selection": SELECTION,
+    "Randomised answers": RESPONSE,
+    "Interactive": INTERACTIVE,
+    "Fitted to the data": INSTANCE,
+    "Wrappers": WRAPPERS,
+    "For teaching only": TEACHING,
+}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    mechanism.kind: mechanism for family in FAMILIES.values() for mechanism in family
+}
 
-__all__ = ["MECHANISMS", "Gaussian", "Laplace", "Mechanism", "Noisy", "WorstCase"]
+_NAMES = (_additive, _selection, _response, _interactive, _instance, _wrappers, _teaching)
+__all__ = [  # noqa: PLE0604 - strings, all of them
+    "FAMILIES",
+    "MECHANISMS",
+    "Mechanism",
+    "WorstCase",
+    *sorted(name for names in _NAMES for name in names),
+]

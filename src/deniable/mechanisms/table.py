@@ -4,16 +4,17 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from deniable.mechanisms import MECHANISMS
+from deniable.mechanisms import FAMILIES, Mechanism
 
 _HEADER = """# Mechanisms
 
 <!-- Made by `python -m deniable.mechanisms.table docs/reference/mechanisms.md`. Do not edit. -->
 
-Every mechanism adds noise to integers. Reals are put on a lattice first; its steps are the unit of every parameter.
-`l1` and `l2` are the norms of the sensitivity. The last column is the pair of neighbours that attains the loss, on
-which the tests audit the claim.
-
+Every mechanism takes integers. Reals are put on a lattice first; its steps are the unit of every parameter. `l1` and
+`l2` are the norms of the sensitivity. The last column is the pair of neighbours on which the tests audit the claim; an
+asterisk marks a pair that does not attain the whole of it.
+"""
+_COLUMNS = """
 | mechanism | parameters | what it does | guarantee | source | worst case |
 |---|---|---|---|---|---|
 """
@@ -21,24 +22,21 @@ which the tests audit the claim.
 
 def table() -> str:
     """The page as Markdown text."""
-    return _HEADER + "".join(f"| {' | '.join(_row(name))} |\n" for name in sorted(MECHANISMS))
+    return _HEADER + "".join(
+        f"\n## {family}\n{_COLUMNS}" + "".join(f"| {' | '.join(_row(mechanism))} |\n" for mechanism in members)
+        for family, members in FAMILIES.items()
+        if members
+    )
 
 
-def _row(name: str) -> list[str]:
-    mechanism = MECHANISMS[name]
+def _row(mechanism: type[Mechanism]) -> list[str]:
     worst = mechanism.worst_case()
     parameters = ", ".join(f"`{field.name}`" for field in fields(mechanism))
     tried = ", ".join(f"{field.name} = {getattr(worst.mechanism, field.name)}" for field in fields(mechanism))
     purpose = (mechanism.__doc__ or "").partition("\n")[0].rstrip(".")
-    pair = f"{list(worst.exact)} against {list(worst.neighbour)}, {tried}"
-    return [
-        f"`{mechanism.__name__}`",
-        parameters,
-        purpose.replace("|", r"\|"),
-        mechanism.guarantee,
-        mechanism.source,
-        pair,
-    ]
+    pair = f"{list(worst.exact)} against {list(worst.neighbour)}, {tried}{'' if worst.attains else ' *'}"
+    cells = [f"`{mechanism.__name__}`", parameters, purpose, mechanism.guarantee, mechanism.source, pair]
+    return [cell.replace("|", r"\|") for cell in cells]
 
 
 def main(arguments: list[str]) -> None:

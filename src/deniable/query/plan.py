@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import AdditiveNoise
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.catalog import Table
@@ -110,7 +110,7 @@ class Bounded:
 class PricedAggregate(Bounded):
     """An aggregate with its noise, which is in grid steps like everything about it."""
 
-    mechanism: Mechanism
+    mechanism: AdditiveNoise
     loss: PrivacyLoss
 
     def error(self, level: float = 0.95) -> float:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isqrt, log
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Gaussian, Laplace, Mechanism
+from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
 from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
 from deniable.privacy.concentrated import largest_rho
 from deniable.privacy.gaussian_dp import largest_mu_squared
@@ -17,7 +17,7 @@ from deniable.query.plan import Bounded, Request
 class Choice:
     """One mechanism per aggregate and the loss of all of them together."""
 
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[AdditiveNoise, ...]
     losses: tuple[PrivacyLoss, ...]
     loss: PrivacyLoss
 
@@ -76,7 +76,7 @@ def _stated_gaussian(parts: Sequence[Bounded], epsilon: Fraction, delta: Fractio
     return Choice(choice.mechanisms, choice.losses, Stated(choice.loss, epsilon, delta))
 
 
-def _choice(parts: Sequence[Bounded], mechanisms: tuple[Mechanism, ...]) -> Choice:
+def _choice(parts: Sequence[Bounded], mechanisms: tuple[AdditiveNoise, ...]) -> Choice:
     losses = tuple(mechanism.privacy_loss(part.sensitivity) for mechanism, part in zip(mechanisms, parts, strict=True))
     return Choice(mechanisms, losses, compose(losses))
 

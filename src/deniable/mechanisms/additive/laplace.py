@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.base import Integers, Mechanism, WorstCase, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.base import WorstCase
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, laplace_scale, of_count
@@ -15,7 +16,7 @@ from deniable.privacy.exact import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Mechanism):
+class Laplace(AdditiveNoise):
     """Add noise with P(k) ~ exp(-|k| / scale) to every integer.
 
     Guarantee: epsilon-DP with epsilon = l1 sensitivity / scale; the whole curve is in DiscreteLaplaceLoss.

@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.base import Integers, Mechanism, WorstCase, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.base import WorstCase
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
@@ -15,7 +16,7 @@ from deniable.privacy.exact import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Mechanism):
+class Gaussian(AdditiveNoise):
     """Add noise with P(k) ~ exp(-k^2 / (2 sigma_squared)) to every integer.
 
     Guarantee: rho-zCDP with rho = l2 sensitivity^2 / (2 sigma_squared); the whole curve is in DiscreteGaussianLoss.

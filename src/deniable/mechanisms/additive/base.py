@@ -1,0 +1,104 @@
+"""Mechanisms that add noise to integers."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy.interval import round_up
+
+Integers = NDArray[np.int64] | NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Integers that may be published if `safe`: int64, or Python ints in an object array where int64 cannot hold
+    them."""
+
+    values: Integers
+    safe: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveNoise(Mechanism):
+    """Adds noise of one law, symmetric about 0, independently, to every entry of an array of exact integers.
+
+    Integers come from the caller: counts are integers, and reals are put on a lattice first (deniable.noise.lattice),
+    whose steps are the unit of every parameter here.
+    """
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+        """Independent draws."""
+
+    @abstractmethod
+    def half_width(self, level: float) -> int:
+        """The smallest t, up to one, for which the noise lies in [-t, t] with probability at least `level`."""
+
+    @abstractmethod
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of the noise in float64, for error bars only."""
+
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """Standard deviation of the noise."""
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+        """The exact integers plus fresh noise; whatever the size of either, nothing wraps around.
+
+        Args:
+            exact: secret; integers of any shape, in any integer dtype or as Python ints.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if `exact` holds anything but integers.
+        """
+        secret = _integers(exact)
+        return Noisy(_sum(secret, self._noise(secret.shape, bits)), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sums of the entries of each release; worst cases differ in one entry or in all of them alike."""
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+
+
+def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fraction) -> Fraction:
+    """Refuse a parameter that the sampler would refuse, before anything is spent."""
+    if not lower <= value <= upper:
+        raise InvalidParameterError(
+            f"{name} must be in [{float(lower):.3g}, {float(upper):.3g}] lattice steps, got {round_up(value):.3g}. "
+            "If it is too large, ask for a larger epsilon, narrower bounds or a coarser lattice; else the reverse."
+        )
+    return value
+
+
+def _integers(exact: ArrayLike) -> Integers:
+    """An int64 array, or an object array of Python ints. Errors name no value."""
+    array = np.asarray(exact)
+    if array.dtype.kind == "i":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "u":
+        return array.astype(object)
+    if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
+        return array
+    raise InvalidParameterError(
+        f"a mechanism takes integers, got an array of {array.dtype}. Put real numbers on a lattice first."
+    )
+
+
+def _sum(secret: Integers, noise: Integers) -> Integers:
+    """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
+    if secret.dtype == np.int64 and noise.dtype == np.int64:
+        total = secret + noise
+        wrapped = ((secret ^ total) & (noise ^ total)) < 0
+        if not wrapped.any():
+            return np.asarray(total)
+    exact = np.asarray(secret.astype(object) + noise.astype(object), dtype=object)
+    limits = np.iinfo(np.int64)
+    if all(limits.min <= value <= limits.max for value in exact.flat):
+        return exact.astype(np.int64)
+    return exact

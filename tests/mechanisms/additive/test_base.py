@@ -1,0 +1,83 @@
+"""What additive noise does with integers, whatever its law."""
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Laplace, WorstCase
+from deniable.mechanisms.additive.base import _sum
+from deniable.noise.bits import SECURE, DeterministicBits
+from deniable.privacy import AddRemove, of_count
+
+LIMIT = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "exact",
+    [
+        np.array([0.5, 1.0]),
+        np.array([np.nan]),
+        [1, 2.0],
+        [True, False],
+        np.array(["1"]),
+        np.array([1, 2.5], dtype=object),
+        np.array([True], dtype=object),
+        [None],
+    ],
+)
+def test_anything_but_integers_is_refused_without_naming_a_value(exact: object) -> None:
+    with pytest.raises(InvalidParameterError, match=r"takes integers, got an array of \S+\. Put") as caught:
+        Laplace(scale=1).release(exact)
+    assert "2.5" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64, object])
+def test_every_integer_type_gives_the_same_release(dtype: type) -> None:
+    exact = np.array([[1, 2, 100]]).astype(dtype)
+    noisy = Laplace(scale=3).release(exact, bits=DeterministicBits(5))
+    assert noisy.values.dtype == np.int64
+    assert noisy.values.shape == (1, 3)
+    assert np.array_equal(noisy.values, Laplace(scale=3).release([[1, 2, 100]], bits=DeterministicBits(5)).values)
+
+
+def test_a_scalar_stays_a_scalar() -> None:
+    assert Laplace(scale=1).release(7, bits=SECURE).values.shape == ()
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    exact = np.array([2**100, -(2**90), 5], dtype=object)
+    noisy = Laplace(scale=10).release(exact, bits=DeterministicBits(1)).values
+    assert noisy.dtype == object
+    assert all(abs(int(a) - int(b)) < 1000 for a, b in zip(noisy, exact, strict=True))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_noise_at_the_edge_of_64_bits_does_not_wrap(sign: int) -> None:
+    exact = np.full(64, sign * LIMIT)
+    noisy = Laplace(scale=2**40).release(exact, bits=DeterministicBits(2)).values
+    assert noisy.dtype == object
+    assert all(abs(int(value) - sign * LIMIT) < 2**50 for value in noisy)
+    assert any(int(value) * sign > LIMIT for value in noisy)
+
+
+def test_the_result_is_small_again_when_it_fits() -> None:
+    total = _sum(np.array([LIMIT + 5], dtype=object), np.array([-10]))
+    assert total.dtype == np.int64
+    assert total[0] == LIMIT - 5
+
+
+def test_a_test_stream_makes_the_release_unsafe() -> None:
+    assert not Laplace(scale=1).release([1], bits=DeterministicBits(0)).safe
+    assert Laplace(scale=1).release([1]).safe
+
+
+def test_outcomes_are_sums_of_entries() -> None:
+    case = WorstCase(
+        mechanism=Laplace(scale="1/1000"),  # no noise to speak of
+        sensitivity=of_count(rows=3, groups=2, relation=AddRemove),
+        exact=(3, 0),
+        neighbour=(0, 1),
+    )
+    exact, neighbour = case.outcomes(5, bits=DeterministicBits(0))
+    assert exact.tolist() == [3] * 5
+    assert neighbour.tolist() == [1] * 5
