@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable import statistics as statistics
     from deniable.privacy import AddRemove as AddRemove
     from deniable.privacy import Budget as Budget
     from deniable.privacy import PrivacyUnit as PrivacyUnit
@@ -37,10 +38,13 @@ _HOMES = {
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
     "Release": "deniable.release",
 }
-__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
+_ROOMS = ("statistics",)
+__all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return importlib.import_module(f"deniable.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
@@ -49,4 +53,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_ROOMS, *_HOMES])

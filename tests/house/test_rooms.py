@@ -18,9 +18,10 @@ MAY_IMPORT = {
     "noise": set(),
     "mechanisms": {"privacy", "noise"},
     "release": {"privacy"},
+    "statistics": {"privacy", "noise", "mechanisms", "release"},
     "ledger": {"privacy"},
-    "query": {"privacy", "noise", "mechanisms", "release", "ledger"},
-    "app": {"privacy", "noise", "mechanisms", "release", "ledger", "query"},
+    "query": {"privacy", "noise", "mechanisms", "release", "statistics", "ledger"},
+    "app": {"privacy", "noise", "mechanisms", "release", "statistics", "ledger", "query"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 
@@ -80,6 +81,7 @@ def test_public_names_are_these() -> None:
         "__version__",
         "connect",
         "each_row",
+        "statistics",
     }
     for name in deniable.__all__:
         assert getattr(deniable, name) is not None

@@ -412,3 +412,10 @@ def test_a_rolled_back_copy_is_noticed_by_a_head_that_was_noted(path: Path, ledg
     ledger.verify()  # without a noted head a copy is as good as the original: nothing inside the file can tell
     with pytest.raises(LedgerTamperedError, match="replaced, rolled back or cut"):
         ledger.verify(expected_head=later)
+
+
+def test_a_statistic_can_pay() -> None:
+    ledger = Ledger.open(None, budget=Budget(epsilon=1), relation=AddRemove, unit=PrivacyUnit(), dataset="t")
+    left = ledger.pay(PureLoss("1/4"), question="0" * 64, text="count()", safe=True)
+    assert str(left) == "epsilon=0.75"
+    assert [entry.text for entry in ledger.entries()] == ["count()"]

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.release import Measure
+from deniable.privacy import PureLoss
+from deniable.release import Bounds, Estimate, Key, Measure, Release
 
 from .conftest import average
 
@@ -46,3 +47,28 @@ def test_rounding_comes_after_clamping() -> None:
 )
 def test_post_processing_is_stated(post: dict[str, float], words: str) -> None:
     assert Measure(name="x", bases=("x",), **post).post_processing == words  # type: ignore[arg-type]
+
+
+def test_estimates_carry_their_own_intervals() -> None:
+    estimate = Estimate(
+        name="median",
+        estimates=np.array([3.0, 5.0]),
+        ends=lambda level: Bounds(np.array([2.0, 4.0]) - level, np.array([4.0, 6.0])),
+    )
+    answer = Release(parts=(Key(name="group", values=("a", "b")), estimate), cost=PureLoss(1))
+    assert len(answer) == 2
+    assert answer["median"].tolist() == [3.0, 5.0]
+    assert answer.intervals(0.5)["median"].lower.tolist() == [1.5, 3.5]
+    assert answer.take([1]).intervals(0.5)["median"].upper.tolist() == [6.0]
+    assert answer.to_dicts()[0]["median_lower"] == pytest.approx(1.05)
+    assert "5" in str(answer)
+
+
+def test_an_estimate_without_interval_is_shown_alone() -> None:
+    answer = Release(parts=(Estimate(name="p", estimates=np.array([0.25])),), cost=PureLoss(1))
+    assert answer.scalar() == 0.25
+    assert str(answer).splitlines()[:3] == ["   p", "----", "0.25"]
+    assert answer.to_dicts() == [{"p": 0.25, "p_lower": None, "p_upper": None}]
+    assert answer.take([0])["p"].tolist() == [0.25]
+    estimate = Estimate(name="p", estimates=np.array([0.123]), digits=1)
+    assert str(Release(parts=(estimate,), cost=PureLoss(1))).splitlines()[2] == "0.1"

@@ -141,6 +141,14 @@ class Ledger:
                 raise self._exceeded(charge, first, spent)
             return chain.append(connection, "entry", body, total=total)
 
+    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool) -> Remaining:
+        """Reserve a loss for an answer that is not kept, and say what is left: what a statistic asks of its payer.
+
+        Raises: as `reserve`.
+        """
+        self.reserve(Entry(question=question, text=text, loss=loss, safe=safe))
+        return self.left()
+
     def store(self, reservation: int, answer: str) -> None:
         """Keep the answer of a reservation, as JSON text. An entry has at most one answer.
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deniable.errors import InvalidParameterError
 from deniable.privacy.profile import ball, certified, largest
 
 if TYPE_CHECKING:
@@ -37,6 +38,25 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     Guarantee: concentrated_delta(rho, epsilon) <= delta for the value returned.
     """
     return largest(lambda rho: Fraction(concentrated_delta(rho, epsilon)) <= delta)
+
+
+def epsilon_within(rho: Fraction, *, per: int = 2) -> Fraction:
+    """An epsilon with epsilon^2 / per <= rho, below the largest by at most one part in 10^9.
+
+    Guarantee: epsilon-DP implies epsilon^2/2-zCDP; a mechanism of bounded range epsilon (the exponential mechanism) is
+        epsilon^2/8-zCDP.
+    Source: Bun, Steinke (2016), arXiv:1605.02065; Cesar, Rogers (2021), arXiv:2004.07223.
+    Raises: InvalidParameterError if rho is below 10^-80.
+    """
+    places = 10**9
+    while True:
+        epsilon = Fraction(math.isqrt(int(per * rho * places * places)), places)
+        if epsilon > Fraction(1, 10**6) or places > 10**40:
+            break
+        places *= 10**6
+    if epsilon <= 0:
+        raise InvalidParameterError(f"rho={rho} is too small to buy any answer.")
+    return epsilon
 
 
 def _best_excess(rho: float, epsilon: float) -> float:

@@ -1,9 +1,10 @@
-"""The columns of a release: public keys, noisy values with their error law, and measures made of them."""
+"""The columns of a release: public keys, noisy values with their error law, measures made of them, and estimates."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,13 @@ from deniable.errors import InvalidParameterError
 Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 Expression: TypeAlias = Callable[[Mapping[str, Any]], Any]
+
+
+class Bounds(NamedTuple):
+    """Lower and upper ends of intervals, one a row; infinite where nothing is known, NaN where none is given."""
+
+    lower: Floats
+    upper: Floats
 
 
 class ErrorLaw(Protocol):
@@ -105,11 +113,43 @@ class Measure:
         return result if self.digits is None else np.round(result, self.digits)
 
 
-def select(column: Noisy | Key, rows: NDArray[np.int64]) -> Any:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """A column of public values whose error is not that of added noise: a quantile, a coefficient, a p-value.
+
+    Args:
+        estimates: one a row; NaN where undefined.
+        ends: intervals for the true values at a confidence level, from public numbers alone; None if none is given.
+        post_processing: what was done to the values after they left the mechanism, in words.
+        digits: decimal places to which values are shown; None: as many as the interval leaves meaning in.
+    """
+
+    name: str
+    estimates: Numbers
+    ends: Callable[[float], Bounds] | None = None
+    post_processing: str = ""
+    digits: int | None = None
+
+    def bounds(self, level: float) -> Bounds:
+        """The intervals; NaN where none is given."""
+        if self.ends is None:
+            return Bounds(np.full(len(self.estimates), np.nan), np.full(len(self.estimates), np.nan))
+        return self.ends(level)
+
+
+def select(column: Noisy | Key | Estimate, rows: NDArray[np.int64]) -> Any:
     """The column with these rows only, in this order."""
+    if isinstance(column, Estimate):
+        ends = None if column.ends is None else partial(_some, column.ends, rows)
+        return replace(column, estimates=column.estimates[rows], ends=ends)
     if isinstance(column, Noisy):
         return replace(column, values=column.values[rows])
     return replace(column, values=tuple(column.values[row] for row in rows))
+
+
+def _some(ends: Callable[[float], Bounds], rows: NDArray[np.int64], level: float) -> Bounds:
+    bounds = ends(level)
+    return Bounds(bounds.lower[rows], bounds.upper[rows])
 
 
 def _end(bound: float | None, absent: str) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 
 from deniable.privacy.exact import decimal_text
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release.columns import Measure
-from deniable.release.intervals import Bounds
+from deniable.release.columns import Bounds, Key
 
 if TYPE_CHECKING:
     from deniable.release.release import Release
@@ -81,9 +80,11 @@ def number(value: float, spread: float, digits: int | None = None) -> str:
 
 
 def cell(value: float, lower: float, upper: float, *, digits: int | None = None) -> str:
-    """`value ± error` where the interval is symmetric, else `value [lower, upper]`."""
+    """`value ± error` for a symmetric interval, else `value [lower, upper]`; the value alone if there is none."""
     if math.isnan(value):
         return "undefined"
+    if math.isnan(lower) and math.isnan(upper):
+        return f"{value:.6g}" if digits is None else f"{value:.{digits}f}"
     below, above = value - lower, upper - value
     spread = max(below, above) if math.isfinite(below + above) else min(abs(below), abs(above))
     if math.isfinite(below + above) and abs(above - below) <= 0.05 * spread:
@@ -103,7 +104,7 @@ def _cells(release: "Release") -> dict[str, list[str]]:
     bounds, shown = release.intervals(_LEVEL), len(release)
     table = {}
     for part in release.parts:
-        if isinstance(part, Measure):
+        if not isinstance(part, Key):
             values = release[part.name]
             digits = 0 if values.dtype.kind in "iu" else part.digits
             ends = zip(values[:shown].tolist(), *(end[:shown].tolist() for end in bounds[part.name]), strict=True)

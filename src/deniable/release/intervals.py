@@ -21,24 +21,17 @@ Source: Fieller (1954), "Some problems in interval estimation", for the ratio.
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.release.columns import Floats, Measure, Noisy
+from deniable.release.columns import Bounds, Floats, Measure, Noisy
 
 _POINTS = 4096
 _STEPS = 64  # points between the ends, for one base
 _CELLS = 1 << 18  # draws times rows that are held at once
-
-
-class Bounds(NamedTuple):
-    """Lower and upper ends of intervals, one a row; infinite where nothing is known."""
-
-    lower: Floats
-    upper: Floats
 
 
 def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) -> Bounds:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, MissingExtraError
 from deniable.privacy.filters import Remaining
 from deniable.privacy.loss import PrivacyLoss
-from deniable.release.columns import Key, Measure, Noisy, Numbers, select
-from deniable.release.intervals import Bounds, check_level, of_measure
+from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy, Numbers, select
+from deniable.release.intervals import check_level, of_measure
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +28,7 @@ class Release:
     """Noisy answers with intervals, what they cost, and what is left. Everything in it is public.
 
     Args:
-        parts: the columns in order; each is a public key or a measure of noisy values.
+        parts: the columns in order; each is a public key, a measure of noisy values, or an estimate.
         noisy: the noisy values that the measures read, one row for each row of the table.
         cost: the privacy loss of this release.
         budget_left: what the ledger had left after it; None if there is no ledger.
@@ -37,8 +37,8 @@ class Release:
         notes: what a reader must know, one sentence each.
     """
 
-    parts: tuple[Key | Measure, ...]
-    noisy: tuple[Noisy, ...]
+    parts: tuple[Key | Measure | Estimate, ...]
+    noisy: tuple[Noisy, ...] = ()
     cost: PrivacyLoss
     budget_left: Remaining | None = None
     text: str = ""
@@ -49,10 +49,11 @@ class Release:
         names, bases = [part.name for part in self.parts], [base.name for base in self.noisy]
         if len(set(names)) != len(names) or len(set(bases)) != len(bases):
             raise InvalidParameterError(f"columns of a release need distinct names, got {names} from {bases}")
-        unknown = {base for measure in self.measures for base in measure.bases} - set(bases)
+        unknown = {base for part in self.parts if isinstance(part, Measure) for base in part.bases} - set(bases)
         if unknown or not self.parts:
             raise InvalidParameterError(f"measures read {sorted(unknown)}, but the noisy columns are {bases}")
         lengths = {len(base.values) for base in self.noisy} | {len(key.values) for key in self.keys}
+        lengths |= {len(part.estimates) for part in self.parts if isinstance(part, Estimate)}
         if len(lengths) > 1:
             raise InvalidParameterError(f"columns of a release need one length, got {sorted(lengths)}")
 
@@ -69,18 +70,21 @@ class Release:
         return tuple(part for part in self.parts if isinstance(part, Key))
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The columns with noisy values."""
-        return tuple(part for part in self.parts if isinstance(part, Measure))
+    def measures(self) -> tuple[Measure | Estimate, ...]:
+        """The columns with noisy values and with estimates."""
+        return tuple(part for part in self.parts if not isinstance(part, Key))
 
     def __len__(self) -> int:
-        return len(self.noisy[0].values) if self.noisy else len(self.keys[0].values)
+        if self.noisy:
+            return len(self.noisy[0].values)
+        first = self.parts[0]
+        return len(first.estimates if isinstance(first, Estimate) else self.keys[0].values)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The values of one column; NaN where a measure is undefined."""
         for part in self.parts:
             if part.name == name:
-                return self._values[name] if isinstance(part, Measure) else _objects(part.values)
+                return _objects(part.values) if isinstance(part, Key) else self._values[name]
         raise InvalidParameterError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -106,13 +110,18 @@ class Release:
         """
         check_level(level)
         if level not in self._bounds:
-            self._bounds[level] = {m.name: of_measure(m, self._by_name, level=level) for m in self.measures}
+            self._bounds[level] = {
+                part.name: part.bounds(level)
+                if isinstance(part, Estimate)
+                else of_measure(part, self._by_name, level=level)
+                for part in self.measures
+            }
         return dict(self._bounds[level])
 
     def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> "Release":
         """These rows in this order, for instance after HAVING or ORDER BY; the note says how they were chosen."""
         index = np.asarray(rows, dtype=np.int64)
-        parts = tuple(select(part, index) if isinstance(part, Key) else part for part in self.parts)
+        parts = tuple(part if isinstance(part, Measure) else select(part, index) for part in self.parts)
         noisy = tuple(select(base, index) for base in self.noisy)
         return replace(self, parts=parts, noisy=noisy, notes=(*self.notes, note) if note else self.notes)
 
@@ -215,7 +224,12 @@ class Release:
     @cached_property
     def _values(self) -> Mapping[str, NDArray[Any]]:
         arrays: dict[str, Numbers] = {base.name: base.values for base in self.noisy}
-        return {m.name: np.broadcast_to(m.values(arrays), (len(self),)) for m in self.measures}
+        return {
+            part.name: np.asarray(part.estimates)
+            if isinstance(part, Estimate)
+            else np.broadcast_to(part.values(arrays), (len(self),))
+            for part in self.measures
+        }
 
     @cached_property
     def _bounds(self) -> dict[float, dict[str, Bounds]]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, log
+from math import log
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import UnprovedError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
 from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
-from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.concentrated import epsilon_within, largest_rho
 from deniable.privacy.gaussian_dp import largest_mu_squared
 from deniable.query.plan import Bounded, Request
 
@@ -46,7 +46,7 @@ def choose(parts: Sequence[Bounded], request: Request, budget: Budget | None) ->
 def _candidates(parts: Sequence[Bounded], request: Request) -> Iterator[Choice]:
     count = len(parts)
     if request.rho is not None:
-        yield _laplace(parts, _epsilon_of(request.rho / count))
+        yield _laplace(parts, epsilon_within(request.rho / count))
         yield _gaussian(parts, rho=request.rho / count)
         return
     assert request.epsilon is not None
@@ -89,19 +89,3 @@ def _payable(choice: Choice, budget: Budget) -> bool:
     except UnprovedError:
         return False
     return True
-
-
-def _epsilon_of(rho: Fraction) -> Fraction:
-    """An epsilon with epsilon^2 / 2 <= rho, by at most one part in 10^9: epsilon-DP implies epsilon^2/2-zCDP.
-
-    Source: Bun and Steinke (2016), arXiv:1605.02065, Proposition 1.4.
-    """
-    places = 10**9
-    while True:
-        epsilon = Fraction(isqrt(int(2 * rho * places * places)), places)
-        if epsilon > Fraction(1, 10**6) or places > 10**40:
-            break
-        places *= 10**6
-    if epsilon <= 0:
-        raise InvalidParameterError(f"rho={rho} is too small to buy any answer.")
-    return epsilon

@@ -1,0 +1,71 @@
+"""How many rows there are."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.release import Measure, Noisy, Release
+from deniable.statistics.data import bounded_rows, codes
+from deniable.statistics.laws import Law
+from deniable.statistics.statistic import Answer, Options, Statistic, release
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Statistic):
+    """The number of rows that are not NULL, with discrete noise.
+
+    Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that (privacy/sensitivity.py).
+    Raises: InvalidParameterError under replace with rows=1: then every row stands for one unit, and their number is
+        public.
+    """
+
+    name: ClassVar[str] = "count"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.relation is Relation.REPLACE and self.rows == 1:
+            raise InvalidParameterError(
+                "under replace the number of units is public: use len(values). Ask under AddRemove if it is private."
+            )
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves the count."""
+        return of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise."""
+        return self.price.noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
+
+    def expected_error(self, size: int) -> float:
+        """The standard deviation of the noise, in rows, whatever the size."""
+        return self.mechanism.standard_deviation()
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        present = codes(values)[0] >= 0
+        exact = int(np.count_nonzero(bounded_rows(units, rows=self.rows, present=present, bits=bits)))
+        noisy = self.mechanism.release([exact], bits=bits).values
+        return Answer(
+            parts=(Measure(name="count", bases=("count",), lower=0),),
+            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),
+        )
+
+
+def count(values: object, **options: Unpack[Options]) -> Release:
+    """The number of rows that are not NULL: see `Count`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.count([4, 8, None, 2], epsilon=1)
+    """
+    return release(Count, values, {}, options)

@@ -1,0 +1,115 @@
+"""What a statistic may cost, and the noise that this buys."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
+from deniable.privacy import PrivacyLoss, Sensitivity, Stated
+from deniable.privacy.concentrated import epsilon_within, largest_rho
+from deniable.privacy.exact import positive_rational, probability
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one answer, or one part of it, may cost: epsilon alone, epsilon with delta, or rho.
+
+    Prices of one kind add up (basic composition), so the parts of a statistic may cost what `split` gives them.
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+
+    @classmethod
+    def of(cls, epsilon: object, delta: object, rho: object) -> "Price":
+        """The price that a caller names.
+
+        Raises: InvalidParameterError unless it is epsilon > 0, with or without delta in [0, 1), or rho > 0.
+        """
+        failed = probability("delta", delta or 0)
+        if (epsilon is None) == (rho is None):
+            raise InvalidParameterError("say what the answer may cost: epsilon, epsilon and delta, or rho")
+        if rho is not None:
+            if failed:
+                raise InvalidParameterError("rho takes no delta. Give rho alone, or epsilon and delta.")
+            return cls(rho=positive_rational("rho", rho))
+        return cls(epsilon=positive_rational("epsilon", epsilon), delta=failed)
+
+    def split(self, *weights: int | Fraction) -> tuple["Price", ...]:
+        """Parts in these proportions, which cost the whole together."""
+        whole = Fraction(sum(weights))
+        return tuple(self._times(weight / whole) for weight in weights)
+
+    def concentrated(self) -> "Price":
+        """The same as a rho, if there is one: what epsilon and delta buy when every part is to be paid in rho."""
+        if self.epsilon is not None and self.delta:
+            return Price(rho=largest_rho(self.epsilon, self.delta))
+        return self
+
+    def noise(self, sensitivity: Sensitivity) -> AdditiveNoise:
+        """The noise with the least spread that costs this much for an aggregate of integers."""
+        return self.noises([sensitivity])[0]
+
+    def noises(
+        self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction] | None = None
+    ) -> tuple[AdditiveNoise, ...]:
+        """The same for several aggregates that are released together and cost this much in all.
+
+        Args:
+            weights: shares of the price; equal by default.
+        """
+        shares = weights or [1] * len(sensitivities)
+        return min(self._noises(sensitivities, shares), key=_spread)
+
+    def selection(self) -> Fraction:
+        """The epsilon of one exponential mechanism that costs this much: its rho is epsilon^2 / 8."""
+        if self.rho is not None:
+            return epsilon_within(self.rho, per=8)
+        assert self.epsilon is not None
+        return self.epsilon
+
+    def stated(self, loss: PrivacyLoss) -> PrivacyLoss:
+        """The loss of the whole, booked at the price that was named.
+
+        Raises: InvalidParameterError if the loss does not prove the price: a defect of the caller.
+        """
+        return Stated(loss, self.epsilon, self.delta) if self.epsilon is not None and self.delta else loss
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"rho={float(self.rho):g}"
+        assert self.epsilon is not None
+        return f"epsilon={float(self.epsilon):g}" + (f", delta={float(self.delta):g}" if self.delta else "")
+
+    def _times(self, share: Fraction) -> "Price":
+        if self.rho is not None:
+            return Price(rho=self.rho * share)
+        assert self.epsilon is not None
+        return Price(epsilon=self.epsilon * share, delta=self.delta * share)
+
+    def _noises(
+        self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction]
+    ) -> Iterator[tuple[AdditiveNoise, ...]]:
+        parts = list(zip(sensitivities, self.split(*weights), strict=True))
+        if self.rho is not None:
+            yield tuple(Gaussian.calibrated(reach, rho=part.rho) for reach, part in parts)
+            yield tuple(
+                Laplace.calibrated(reach, epsilon=epsilon_within(part.rho or Fraction(0))) for reach, part in parts
+            )
+            return
+        yield tuple(Laplace.calibrated(reach, epsilon=part.epsilon) for reach, part in parts)
+        if self.delta and len(parts) == 1:
+            yield (Gaussian.calibrated(parts[0][0], epsilon=self.epsilon, delta=self.delta),)
+        elif self.delta:
+            shared = self.concentrated().split(*weights)
+            yield tuple(
+                Gaussian.calibrated(reach, rho=part.rho) for reach, part in zip(sensitivities, shared, strict=True)
+            )
+
+
+def _spread(noises: Sequence[AdditiveNoise]) -> float:
+    """The product of the spreads, as a logarithm: lower is better, whatever the units of the aggregates are."""
+    return sum(log(noise.standard_deviation() + 1e-9) for noise in noises)

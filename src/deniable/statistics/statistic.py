@@ -1,0 +1,166 @@
+"""What every private statistic is: public parameters, a loss, an expected error, and then a release."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, TypedDict
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
+from deniable.privacy.exact import exact_rational, positive_integer
+from deniable.release import Estimate, Key, Measure, Noisy, Release
+from deniable.statistics.price import Price
+
+
+class Payer(Protocol):
+    """Who pays before a private row is read: a ledger."""
+
+    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool) -> Remaining:
+        """Book the loss durably and say what is left, or raise and spend nothing."""
+        ...
+
+
+class Options(TypedDict, total=False):
+    """What every function of `deniable.statistics` takes besides its own parameters.
+
+    epsilon, delta, rho: what the answer may cost: epsilon alone, epsilon and delta, or rho.
+    relation: AddRemove (the number of rows is private) or Replace.
+    rows: how many rows of one unit count, where `units` says whose row it is; of more, so many are drawn at random.
+    units: one entry a row. Without it every row is a unit.
+    ledger: who pays before a row is read.
+    bits: leave it out, except in tests.
+    """
+
+    epsilon: object
+    delta: object
+    rho: object
+    relation: Relation
+    rows: int
+    units: object
+    ledger: Payer | None
+    bits: Bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The columns of a release, before it has a price tag."""
+
+    parts: tuple[Key | Measure | Estimate, ...]
+    noisy: tuple[Noisy, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(ABC):
+    """One question about private rows, with everything public about it; call it with the rows.
+
+    A subclass is a frozen dataclass of public parameters that gives its loss, its expected error, and an answer. Which
+    errors it can raise depends on its parameters alone, and it raises them when it is made.
+
+    Args:
+        epsilon, delta, rho: what the answer may cost.
+        relation: what neighbouring data are. Under add/remove the number of rows is private.
+        rows: at most so many rows of one unit count.
+    """
+
+    name: ClassVar[str]
+
+    epsilon: object = None
+    delta: object = 0
+    rho: object = None
+    relation: Relation = AddRemove
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {self.relation!r}")
+        object.__setattr__(self, "rows", positive_integer("rows", self.rows))
+        _ = self.price
+
+    @cached_property
+    def price(self) -> Price:
+        """What the answer may cost."""
+        return Price.of(self.epsilon, self.delta, self.rho)
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> PrivacyLoss:
+        """What the whole answer reveals about one unit; it never depends on the data."""
+
+    @abstractmethod
+    def expected_error(self, size: int) -> float:
+        """The root mean squared error to expect for about `size` rows, before any row is read.
+
+        In the unit of the answer, unless the docstring of the statistic says otherwise.
+        """
+
+    @abstractmethod
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        """The noisy answer. Nothing that is raised here, and no shape, may depend on a value."""
+
+    def __call__(
+        self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Release:
+        """Pay, look, and release.
+
+        Args:
+            values: the private rows: an array, a series or a frame.
+            units: whose row it is, one entry a row; None if every row is a unit.
+            ledger: who pays before a row is read; None: the caller keeps the books.
+            bits: leave it out, except in tests.
+        """
+        if self.rows > 1 and units is None:
+            raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
+        text = str(self)
+        left = None
+        if ledger is not None:
+            question = hashlib.sha256(text.encode()).hexdigest()
+            left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe)
+        answer = self._answer(values, units, bits)
+        release = Release(
+            parts=answer.parts,
+            noisy=answer.noisy,
+            cost=self.privacy_loss,
+            text=text,
+            safe=bits.safe,
+            notes=answer.notes,
+        )
+        return release if left is None else replace(release, budget_left=left)
+
+    def __str__(self) -> str:
+        """The statistic as a call, without the parameters that are at their default."""
+        given = [f"{field.name}={_shown(getattr(self, field.name))}" for field in fields(self) if _is_set(self, field)]
+        return f"{self.name}({', '.join(given)})"
+
+
+def release(
+    statistic: type[Statistic], values: object, parameters: Mapping[str, Any], options: Mapping[str, Any]
+) -> Release:
+    """Make the statistic from its own parameters and the options of the call, and call it."""
+    call = {name: options[name] for name in ("units", "ledger", "bits") if name in options}
+    spending = {name: value for name, value in options.items() if name not in call}
+    return statistic(**parameters, **spending)(values, **call)
+
+
+def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
+    """A pair of public finite numbers, the lower one below the upper one.
+
+    Raises: InvalidParameterError.
+    """
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameterError(f"{name} must be a pair (lower, upper), got {bounds!r}")
+    lower, upper = (float(exact_rational(name, bound)) for bound in bounds)
+    if not lower < upper:
+        raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower:g}, {upper:g})")
+    return lower, upper
+
+
+def _is_set(statistic: Statistic, field: Any) -> bool:
+    return bool(getattr(statistic, field.name) != field.default)
+
+
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, Relation) else repr(value)

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import Replace
+from deniable.statistics import Count, count
+
+
+def test_counts_are_near_the_truth_and_state_their_interval() -> None:
+    answer = count(np.arange(1000), epsilon=1, bits=DeterministicBits(1))
+    assert abs(answer.scalar() - 1000) < 20
+    lower, upper = (end[0] for end in answer.intervals()["count"])
+    assert upper - lower == 2 * 3  # P(|noise| > 3) = 2 e^-4 / (1 + e^-1) = 0.027
+
+
+def test_nulls_and_rows_without_owner_are_not_counted() -> None:
+    answer = count([1, None, 2, 3], units=["a", "a", None, "b"], epsilon=1000, bits=DeterministicBits(1))
+    assert answer.scalar() == 2
+
+
+def test_a_unit_counts_so_many_rows() -> None:
+    options = {"epsilon": 1000, "bits": DeterministicBits(1)}
+    assert count([0] * 9, units=["a"] * 6 + ["b"] * 3, rows=4, **options).scalar() == 7  # type: ignore[arg-type]
+
+
+def test_the_expected_error_is_known_before() -> None:
+    plan = Count(epsilon=1, rows=3)
+    draws = [plan([], units=[], bits=DeterministicBits(seed)).noisy[0].values[0] for seed in range(4000)]
+    # relative standard error of a standard deviation with kurtosis 6: sqrt(5 / 4 / 4000) = 1.8%; five of them
+    assert np.std(draws) == pytest.approx(plan.expected_error(0), rel=0.09)
+
+
+def test_a_public_count_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="public"):
+        Count(epsilon=1, relation=Replace)
+    assert Count(epsilon=1, relation=Replace, rows=2).sensitivity.linf == 2

@@ -1,0 +1,58 @@
+from fractions import Fraction
+
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.privacy import AddRemove, compose, of_count
+from deniable.statistics.price import Price
+
+REACH = of_count(rows=1, groups=1, relation=AddRemove)
+MANY = of_count(rows=1, groups=40, relation=AddRemove)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(None, 0, None), (1, 0, 1), (0, 0, None), (-1, 0, None), (float("nan"), 0, None), (1, 1, None), (None, 1e-6, 1)],
+)
+def test_a_price_is_one_of_three(wrong: tuple[object, object, object]) -> None:
+    with pytest.raises(InvalidParameterError):
+        Price.of(*wrong)
+
+
+def test_parts_add_up_to_the_whole() -> None:
+    for price in (Price.of(1, "1e-6", None), Price.of(None, 0, "1/2")):
+        parts = price.split(1, 2, 4)
+        assert sum((part.epsilon or part.rho or Fraction(0)) for part in parts) == (price.epsilon or price.rho)
+        assert sum(part.delta for part in parts) == price.delta
+
+
+@pytest.mark.parametrize("price", [Price.of("0.3", 0, None), Price.of("0.3", 1e-6, None), Price.of(None, 0, "0.01")])
+@pytest.mark.parametrize("reaches", [[REACH], [MANY], [REACH, MANY, REACH]])
+def test_noises_cost_no_more_than_the_price(price: Price, reaches: list[object]) -> None:
+    noises = price.noises(reaches)  # type: ignore[arg-type]
+    loss = price.stated(compose([noise.privacy_loss(reach) for noise, reach in zip(noises, reaches, strict=True)]))
+    if price.rho is not None:
+        assert loss.rho <= price.rho
+    else:
+        assert loss.charge().epsilon == price.epsilon
+        assert loss.charge().delta == price.delta
+        assert loss.delta(price.epsilon).upper <= price.delta
+
+
+def test_the_better_noise_is_chosen() -> None:
+    assert isinstance(Price.of(1, 0, None).noise(MANY), Laplace)
+    assert isinstance(Price.of(1, 1e-6, None).noise(MANY), Gaussian)
+    assert isinstance(Price.of(1, 1e-6, None).noise(REACH), Laplace)
+    assert isinstance(Price.of(None, 0, 1).noise(REACH), Gaussian)
+
+
+def test_selection_costs_its_rho() -> None:
+    assert Price.of("1/2", 0, None).selection() == Fraction(1, 2)
+    epsilon = Price.of(None, 0, "1/50").selection()
+    assert epsilon**2 / 8 <= Fraction(1, 50) < (epsilon * (1 + Fraction(1, 10**8))) ** 2 / 8
+
+
+def test_a_price_says_what_it_is() -> None:
+    assert str(Price.of("0.5", 1e-6, None)) == "epsilon=0.5, delta=1e-06"
+    assert str(Price.of(None, 0, "1/4")) == "rho=0.25"
