@@ -14,7 +14,7 @@ from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerEr
 from deniable.ledger import Entry, Ledger
 from deniable.privacy.filters import Budget
 from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Stated
-from deniable.privacy.relation import PrivacyUnit, Relation, Replace
+from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 
 from .conftest import UNIT, entry, key, open_ledger
 
