@@ -1,0 +1,116 @@
+"""Arrays of intervals of real numbers: float64 with outward rounding.
+
+Guarantee: if every operand holds its real number, so does every result. Only operations of IEEE 754 and the two
+functions of `certified` are used. What is undefined somewhere in the interval becomes the whole line.
+"""
+
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise import certified
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_SMALLEST_NORMAL = 2.0**-1022
+_SLACK = 2.0**-46  # relative, above the error of `certified` and of one rounding
+
+
+class Box:
+    """Real numbers between `low` and `high`, elementwise."""
+
+    def __init__(self, low: Floats, high: Floats) -> None:
+        self.low = low
+        self.high = high
+
+    @classmethod
+    def of(cls, number: Fraction | int) -> "Box":
+        """One rational, below 2^1000 in size."""
+        nearest = float(number)
+        exact = Fraction(nearest) == number
+        ends = (nearest, nearest) if exact else (np.nextafter(nearest, -np.inf), np.nextafter(nearest, np.inf))
+        return cls(np.asarray(ends[0], dtype=np.float64), np.asarray(ends[1], dtype=np.float64))
+
+    @classmethod
+    def of_words(cls, words: NDArray[np.uint64]) -> "Box":
+        """The uniform numbers that begin with these 64 bits: [word, word + 1] 2^-64."""
+        near = words.astype(np.float64)
+        low, high = np.nextafter(near, 0.0), np.nextafter(near + 1.0, np.inf)
+        return cls(low * 2.0**-64, np.minimum(high * 2.0**-64, 1.0))
+
+    def __neg__(self) -> "Box":
+        return Box(-self.high, -self.low)
+
+    def __add__(self, other: "Box | int") -> "Box":
+        other = _box(other)
+        with np.errstate(all="ignore"):
+            return _outward(self.low + other.low, self.high + other.high)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: "Box | int") -> "Box":
+        return self + -_box(other)
+
+    def __rsub__(self, other: int) -> "Box":
+        return -self + other
+
+    def __mul__(self, other: "Box | int") -> "Box":
+        other = _box(other)
+        with np.errstate(all="ignore"):
+            return _hull(self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high)
+
+    def __truediv__(self, other: "Box") -> "Box":
+        with np.errstate(all="ignore"):
+            found = _hull(self.low / other.low, self.low / other.high, self.high / other.low, self.high / other.high)
+        return found.unless((other.low <= 0) & (other.high >= 0))
+
+    def sqrt(self) -> "Box":
+        """The root, where no part is negative."""
+        with np.errstate(all="ignore"):
+            return _outward(np.sqrt(self.low), np.sqrt(self.high)).unless(self.low < 0)
+
+    def log(self) -> "Box":
+        """The natural logarithm, where no part is negative."""
+        positive, finite = self.low >= _SMALLEST_NORMAL, self.high < np.inf
+        low = certified.log(np.where(positive, self.low, 1.0))
+        high = certified.log(np.where(finite, np.maximum(self.high, _SMALLEST_NORMAL), 1.0))
+        low, high = np.where(positive, low, -np.inf), np.where(finite, high, np.inf)
+        return _outward(low - np.abs(low) * _SLACK, high + np.abs(high) * _SLACK).unless(self.low < 0)
+
+    def exp(self) -> "Box":
+        """The exponential function."""
+        return Box(_exp(self.low)[0], _exp(self.high)[1])
+
+    def unless(self, broken: NDArray[np.bool_]) -> "Box":
+        """The whole line where `broken`."""
+        return Box(np.where(broken, -np.inf, self.low), np.where(broken, np.inf, self.high))
+
+
+def _box(number: "Box | int") -> Box:
+    return number if isinstance(number, Box) else Box.of(number)
+
+
+def _hull(*corners: Floats) -> Box:
+    return _outward(
+        np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3])),
+        np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3])),
+    )
+
+
+def _outward(low: Floats, high: Floats) -> Box:
+    """One float further out; the whole line where there is no number."""
+    broken = np.isnan(low) | np.isnan(high)
+    return Box(np.nextafter(low, -np.inf), np.nextafter(high, np.inf)).unless(broken)
+
+
+def _exp(x: Floats) -> tuple[Floats, Floats]:
+    """Bounds of e^x from below and above."""
+    with np.errstate(all="ignore"):
+        small = certified.exp_of_minus(np.abs(x))
+        near = np.where(x > 0, 1 / small, small)
+        far = np.abs(x) > certified.LARGEST_EXPONENT
+        low = np.where(far & (x < 0), 0.0, near * (1 - _SLACK))
+        high = np.where(far & (x > 0), np.inf, near * (1 + _SLACK))
+    return low, high
