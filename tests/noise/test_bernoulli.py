@@ -5,6 +5,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb
 
 from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, refine
@@ -74,3 +75,28 @@ def test_wrong_p_is_refused(p: object) -> None:
 def test_wrong_x_is_refused(x: object) -> None:
     with pytest.raises(InvalidParameterError, match="x must be"):
         bernoulli.sample_exp(x=x)  # type: ignore[arg-type]
+
+
+def test_enclosed_coins_follow_their_number_and_not_its_neighbours() -> None:
+    n, p = 1_000_000, 1 / np.sqrt(2)
+    heads = int(bernoulli.sample_enclosed(p=lambda: 1 / arb(2).sqrt(), size=n, bits=DeterministicBits(7)).sum())
+    assert abs(heads - n * p) <= 5 * np.sqrt(n * p * (1 - p))  # false alarm 6e-7
+    assert abs(heads - n * (p + 0.01)) > 5 * np.sqrt(n * p * (1 - p))
+
+
+def test_each_coin_has_its_own_probability() -> None:
+    n, chances = 300_000, np.array([0.0, 0.1, 0.5, 1.0])
+    near = np.tile(chances, n)
+    exact = [lambda c=c: arb(c) for c in chances]
+    tossed = bernoulli.sample_each(near=near, exact=lambda i: exact[i % 4], bits=DeterministicBits(8))
+    heads = tossed.reshape(n, 4).sum(axis=0)
+    assert (np.abs(heads - n * chances) <= 5 * np.sqrt(n * chances * (1 - chances))).all()
+
+
+@pytest.mark.parametrize(("last", "result"), [(0, True), (2**64 - 1, False)])
+def test_an_open_comparison_asks_the_enclosure(last: int, result: bool) -> None:
+    third = (2**64 - 1) // 3
+    bits = ScriptedBits([third, last])
+    tossed = bernoulli.sample_each(near=np.array([1 / 3]), exact=lambda _: lambda: arb(1) / 3, bits=bits)
+    assert bool(tossed[0]) is result
+    assert bits.used == 2

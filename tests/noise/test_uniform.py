@@ -42,3 +42,20 @@ def test_each_limit_has_its_own_range_and_shape_is_kept() -> None:
 def test_wrong_limits_are_refused(limits: object) -> None:
     with pytest.raises(InvalidParameterError, match="limits must be"):
         uniform.sample(limits)  # type: ignore[arg-type]
+
+
+def test_one_limit_for_all() -> None:
+    """The twin of the first test, for `below`; 2^64 = 1 mod 3, so exactly the last word is refused."""
+    counts = np.bincount(uniform.below(6, size=60_000, bits=DeterministicBits(2)), minlength=6)
+    assert stats.chisquare(counts).pvalue > 1e-6
+    broken = np.bincount(uniform.below(16, size=60_000, bits=DeterministicBits(2)) % 6, minlength=6)
+    assert stats.chisquare(broken).pvalue < 1e-12
+    assert uniform.below(3, size=1, bits=ScriptedBits([2**64 - 1, 7])).tolist() == [1]
+    assert uniform.below(2**63, bits=ScriptedBits([2**64 - 1])) == 2**63 - 1
+    assert uniform.below(1, size=(2, 3)).tolist() == [[0] * 3] * 2
+
+
+@pytest.mark.parametrize("limit", [0, 2**63 + 1, 2.0, True])
+def test_a_wrong_limit_for_all_is_refused(limit: object) -> None:
+    with pytest.raises(InvalidParameterError, match="limit must be"):
+        uniform.below(limit)  # type: ignore[arg-type]

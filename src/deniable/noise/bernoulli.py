@@ -1,4 +1,4 @@
-"""Exact coins: Bernoulli(p) for rational p, and Bernoulli(exp(-x)) for rational x >= 0.
+"""Exact coins: Bernoulli(p) for rational p, Bernoulli(exp(-x)) for rational x >= 0, and for any enclosed real number.
 
 Guarantee: the probability of True is exactly p, or exactly exp(-x). A uniform number is compared with a 64-bit
 threshold; if its first word equals the threshold, further words are appended to the same number until it is decided.
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,12 @@ from numpy.typing import NDArray
 from deniable.noise import parameters, refine
 from deniable.noise.bits import SECURE, Bits
 
+if TYPE_CHECKING:
+    from flint import arb
+
 WORD = 64
+MARGIN = 2.0**-36
+"""Of the float filter of coins that differ: above the error of their probabilities and of the comparison."""
 _LARGEST_EXPONENT = Fraction(2**40)
 
 
@@ -49,6 +55,37 @@ def sample_exp(*, x: Fraction | int, size: parameters.Size = None, bits: Bits = 
     threshold = _exp_threshold(exponent)
     prefix, chance = refine.Prefix(threshold, WORD), refine.exp_of_minus(exponent)
     return _coins(threshold, lambda: refine.below(prefix, chance, bits), parameters.shape(size), bits)
+
+
+def sample_enclosed(*, p: Callable[[], "arb"], size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+    """Independent coins that are True with the probability that `p` encloses.
+
+    Args:
+        p: an enclosure of one irrational number of (0, 1) at the working precision of python-flint.
+        size: shape of the result; None for an array without dimensions.
+        bits: leave it out, except in tests.
+    """
+    threshold = refine.certified_floor(lambda: p() * 2**WORD)
+    prefix = refine.Prefix(threshold, WORD)
+    return _coins(threshold, lambda: refine.below(prefix, p, bits), parameters.shape(size), bits)
+
+
+def sample_each(
+    *, near: NDArray[np.float64], exact: Callable[[int], Callable[[], "arb"]], bits: Bits = SECURE
+) -> NDArray[np.bool_]:
+    """One coin for each entry of the flat array `near`, with a probability of its own.
+
+    Args:
+        near: the probabilities, each relatively within 2^-37 of the truth.
+        exact: for the i-th coin, an enclosure of its probability in [0, 1] at the working precision of python-flint.
+        bits: leave it out, except in tests.
+    """
+    words = bits.words(near.size)
+    point = words * 2.0**-WORD
+    result = (point + 2.0**-WORD) * (1 + MARGIN) < near
+    for i in np.flatnonzero(~result & (point * (1 - MARGIN) <= near)):
+        result[i] = refine.below(refine.Prefix(int(words[i]), WORD), exact(int(i)), bits)
+    return result
 
 
 def _coins(threshold: int, open_coin: Callable[[], bool], shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:

@@ -1,0 +1,169 @@
+"""The discrete staircase law: P(k) ~ exp(-rate level(k)), where level(k) = floor((|k| + step - centre) / step).
+
+The top step holds the 2 centre - 1 integers |k| < centre; each lower one `step` integers on either side.
+Guarantee: draws have exactly this law: a coin leaves the top step, a geometric number gives the step, uniform numbers
+the place on it.
+Source: Geng, Viswanath (2012), arXiv:1212.1186, for the law; docs/theory/additive.md for sums and the best centre.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from operator import index
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.noise import bernoulli, geometric, laplace, parameters, refine, uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.noise.blocks import Draws
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LARGEST_STEP = 2**60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stairs:
+    """One staircase law.
+
+    Args:
+        rate: the logarithm of the ratio of neighbouring steps, exact, in [2^-57, 2^57].
+        step: how many integers a lower step is wide, from 1 to 2^60.
+        centre: from 1 to step.
+
+    Raises: InvalidParameterError if a parameter is not exact or outside its range.
+    """
+
+    rate: Fraction
+    step: int
+    centre: int
+
+    def __post_init__(self) -> None:
+        rate = parameters.rational("rate", self.rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "step", _checked("step", self.step, LARGEST_STEP))
+        object.__setattr__(self, "centre", _checked("centre", self.centre, self.step))
+
+    def sample(self, *, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+        """Independent draws: int64; an object array of Python ints if one of the draws does not fit."""
+        shape = parameters.shape(size)
+        count = math.prod(shape)
+        lower = bernoulli.sample_enclosed(p=self._below_top, size=count, bits=bits)
+        steps: Draws = geometric.sample(scale=1 / self.rate, size=count, bits=bits)
+        place = uniform.below(2 * self.step, size=count, bits=bits)
+        top = uniform.below(2 * self.centre - 1, size=count, bits=bits) - (self.centre - 1)
+        if steps.dtype == object or int(steps.max(initial=0)) > 2**61 // self.step:
+            steps = steps.astype(object)
+        size_ = steps * self.step + ((place >> 1) + self.centre)
+        return np.where(lower, np.where(place & 1 == 0, size_, -size_), top).reshape(shape)
+
+    def half_width(self, level: float) -> int:
+        """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1), an exact binary number."""
+        miss = 1 - parameters.probability_level(level)
+        from flint import ctx
+
+        with ctx.workprec(256):
+
+            def holds(t: int) -> bool:
+                return bool(self._above(t) <= refine.ball(miss))
+
+            low, high = -1, 1
+            while not holds(high):
+                low, high = high, 2 * high
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and nothing else.
+
+        Error: one step of 1 where p is within rounding of a jump of the law.
+        """
+        p = np.asarray(p, dtype=np.float64)
+        return np.asarray(
+            np.where(p <= self._tail(0.0), -np.floor(self._crossing(p)) - 1, np.ceil(self._crossing(1 - p)))
+        )
+
+    def standard_deviation(self) -> float:
+        """Square root of the variance, in float64."""
+        width, r, s0 = float(self.step), float(self.centre), self._below
+        s1, s2 = s0 * s0, s0 * s0 * (1 + 2 * s0)  # sums of (k - 1) b^k and (k - 1)^2 b^k
+        starts, squares = r * s0 + width * s1, r * r * s0 + 2 * r * width * s1 + width * width * s2
+        lower = width * squares + (width - 1) * width * (starts + (2 * width - 1) / 6 * s0)
+        top = (r - 1) * r * (2 * r - 1) / 6
+        return math.sqrt(2 * (top + lower) / self._total)
+
+    def mean_size(self) -> float:
+        """E|X|, in float64: Z/4 + K/Z with Z the total weight and K = (step / (2 sinh(rate / 2)))^2 - 1/4."""
+        return self._total / 4 + (self._spread**2 - 0.25) / self._total
+
+    @classmethod
+    def best(cls, *, rate: Fraction, step: int) -> "Stairs":
+        """The centre with the least E|X|: about step / (1 + e^(rate / 2))."""
+        narrow = cls(rate=rate, step=step, centre=1)
+        ideal = (math.sqrt(max(4 * narrow._spread**2 - 1, 0.0)) + 1) / 2 - narrow.step * narrow._below
+        near = [min(max(math.floor(ideal) + more, 1), narrow.step) for more in (0, 1)]
+        return min((cls(rate=rate, step=step, centre=r) for r in near), key=cls.mean_size)
+
+    @cached_property
+    def _below(self) -> float:
+        """b / (1 - b) for b = e^-rate: the weight of all lower steps over that of the first without its drop."""
+        rate = float(self.rate)
+        return math.exp(-rate) / -math.expm1(-rate) if rate < 700 else 0.0
+
+    @cached_property
+    def _spread(self) -> float:
+        """step sqrt(b) / (1 - b): the least E|X| of the real staircase."""
+        rate = float(self.rate)
+        return self.step * math.exp(-rate / 2) / -math.expm1(-rate) if rate < 1400 else 0.0
+
+    @cached_property
+    def _total(self) -> float:
+        return 2 * self.centre - 1 + 2 * self.step * self._below
+
+    def _tail(self, t: float) -> float:
+        """P[X > t] for t < centre."""
+        return (self.centre - 1 - t + self.step * self._below) / self._total
+
+    def _crossing(self, tail: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The real t at which the piecewise linear P[X > t] is `tail`."""
+        rate, width = float(self.rate), float(self.step)
+        weight = tail * self._total
+        edge = width * (1 + self._below)  # width / (1 - b)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            steps = np.floor(np.log(edge / weight) / rate)
+            below = self.centre - 1 + width * (steps - 1) + edge - weight * np.exp(rate * steps)
+        top = self.centre - 1 + width * self._below - weight
+        found = np.where(weight >= width * self._below, top, below)
+        return np.where(tail <= 0, np.inf, found)
+
+    def _below_top(self) -> "arb":
+        """Enclosure of the probability of the lower steps."""
+        ratio = (-refine.ball(self.rate)).exp()
+        lower = 2 * self.step * ratio
+        return lower / ((2 * self.centre - 1) * -(-refine.ball(self.rate)).expm1() + lower)
+
+    def _above(self, t: int) -> "arb":
+        """Enclosure of P[|X| > t]."""
+        ratio, gap = (-refine.ball(self.rate)).exp(), -(-refine.ball(self.rate)).expm1()
+        total = 2 * self.centre - 1 + 2 * self.step * ratio / gap
+        if t < self.centre:
+            return 1 - refine.ball(Fraction(max(0, 2 * t + 1))) / total
+        steps, place = divmod(t - self.centre + 1, self.step)
+        return 2 * (-refine.ball(self.rate * (steps + 1))).exp() * (self.step / gap - place) / total
+
+
+def _checked(name: str, value: object, upper: int) -> int:
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidParameterError(f"{name} must be an int, got {value!r}") from None
+    if isinstance(value, bool) or not 1 <= number <= upper:
+        raise InvalidParameterError(f"{name} must be in [1, {upper}], got {value!r}")
+    return number
