@@ -39,6 +39,7 @@ from deniable.privacy import (
     Relation,
     RenyiLoss,
     Replace,
+    Restricted,
     SampledGaussianGroupLoss,
     ShuffledLoss,
     SparseVectorLoss,
@@ -67,6 +68,7 @@ single = st.one_of(
 )
 mechanisms = st.one_of(
     st.builds(ExponentialMechanismLoss, small),
+    st.builds(lambda epsilon: Restricted(ExponentialMechanismLoss(epsilon), AddRemove), small),
     st.builds(PermuteAndFlipLoss, small, monotone=st.booleans()),
     st.builds(TruncatedLaplaceLoss, small, st.integers(1, 40)),
     st.builds(DiscreteTruncatedLaplaceLoss, small, st.integers(6, 40), reaches),

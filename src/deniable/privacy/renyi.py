@@ -24,6 +24,7 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
+from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.profile import ball, certified
@@ -104,6 +105,11 @@ def _of_composition(loss: Composed, order: Fraction) -> Directions:
 
 @_directed.register
 def _of_stated(loss: Stated, order: Fraction) -> Directions:
+    return directed(loss.loss, order)
+
+
+@_directed.register
+def _of_restricted(loss: Restricted, order: Fraction) -> Directions:
     return directed(loss.loss, order)
 
 

@@ -14,6 +14,7 @@ from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.renyi import RenyiLoss
+from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.sparse_vector import SparseVectorLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
@@ -36,6 +37,7 @@ __all__ = [
     "PureLoss",
     "RandomizedResponseLoss",
     "RenyiLoss",
+    "Restricted",
     "SparseVectorLoss",
     "Stated",
     "TruncatedLaplaceLoss",
