@@ -29,8 +29,12 @@ def of_weights(weights: Callable[[Any, NDArray[np.float64]], NDArray[np.float64]
 LAWS: dict[str, Law] = {
     "gaussian": of_weights(lambda mechanism, k: np.exp(-(k**2) / (2 * float(mechanism.sigma_squared)))),
     "laplace": of_weights(lambda mechanism, k: np.exp(-np.abs(k) / float(mechanism.scale))),
+    "truncated_laplace": of_weights(
+        lambda mechanism, k: np.where(np.abs(k) <= mechanism.bound, np.exp(-np.abs(k) / float(mechanism.scale)), 0.0)
+    ),
 }
 WEAKER: dict[str, Weaker] = {
     "gaussian": lambda mechanism: replace(mechanism, sigma_squared=mechanism.sigma_squared * Fraction(49, 100)),
     "laplace": lambda mechanism: replace(mechanism, scale=mechanism.scale * Fraction(7, 10)),
+    "truncated_laplace": lambda mechanism: replace(mechanism, scale=mechanism.scale * Fraction(7, 10)),
 }

@@ -3,7 +3,9 @@
 from deniable.mechanisms.additive.base import AdditiveNoise, Noisy
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.additive.laplace import Laplace
+from deniable.mechanisms.additive.truncated_laplace import TruncatedLaplace
+from deniable.mechanisms.base import Mechanism
 
-ADDITIVE = (Gaussian, Laplace)
+ADDITIVE: tuple[type[Mechanism], ...] = (Gaussian, Laplace, TruncatedLaplace)
 
-__all__ = ["ADDITIVE", "AdditiveNoise", "Gaussian", "Laplace", "Noisy"]
+__all__ = ["ADDITIVE", "AdditiveNoise", "Gaussian", "Laplace", "Noisy", "TruncatedLaplace"]

@@ -1,0 +1,89 @@
+"""Discrete Laplace noise that never exceeds a bound."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.base import WorstCase
+from deniable.noise import laplace, truncated_laplace
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, DiscreteTruncatedLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy.exact import positive_integer, positive_rational, probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedLaplace(AdditiveNoise):
+    """Add noise with P(k) ~ exp(-|k| / scale) on |k| <= bound to every integer: no answer is further off than bound.
+
+    Guarantee: (epsilon, delta)-DP with epsilon = l1 / scale and delta the chance of noise that gives the unit away; the
+        whole curve is in DiscreteTruncatedLaplaceLoss.
+    Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; the integers and vectors in docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "truncated_laplace"
+    guarantee: ClassVar[str] = (
+        "(epsilon, delta)-DP, epsilon = l1 / scale, delta ~ (e^epsilon - 1) / (2 e^(bound/scale))"
+    )
+    source: ClassVar[str] = "Geng, Ding, Guo, Kumar (2020)"
+
+    scale: Fraction
+    bound: int
+
+    def __post_init__(self) -> None:
+        scale = positive_rational("scale", self.scale)
+        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
+        bound = positive_integer("bound", self.bound)
+        require_range("bound", Fraction(bound), lower=Fraction(1), upper=Fraction(truncated_laplace.LARGEST_BOUND))
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "bound", bound)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, delta: object) -> "TruncatedLaplace":
+        """Noise of scale l1 / epsilon with the least bound that is proved to be (epsilon, delta)-DP.
+
+        Raises: InvalidParameterError if delta is 0, for which no bound will do.
+        """
+        scale, limit = laplace_scale(sensitivity, epsilon), positive_rational("epsilon", epsilon)
+        failed = probability("delta", delta)
+        if failed == 0:
+            raise InvalidParameterError(
+                f"delta must be > 0 for bounded noise, got {delta!r}. Use Laplace for delta = 0."
+            )
+
+        def private(bound: int) -> bool:
+            return DiscreteTruncatedLaplaceLoss(scale, bound, sensitivity).proves(limit, failed)
+
+        low, high = int(sensitivity.integral().l1) - 1, int(sensitivity.integral().l1)
+        while not private(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if private(middle) else (middle, high)
+        return cls(scale=scale, bound=high)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteTruncatedLaplaceLoss:
+        return DiscreteTruncatedLaplaceLoss(self.scale, self.bound, sensitivity)
+
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+        return truncated_laplace.sample(scale=self.scale, bound=self.bound, size=shape, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count with noise of scale 1 up to 9: half-lines attain the curve."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(scale=Fraction(1), bound=9)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def half_width(self, level: float) -> int:
+        return truncated_laplace.half_width(self.scale, self.bound, level)
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return truncated_laplace.quantile(self.scale, self.bound, p)
+
+    def standard_deviation(self) -> float:
+        return truncated_laplace.standard_deviation(self.scale, self.bound)
