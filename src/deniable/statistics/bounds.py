@@ -1,0 +1,162 @@
+"""Public bounds of values, or bounds that are found privately and paid for.
+
+The search counts the values by sign and binary order of magnitude: 201 bins from -2^60 to 2^60, those below 2^-40 in
+one. A value lies in one bin, so one noisy histogram costs what a count does. A bin is certain where its count is above
+what noise reaches in any of the bins with probability 10^-5; from the certain bins the range grows outwards over bins
+whose count is more than likely noise. A far bin needs proof, because a false one would ruin the answer; the next bin
+needs only a hint, because a false one costs a factor of two and a bin left out costs bias.
+
+Values far from 0 for their spread (years, temperatures in kelvin) get wide bounds this way. Declare bounds for them, or
+take a public centre away first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isinf
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose, of_spread_sum
+from deniable.statistics.data import Floats
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import checked_bounds
+
+Bounds: TypeAlias = tuple[float, float] | Literal["auto"]
+
+SHARE = Fraction(1, 5)
+"""The part of the price that goes to the search for bounds."""
+
+_LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
+_ORDERS = _HIGHEST - _LOWEST
+_BINS = 2 * _ORDERS + 1
+_FALSE = 1e-5  # chance that noise alone makes any bin certain
+_LIKELY = 0.85  # noise is within the lower threshold with this probability
+_EMPTY_PART = 8  # the range reaches to 0 where its ends are that many times apart
+_WINDOW = 5  # orders of magnitude that are taken together where none is certain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounding:
+    """Where values are clamped: at public ends, or at ends that a mechanism finds.
+
+    Args:
+        public: the declared ends; None if they are searched.
+        mechanism, sensitivity: of the search; None if the ends are declared.
+    """
+
+    public: tuple[float, float] | None = None
+    mechanism: AdditiveNoise | None = None
+    sensitivity: Sensitivity | None = None
+
+    def with_loss(self, losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
+        """The loss of these and of the search together."""
+        if self.mechanism is not None and self.sensitivity is not None:
+            losses = [self.mechanism.privacy_loss(self.sensitivity), *losses]
+        return compose(losses) if len(losses) > 1 else losses[0]
+
+    def width(self) -> float:
+        """The distance of the ends; 1 if they are not known yet, so that errors are shares of the width."""
+        return self.public[1] - self.public[0] if self.public else 1.0
+
+    def ends(self, values: Floats, *, bits: Bits) -> tuple[float, float]:
+        """The declared ends, or noisy ones that may be published: lower < upper, both finite.
+
+        Args:
+            values: the rows that count, at most `rows` of each unit; NaN is in no bin.
+        """
+        if self.public is not None:
+            return self.public
+        assert self.mechanism is not None
+        return _range(self.mechanism, self.mechanism.release(_counts(values), bits=bits).values)
+
+    def notes(self, *ends: tuple[float, float]) -> tuple[str, ...]:
+        """What a reader must know about ends that were found."""
+        if self.public is not None:
+            return ()
+        found = " and ".join(f"[{lower:g}, {upper:g}]" for lower, upper in ends)
+        return (
+            f"The bounds {found} were estimated privately, for {float(SHARE):.0%} of the price. Values outside were "
+            "clamped; intervals do not count what that moves.",
+        )
+
+
+def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) -> tuple[Bounding, Price]:
+    """How values are bounded, and what is left of the price for the answer.
+
+    Args:
+        bounds: a pair (lower, upper) of public numbers, or "auto".
+        rows: at most so many rows of one unit count.
+
+    Raises: InvalidParameterError if bounds are neither, or so far apart that their distance is no float.
+    """
+    if isinstance(bounds, str) and bounds == "auto":
+        search, rest = price.split(SHARE, 1 - SHARE)
+        sensitivity = of_spread_sum(lower=0, upper=1, total_rows=rows, relation=relation, cells=_BINS)
+        return Bounding(mechanism=search.noise(sensitivity), sensitivity=sensitivity), rest
+    if isinstance(bounds, str) or bounds is None:
+        raise InvalidParameterError(
+            f'bounds must be a pair (lower, upper) of public numbers or "auto", got {bounds!r}. Values are clamped to '
+            'them; "auto" spends a part of the price on finding them.'
+        )
+    lower, upper = checked_bounds(bounds)
+    if isinf(upper - lower):
+        raise InvalidParameterError(f"bounds are too far apart: ({lower:g}, {upper:g}). Declare narrower ones.")
+    return Bounding(public=(lower, upper)), price
+
+
+def _counts(values: Floats) -> NDArray[np.int64]:
+    """How many values lie in each bin, from the largest negative ones to the largest positive ones.
+
+    A bin holds the values with 2^(k-1) < |x| <= 2^k; those beyond the last order are in the last bin.
+    """
+    present = values[~np.isnan(values)]
+    fractions, exponents = np.frexp(np.clip(present, -(2.0**_HIGHEST), 2.0**_HIGHEST))
+    orders = np.where(present == 0, 0, exponents - (np.abs(fractions) == 0.5) - _LOWEST)
+    signed = np.where(present < 0, -1, 1) * np.clip(orders, 0, _ORDERS)
+    return np.bincount(signed + _ORDERS, minlength=_BINS).astype(np.int64)
+
+
+def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.object_]) -> tuple[float, float]:
+    """The ends of the bins that seem to hold values: post-processing of noisy counts."""
+    certain = np.flatnonzero(noisy > mechanism.half_width(1 - 2 * _FALSE / _BINS))
+    likely = mechanism.half_width(_LIKELY)
+    if not certain.size:
+        return _symmetric_range(noisy, likely)
+    first, last = _grown(noisy > likely, int(certain[0]), int(certain[-1]))
+    lower, upper = _bin_ends(first)[0], _bin_ends(last)[1]
+    if upper > 0 and (first == _ORDERS < last or 0 < _EMPTY_PART * lower <= upper):
+        lower = 0.0
+    if lower < 0 and (first < _ORDERS == last or 0 < _EMPTY_PART * -upper <= -lower):
+        upper = 0.0
+    return lower, upper
+
+
+def _symmetric_range(noisy: NDArray[np.int64] | NDArray[np.object_], likely: int) -> tuple[float, float]:
+    """Where no bin is certain: up to the orders of magnitude that seem to hold most values, whatever their sign."""
+    orders = np.append(noisy[_ORDERS], noisy[:_ORDERS][::-1] + noisy[_ORDERS + 1 :])
+    best = int(np.argmax(np.convolve(orders.astype(np.float64), np.ones(_WINDOW), "valid"))) + _WINDOW - 1
+    _, last = _grown(orders > likely, best, best)
+    upper = _bin_ends(_ORDERS + last)[1]
+    return -upper, upper
+
+
+def _grown(hinted: NDArray[np.bool_], first: int, last: int) -> tuple[int, int]:
+    """The run from first to last, longer by the hinted places that adjoin it."""
+    clear = np.flatnonzero(~hinted)
+    before, behind = clear[clear < first], clear[clear > last]
+    return (int(before[-1]) + 1 if before.size else 0), (int(behind[0]) if behind.size else hinted.size) - 1
+
+
+def _bin_ends(place: int) -> tuple[float, float]:
+    """The ends of a bin; the middle one reaches from -2^-40 to 2^-40."""
+    order = abs(place - _ORDERS)
+    if order == 0:
+        return -(2.0**_LOWEST), 2.0**_LOWEST
+    near, far = 2.0 ** (order + _LOWEST - 1), 2.0 ** (order + _LOWEST)
+    return (near, far) if place > _ORDERS else (-far, -near)
