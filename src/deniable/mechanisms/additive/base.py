@@ -58,7 +58,7 @@ class AdditiveNoise(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        secret = _integers(exact)
+        secret = integers(exact)
         return Noisy(_sum(secret, self._noise(secret.shape, bits)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
@@ -76,7 +76,7 @@ def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fractio
     return value
 
 
-def _integers(exact: ArrayLike) -> Integers:
+def integers(exact: ArrayLike) -> Integers:
     """An int64 array, or an object array of Python ints. Errors name no value."""
     array = np.asarray(exact)
     if array.dtype.kind == "i":
@@ -88,6 +88,11 @@ def _integers(exact: ArrayLike) -> Integers:
     raise InvalidParameterError(
         f"a mechanism takes integers, got an array of {array.dtype}. Put real numbers on a lattice first."
     )
+
+
+def clamped(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
+    """The integers moved to the nearest one of a public range within int64: no value is an error."""
+    return np.asarray(np.clip(integers(exact), lower, upper)).astype(np.int64, copy=False)
 
 
 def _sum(secret: Integers, noise: Integers) -> Integers:

@@ -1,0 +1,211 @@
+"""What randomised answers say about the people who gave them: shares without bias, their variance, intervals."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.response.randomized import RandomizedResponse
+from deniable.noise import refine
+from deniable.privacy.exact import exact_rational, positive_rational
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Floats = NDArray[np.float64]
+Method = Literal["exact", "hoeffding", "chebyshev"]
+
+_REACH = 12  # standard deviations beyond which a binomial law is left out: below 10^-30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Estimates from reports that are already public; all of it is post-processing.
+
+    With p the probability that an answer is reported by those who hold it, and q by those who do not, a tally c of n
+    reports gives the share (c/n - q)/(p - q), which has no bias. It may lie outside [0, 1].
+
+    Args:
+        mechanism: that made the reports.
+        tally: how often each answer was reported.
+    """
+
+    mechanism: RandomizedResponse
+    tally: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.tally) != self.mechanism.choices or sum(self.tally) < 1 or min(self.tally) < 0:
+            raise InvalidParameterError(
+                f"tally must hold a number >= 0 for each of {self.mechanism.choices} answers and at least one report, "
+                f"got {self.tally!r}"
+            )
+        _require_information(self.mechanism)
+
+    @classmethod
+    def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":
+        """The estimate from reports, an array of codes 0, ..., choices - 1."""
+        codes = np.asarray(reports).ravel()
+        if codes.dtype.kind not in "iu" or (codes.size and not 0 <= codes.min() <= codes.max() < mechanism.choices):
+            raise InvalidParameterError(f"reports must be integers from 0 to {mechanism.choices - 1}")
+        return cls(mechanism=mechanism, tally=tuple(np.bincount(codes, minlength=mechanism.choices).tolist()))
+
+    @property
+    def reports(self) -> int:
+        """Their number."""
+        return sum(self.tally)
+
+    @property
+    def values(self) -> Floats:
+        """The estimated share of each answer; the sum is 1."""
+        p, q = _chances(self.mechanism)
+        return np.asarray((np.array(self.tally) / self.reports - q) / (p - q))
+
+    @property
+    def counts(self) -> Floats:
+        """The estimated number of people with each answer."""
+        return self.values * self.reports
+
+    def variance(self, *, population: bool = False) -> Floats:
+        """Of each share, [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2), at the estimate f.
+
+        Args:
+            population: the people are themselves a random sample, and the share of the population is meant: f (1 - f)/n
+                is added.
+        """
+        p, q = _chances(self.mechanism)
+        share = np.clip(self.values, 0.0, 1.0)
+        own = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (self.reports * (p - q) ** 2)
+        return np.asarray(own + share * (1 - share) / self.reports if population else own)
+
+    def interval(
+        self, *, level: object = 0.95, method: Method = "exact", population: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends, within [0, 1], each answer on its own at this level.
+
+        Args:
+            level: at least this share of all intervals holds the true share, whatever it is.
+            method: "exact" inverts the law of the tally; "hoeffding" and "chebyshev" hold by their inequalities.
+            population: as in `variance`; "exact" is then the interval of Clopper and Pearson (1934).
+        """
+        miss = float(_miss(level))
+        p, q = _chances(self.mechanism)
+        if method == "exact":
+            inverted = _clopper_pearson if population else _inverted
+            ends = [inverted(tally, self.reports, p, q, miss) for tally in self.tally]
+            return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+        half = float(_half_width(self.mechanism, self.reports, miss, _checked_method(method), population))
+        return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
+
+
+def reports_needed(
+    mechanism: RandomizedResponse, *, error: object, level: object = 0.95, method: Method = "hoeffding"
+) -> int:
+    """The least number of reports for which a share is within `error` of the truth with probability `level`.
+
+    Args:
+        method: "hoeffding", ln(2/miss) / (2 (p - q)^2 error^2), or "chebyshev", the variance over miss error^2; the
+            variance is exact for two answers, and the greatest over all shares for more.
+    """
+    _require_information(mechanism)
+    wide, miss = positive_rational("error", error), _miss(level)
+    if _checked_method(method) == "chebyshev" and mechanism.truth is not None:
+        p = mechanism.truth
+        q = (1 - p) / (mechanism.choices - 1)
+        return math.ceil(max(p * (1 - p), q * (1 - q)) / ((p - q) ** 2 * miss * wide**2))
+
+    def minus() -> "arb":
+        p, q = _enclosed(mechanism)
+        if method == "chebyshev":
+            return -(p * (1 - p)).max(q * (1 - q)) / ((p - q) ** 2 * refine.ball(miss * wide**2))
+        return -(2 / refine.ball(miss)).log() / (2 * (p - q) ** 2 * refine.ball(wide**2))
+
+    return -refine.certified_floor(minus)
+
+
+def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: Method, population: bool) -> float:
+    p, q = _chances(mechanism)
+    if method == "hoeffding":
+        return math.sqrt(math.log(2 / miss) / (2 * count)) / abs(p - q)
+    if not population:
+        return math.sqrt(max(p * (1 - p), q * (1 - q)) / (count * miss)) / abs(p - q)
+    nearest = min(max(0.5, min(p, q)), max(p, q))  # the tally's share with the greatest variance
+    return math.sqrt(nearest * (1 - nearest) / (count * miss)) / abs(p - q)
+
+
+def _clopper_pearson(tally: int, count: int, p: float, q: float, miss: float) -> tuple[float, float]:
+    """The interval for the probability of the tally, carried over to the share, which is linear in it."""
+    from scipy.special import betaincinv
+
+    low = betaincinv(tally, count - tally + 1, miss / 2) if tally else 0.0
+    high = betaincinv(tally + 1, count - tally, 1 - miss / 2) if tally < count else 1.0
+    ends = sorted(min(max((end - q) / (p - q), 0.0), 1.0) for end in (float(low), float(high)))
+    return ends[0], ends[1]
+
+
+def _inverted(tally: int, count: int, p: float, q: float, miss: float) -> tuple[float, float]:
+    """All shares m/n whose law of the tally, Bin(m, p) + Bin(n - m, q), has more than miss/2 on either side of it."""
+    if p < q:
+        return _inverted(count - tally, count, 1 - p, 1 - q, miss)
+
+    low = _first(lambda holders: _at_least(tally, holders, count, p, q) >= miss / 2, count)
+    high = _first(lambda holders: _at_least(count - tally, holders, count, 1 - p, 1 - q) < miss / 2, count + 1) - 1
+    return low / count, max(low, high) / count
+
+
+def _first(holds: Callable[[int], bool], high: int) -> int:
+    """The least integer >= 0 for which a growing condition holds; `high` if it does not hold below."""
+    return bisect_left(range(high), True, key=holds)
+
+
+def _at_least(tally: int, holders: int, count: int, p: float, q: float) -> float:
+    """P[Bin(holders, p) + Bin(count - holders, q) >= tally]."""
+    from scipy.stats import binom
+
+    spread = _REACH * math.sqrt(holders * p * (1 - p)) + _REACH
+    centre = holders * p
+    own = np.arange(max(0, math.floor(centre - spread)), min(holders, math.ceil(centre + spread)) + 1)
+    return float((binom.pmf(own, holders, p) * binom.sf(tally - own - 1, count - holders, q)).sum())
+
+
+def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:
+    """The probability that an answer is reported by who holds it, and by who does not."""
+    if mechanism.truth is not None:
+        return float(mechanism.truth), float((1 - mechanism.truth) / (mechanism.choices - 1))
+    assert mechanism.epsilon is not None
+    odds = math.exp(-float(mechanism.epsilon))
+    return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
+
+
+def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
+    if mechanism.truth is not None:
+        return refine.ball(mechanism.truth), refine.ball((1 - mechanism.truth) / (mechanism.choices - 1))
+    assert mechanism.epsilon is not None
+    odds = refine.ball(-mechanism.epsilon).exp()
+    return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
+
+
+def _require_information(mechanism: RandomizedResponse) -> None:
+    if mechanism.truth is not None and mechanism.truth * mechanism.choices == 1:
+        raise InvalidParameterError(
+            f"truth must differ from 1/{mechanism.choices}, got {mechanism.truth}: the reports do not depend on the "
+            "answers, and nothing can be estimated. Take a bias gamma > 0."
+        )
+
+
+def _miss(level: object) -> Fraction:
+    miss = 1 - exact_rational("level", level)
+    if not 0 < miss < 1:
+        raise InvalidParameterError(f"level must be in (0, 1), got {level!r}")
+    return miss
+
+
+def _checked_method(method: Method) -> Method:
+    if method not in ("hoeffding", "chebyshev"):
+        raise InvalidParameterError(f"method must be 'exact', 'hoeffding' or 'chebyshev', got {method!r}")
+    return method

@@ -1,0 +1,133 @@
+"""Randomised response: every person's answer is true with a known probability, else another one."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms.additive.base import Noisy, clamped
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.noise import bernoulli, refine, uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
+from deniable.privacy.exact import positive_integer
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LARGEST_CHOICES = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(Mechanism):
+    """Report the true answer, one of 0, ..., choices - 1, with a known probability, else another one evenly.
+
+    Make it from what is known: `RandomizedResponse(choices=3, truth="3/4")`, `of_bias(gamma)`, `of_coin(share)` or
+    `RandomizedResponse(choices=k, epsilon=1)`, where the truth has probability e^epsilon / (e^epsilon + k - 1).
+
+    Args:
+        choices: how many answers there are, from 2 to 2^31.
+        truth: the probability of the true answer, in (0, 1); None when epsilon is given.
+        epsilon: of one report; None when truth is given.
+
+    Guarantee: for each report epsilon = |ln(truth (choices - 1) / (1 - truth))|, under replace; the curve is in
+        RandomizedResponseLoss.
+    Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016), arXiv:1602.07387.
+    """
+
+    kind: ClassVar[str] = "randomized_response"
+    guarantee: ClassVar[str] = "a report: epsilon = ln(truth (choices - 1) / (1 - truth)), replace"
+    source: ClassVar[str] = "Warner (1965); Kairouz, Bonawitz, Ramage (2016)"
+
+    choices: int = 2
+    truth: Fraction | None = None
+    epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if positive_integer("choices", self.choices) > LARGEST_CHOICES:
+            raise InvalidParameterError(f"choices must be at most 2^31, got {self.choices!r}")
+        checked = RandomizedResponseLoss(truth=self.truth, choices=self.choices, limit=self.epsilon)
+        for name, value in (("choices", checked.choices), ("truth", checked.truth), ("epsilon", checked.limit)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_bias(cls, gamma: object) -> "RandomizedResponse":
+        """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        return cls(truth=RandomizedResponseLoss.of_bias(gamma).truth)
+
+    @classmethod
+    def of_coin(cls, share: object, *, choices: int = 2) -> "RandomizedResponse":
+        """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
+        return cls(truth=RandomizedResponseLoss.of_coin(share, choices=choices).truth, choices=choices)
+
+    def reach(self, *, reports: int = 1) -> Sensitivity:
+        """The sensitivity of the answers when one person gives up to `reports` of them."""
+        count, most = positive_integer("reports", reports), self.choices - 1
+        return Sensitivity(
+            l1=Fraction(count * most),
+            l2_squared=Fraction(count * most**2),
+            linf=Fraction(most),
+            relation=Replace,
+            coordinates=count,
+        )
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """Of all reports of one person: as many as answers that the sensitivity lets a unit change.
+
+        Raises: UnprovedError under add/remove: that a person reports at all is not hidden.
+        """
+        if sensitivity.relation is not Replace:
+            raise UnprovedError(
+                "randomised response is proved for Replace: it hides what a person answers, not that there is an "
+                "answer. Count the reports with Laplace noise if their number is private."
+            )
+        if sensitivity.coordinates is None:
+            raise InvalidParameterError(
+                "coordinates must say how many reports one unit gives, got None. Make the sensitivity with reach(...)."
+            )
+        return RandomizedResponseLoss(truth=self.truth, choices=self.choices, limit=self.epsilon) * (
+            sensitivity.coordinates
+        )
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+        """A report for each answer.
+
+        Args:
+            exact: secret; answers of any shape. What is outside 0, ..., choices - 1 becomes the nearest answer, since
+                an error would tell of it.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if `exact` holds anything but integers.
+        """
+        answers = clamped(exact, 0, self.choices - 1)
+        other: NDArray[np.int64] | int = 1
+        if self.choices > 2:
+            other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1
+        told = answers + np.where(self._lies(answers.shape, bits), other, 0)
+        told -= np.where(told >= self.choices, self.choices, 0)
+        return Noisy(told, bits.safe)
+
+    def _lies(self, shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
+        if self.truth is not None:
+            return bernoulli.sample(p=1 - self.truth, size=shape, bits=bits)
+        limit, others = self.epsilon, self.choices - 1
+        assert limit is not None
+
+        def chance() -> "arb":
+            return others / (refine.ball(limit).exp() + others)
+
+        return bernoulli.sample_enclosed(p=chance, size=shape, bits=bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The reports of each run as one number, with `choices` as its base."""
+        told = self.release(np.tile(exact, (runs, 1)), bits=bits).values
+        return np.asarray(told @ self.choices ** np.arange(len(exact)))
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """One of three answers at epsilon = 1 for another: the event that it is reported attains the curve."""
+        mechanism = cls(choices=3, epsilon=Fraction(1))
+        return WorstCase(mechanism=mechanism, sensitivity=mechanism.reach(), exact=(2,), neighbour=(0,))
