@@ -1,7 +1,33 @@
 """Noise that is fitted to the data at hand, with its guarantee for all data."""
 
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.instance.base import Answer
+from deniable.mechanisms.instance.quantile import SmoothQuantile
+from deniable.mechanisms.instance.smooth import SmoothNoise, SmoothStatistic, smooth_bound
+from deniable.mechanisms.instance.smooth_laplace import SmoothLaplace
+from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
+from deniable.mechanisms.instance.smooth_student import SmoothStudentT
+from deniable.mechanisms.instance.triangles import SmoothTriangles
+from deniable.mechanisms.instance.trimmed_mean import SmoothTrimmedMean
 
-INSTANCE: tuple[type[Mechanism], ...] = ()
+INSTANCE = (
+    SmoothStudentT,
+    SmoothLaplace,
+    SmoothLogNormal,
+    SmoothQuantile,
+    SmoothTrimmedMean,
+    SmoothTriangles,
+)
 
-__all__ = ["INSTANCE"]
+__all__ = [
+    "INSTANCE",
+    "Answer",
+    "SmoothLaplace",
+    "SmoothLogNormal",
+    "SmoothNoise",
+    "SmoothQuantile",
+    "SmoothStatistic",
+    "SmoothStudentT",
+    "SmoothTriangles",
+    "SmoothTrimmedMean",
+    "smooth_bound",
+]

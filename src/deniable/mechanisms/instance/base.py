@@ -1,0 +1,77 @@
+"""What mechanisms that look at the data before they choose the noise have in common."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity
+
+LARGEST_BOUND = 2**61  # so that differences fit into int64
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One integer that may be published if `safe`; None where the mechanism gives no answer, which is public too."""
+
+    value: int | None
+    safe: bool
+
+
+def loss_of_rows(
+    loss: PrivacyLoss, sensitivity: Sensitivity, *, proved: frozenset[Relation] = frozenset({Replace})
+) -> PrivacyLoss:
+    """The loss of a unit with `sensitivity.l1` records, when that of one record is `loss`.
+
+    Args:
+        sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
+        proved: the relations for which the loss of one record is proved.
+
+    Raises: UnprovedError for another relation.
+    """
+    if sensitivity.relation not in proved:
+        raise UnprovedError(
+            f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}. "
+            "Where the number of records is private, take a quantile by the exponential mechanism."
+        )
+    if sensitivity.l1.denominator != 1:
+        raise InvalidParameterError(
+            f"a unit owns a whole number of records, got l1={sensitivity.l1}. "
+            "Pass of_count(rows=..., groups=1, cells=1, relation=...)."
+        )
+    return loss.group(int(sensitivity.l1)) if sensitivity.l1 > 1 else loss
+
+
+def checked_bounds(lower: object, upper: object) -> None:
+    """Refuse public bounds that are no integers of [-2^61, 2^61] in order."""
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, bool) or not isinstance(bound, int) or abs(bound) > LARGEST_BOUND:
+            raise InvalidParameterError(f"{name} must be a whole number of [-2^61, 2^61], got {bound!r}")
+    assert isinstance(lower, int)
+    assert isinstance(upper, int)
+    if lower >= upper:
+        raise InvalidParameterError(f"lower must be below upper, got lower={lower}, upper={upper}")
+
+
+def integers(exact: ArrayLike) -> NDArray[np.int64]:
+    """An int64 array of exact integers. Errors name no value."""
+    array = np.asarray(exact)
+    if array.dtype.kind == "u":
+        array = np.minimum(array, np.uint64(2**63 - 1))  # beyond every bound
+    if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
+        array = np.clip(array, -(2**63), 2**63 - 1).astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidParameterError(
+            f"a mechanism takes integers of 64 bits, got an array of {array.dtype}. "
+            "Put real numbers on a lattice first."
+        )
+    return array.astype(np.int64)
+
+
+def clamped_records(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
+    """The records in order, clamped to public bounds."""
+    records = np.clip(integers(exact), lower, upper)
+    if records.ndim != 1 or records.size == 0:
+        raise InvalidParameterError(f"records must be a list of at least one integer, got shape {records.shape}")
+    return np.sort(records)

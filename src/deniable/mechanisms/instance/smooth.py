@@ -1,0 +1,172 @@
+"""Noise in proportion to a smooth bound of the local sensitivity: what all laws of noise have in common."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, checked_bounds, integers, loss_of_rows
+from deniable.noise import rounded
+from deniable.noise.bits import SECURE, Bits
+from deniable.noise.certified import exp_of_minus
+from deniable.privacy import Interval, PrivacyLoss, Relation, Replace, Sensitivity
+from deniable.privacy.exact import positive_rational
+from deniable.privacy.profile import certified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LEAST_BOUND = Fraction(1, 2**20)
+"""A smooth bound is never below it, in lattice steps: the scale of the noise stays positive."""
+
+_SMALLEST_BETA = Fraction(1, 2**20)
+_ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothNoise(Mechanism):
+    """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
+
+    The exact input is (value, A_0, A_1, ..., A_K): the statistic, and bounds A_k on its local sensitivity at all tables
+    within k changes; the last one holds for all larger k. `smooth_bound` makes S of them. A statistic with a quicker
+    formula for S has a mechanism of its own, which takes one of these as its `noise`.
+
+    Proof: docs/theory/smooth_sensitivity.md.
+    """
+
+    beta: Fraction
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        checked_bounds(self.lower, self.upper)
+        beta = positive_rational("beta", self.beta)
+        if beta < _SMALLEST_BETA:
+            raise InvalidParameterError(f"beta must be at least 2^-20, got {self.beta}. Ask for a larger epsilon.")
+        object.__setattr__(self, "beta", beta)
+        if self.shift <= 0:
+            raise InvalidParameterError(
+                f"beta={self.beta} uses up the whole guarantee. Take a smaller beta, or `calibrated`."
+            )
+
+    @property
+    @abstractmethod
+    def shift(self) -> Fraction:
+        """How far the statistic may move, in units of the noise."""
+
+    @abstractmethod
+    def _law(self) -> rounded.Continuous:
+        """The noise."""
+
+    @abstractmethod
+    def _loss(self) -> PrivacyLoss:
+        """Of one record."""
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns the records that `sensitivity` counts; the bounds A_k are those of its relation."""
+        return loss_of_rows(self._loss(), sensitivity, proved=frozenset(Relation))
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The noisy statistic, clamped to [lower, upper]."""
+        return self.perturbed(*self._measured(exact), bits=bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self.draws(*self._measured(exact), runs, bits=bits)
+
+    def perturbed(self, value: Fraction, bound: Fraction, *, bits: Bits) -> Answer:
+        """The noisy value, given a beta-smooth bound."""
+        return Answer(int(self.draws(value, bound, None, bits=bits)), bits.safe)
+
+    def draws(self, value: Fraction, bound: Fraction, runs: int | None, *, bits: Bits) -> NDArray[np.int64]:
+        """Noisy values, given a beta-smooth bound."""
+        return rounded.sample(
+            self._law(),
+            centre=value,
+            scale=bound / self.shift,
+            lower=self.lower,
+            upper=self.upper,
+            size=runs,
+            bits=bits,
+        )
+
+    def _measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        secret = integers(exact)
+        if secret.ndim != 1 or secret.size < 2:
+            raise InvalidParameterError(
+                f"the exact input is (value, A_0, ..., A_K), a list of integers, got shape {secret.shape}"
+            )
+        return Fraction(int(secret[0])), smooth_bound(secret[1:], beta=self.beta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothStatistic(Mechanism):
+    """A statistic with its own formula for the smooth bound; the law of the noise is a mechanism of its own."""
+
+    noise: SmoothNoise
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, SmoothNoise):
+            raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {self.noise!r}")
+
+    @property
+    def _proved(self) -> frozenset[Relation]:
+        return frozenset({Replace})
+
+    @abstractmethod
+    def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """The statistic and its smooth bound, both secret."""
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """That of the noise, for a unit with as many records as `sensitivity` counts."""
+        loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
+        return self.noise.privacy_loss(sensitivity)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The noisy statistic, clamped to the bounds of the noise."""
+        return self.noise.perturbed(*self.measured(exact), bits=bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self.noise.draws(*self.measured(exact), runs, bits=bits)
+
+
+def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
+    """The maximum of e^(-beta k) A_k, rounded so that it stays beta-smooth.
+
+    Args:
+        local: A_k for k = 0, 1, ..., K: bounds on the local sensitivity of every table within k changes; whole lattice
+            steps, from 0 to 2^62. The last one must hold for all larger k.
+        beta: exact.
+
+    Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
+    """
+    bounds = integers(local)
+    if bounds.size == 0 or (bounds < 0).any() or (bounds > 2 * LARGEST_BOUND).any():
+        raise InvalidParameterError("local sensitivities must be integers of [0, 2^62], at least one")
+    return rounded_up(float((bounds.astype(np.float64) * weights(beta, bounds.size)).max()))
+
+
+def weights(beta: Fraction, count: int) -> NDArray[np.float64]:
+    """e^(-beta k) for k = 0, ..., count - 1, with the beta that leaves room for rounding."""
+    return exp_of_minus(float(beta - _ROUNDING) * np.arange(count, dtype=np.float64))
+
+
+def reach(beta: Fraction, spread: int) -> int:
+    """How many changes away a bound of `spread` steps is below LEAST_BOUND."""
+    return math.ceil((math.log(spread) + 20 * math.log(2) + 1) / float(beta - _ROUNDING))
+
+
+def rounded_up(bound: float) -> Fraction:
+    """A maximum of floats, as a smooth bound."""
+    return max(Fraction(bound) * (1 + _ROUNDING / 2), LEAST_BOUND)
+
+
+def shift_below(formula: Callable[[], "arb"]) -> Fraction:
+    """A rational at or just below a formula, at least 0."""
+    return Fraction(certified(formula, within=Interval(0.0, math.inf)).lower)

@@ -1,0 +1,72 @@
+"""Smooth sensitivity with approximate differential privacy: Laplace noise."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
+from deniable.noise import rounded
+from deniable.privacy import ApproximateLoss, Replace, of_count
+from deniable.privacy.exact import decimal_below, positive_rational, probability
+from deniable.privacy.profile import ball
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothLaplace(SmoothNoise):
+    """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
+
+    Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and
+        e^(-beta) (epsilon + beta - (e^beta - 1) ln(1 / delta)).
+    Source: Nissim, Raskhodnikova, Smith (2007), with the condition of docs/theory/smooth_sensitivity.md.
+    """
+
+    kind: ClassVar[str] = "smooth_laplace"
+    guarantee: ClassVar[str] = (
+        "(epsilon, delta)-DP, shift = min(epsilon, e^beta (epsilon - beta), "
+        "e^-beta (epsilon + beta - (e^beta - 1) ln(1/delta)))"
+    )
+    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if self.delta == 0:
+            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
+        super().__post_init__()
+
+    @classmethod
+    def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":
+        """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
+        target, failed = positive_rational("epsilon", epsilon), positive_rational("delta", delta)
+        beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
+        return cls(epsilon=target, delta=failed, beta=beta, lower=lower, upper=upper)
+
+    @cached_property
+    def shift(self) -> Fraction:
+        epsilon, beta, delta = self.epsilon, self.beta, self.delta
+        tail = shift_below(lambda: (ball(epsilon + beta) + ball(beta).expm1() * ball(delta).log()) * ball(-beta).exp())
+        return min(epsilon, shift_below(lambda: ball(beta).exp() * ball(epsilon - beta)), tail)
+
+    def _law(self) -> rounded.Laplace:
+        return rounded.Laplace()
+
+    def _loss(self) -> ApproximateLoss:
+        return ApproximateLoss(self.epsilon, self.delta)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        return WorstCase(
+            mechanism=cls.calibrated(epsilon=3, delta="1e-3", lower=-20, upper=26),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
+            exact=(6, 6),
+            neighbour=(0, 6),
+            attains=False,
+        )

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms.instance.base import checked_bounds, clamped_records, integers, loss_of_rows
+from deniable.privacy import AddRemove, PureLoss, Replace, of_clipped_sum, of_count
+
+
+def test_a_unit_with_several_records_costs_as_a_group() -> None:
+    loss = PureLoss("0.5")
+    assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == loss
+    several = loss_of_rows(loss, of_count(rows=3, groups=1, cells=1, relation=Replace))
+    assert several.pure_epsilon == pytest.approx(1.5)
+
+
+def test_other_relations_and_fractions_of_records_are_refused() -> None:
+    with pytest.raises(UnprovedError, match="replace, not for add/remove"):
+        loss_of_rows(PureLoss(1), of_count(rows=1, groups=1, cells=1, relation=AddRemove))
+    half = of_clipped_sum(lower=0, upper="0.5", rows=1, groups=1, cells=1, relation=Replace)
+    with pytest.raises(InvalidParameterError, match="whole number of records"):
+        loss_of_rows(PureLoss(1), half)
+
+
+def test_records_are_sorted_and_clamped_and_never_shown() -> None:
+    assert clamped_records([5, -700, 70], 0, 9).tolist() == [0, 5, 9]
+    assert clamped_records([5, -(2**90), 2**90], 0, 9).tolist() == [0, 5, 9]
+    assert integers(np.array([2**64 - 1], dtype=np.uint64)).tolist() == [2**63 - 1]
+    with pytest.raises(InvalidParameterError, match="takes integers") as error:
+        clamped_records([0.25, 77.5], 0, 9)
+    assert "77" not in str(error.value)
+    for shape in ([], [[1, 2]]):
+        with pytest.raises(InvalidParameterError, match="list of at least one"):
+            clamped_records(np.array(shape, dtype=np.int64), 0, 9)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1), (3, 3), (4, 3)])
+def test_bad_bounds_are_refused(lower: object, upper: object) -> None:
+    with pytest.raises(InvalidParameterError, match="lower"):
+        checked_bounds(lower, upper)
+    for bad in (True, 2**61 + 1):
+        with pytest.raises(InvalidParameterError, match="upper must be a whole number"):
+            checked_bounds(0, bad)
