@@ -39,12 +39,12 @@ def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = 
     return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
 
 
-def half_width(scale: Fraction | int, level: float) -> int:
+def half_width(scale: Fraction | int, level: float | Fraction) -> int:
     """The smallest t with P[|X| <= t] >= level.
 
     Args:
         scale: as in `sample`.
-        level: in [0, 1); taken as the exact binary fraction that the float is.
+        level: in [0, 1); a float is taken as the exact binary fraction that it is.
 
     Error: none. P[|X| > t] = 2 q^(t+1) / (1 + q) is solved for t, and the result rounded in ball arithmetic.
     """

@@ -1,0 +1,81 @@
+"""AboveThreshold: the first of many questions that is above a threshold."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.interactive.session import Answers, Session
+from deniable.mechanisms.interactive.sparse_vector import SparseVector
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold(Mechanism):
+    """Say of each whole number in a stream that it is below a threshold, until the first that is above.
+
+    It is `SparseVector` with one answer; arguments and session are the same.
+
+    Guarantee: epsilon-DP with epsilon = D/threshold_scale + 2 D/query_scale for questions of linf sensitivity D;
+        D/threshold_scale + D/query_scale when monotone.
+    Source: Dwork, Roth (2014), section 3.6; proof for integers in docs/theory/sparse_vector.md.
+    """
+
+    kind: ClassVar[str] = "above_threshold"
+    guarantee: ClassVar[str] = (
+        "epsilon-DP, epsilon = linf / threshold_scale + (1 if monotone else 2) linf / query_scale"
+    )
+    source: ClassVar[str] = "Dwork, Roth (2014), section 3.6"
+
+    threshold_scale: Fraction
+    query_scale: Fraction
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        checked = self._with_one_answer
+        object.__setattr__(self, "threshold_scale", checked.threshold_scale)
+        object.__setattr__(self, "query_scale", checked.query_scale)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, monotone: bool = False) -> "AboveThreshold":
+        """The noise that is epsilon-DP and leaves the least variance in a comparison."""
+        found = SparseVector.calibrated(sensitivity, epsilon=epsilon, answers=1, monotone=monotone)
+        return cls(threshold_scale=found.threshold_scale, query_scale=found.query_scale, monotone=monotone)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return self._with_one_answer.privacy_loss(sensitivity)
+
+    def open(self, *, threshold: int, bits: Bits = SECURE) -> Session:
+        """A session about a public threshold; each session costs the whole loss."""
+        return self._with_one_answer.open(threshold=threshold, bits=bits)
+
+    def release(self, exact: ArrayLike, *, threshold: int, bits: Bits = SECURE) -> Answers:
+        """A session about questions that are known in advance."""
+        return self._with_one_answer.release(exact, threshold=threshold, bits=bits)
+
+    def half_width(self, level: object, *, questions: int) -> int:
+        """How far from the threshold an answer can be wrong: see `SparseVector.half_width`."""
+        return self._with_one_answer.half_width(level, questions=questions)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """Sessions about the threshold 0: 2^i if question i was the first above, 0 if none was."""
+        return self._with_one_answer.outcomes(exact, runs, bits=bits)
+
+    @property
+    def _with_one_answer(self) -> SparseVector:
+        return SparseVector(
+            threshold_scale=self.threshold_scale, query_scale=self.query_scale, answers=1, monotone=self.monotone
+        )
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two counts that move in opposite directions.
+
+        The claim is reached only in the limit of many questions far from the threshold.
+        """
+        reach = of_count(rows=1, groups=2, relation=AddRemove, cells=2)
+        mechanism = cls(threshold_scale=Fraction(1), query_scale=Fraction(1))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0, 1), neighbour=(1, 0), attains=False)

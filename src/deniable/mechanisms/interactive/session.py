@@ -1,0 +1,132 @@
+"""A conversation about one threshold: question after question, until the last answer "above"."""
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.additive.base import Integers
+from deniable.noise.bits import Bits
+
+_BLOCK = 1 << 16  # questions whose noise is drawn at once
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to the first questions of a stream, up to the last "above": what is shorter than the stream ended it.
+
+    Args:
+        above: one bool for each question that was answered.
+        values: a noisy value for each True, where the mechanism gives values; else None.
+        safe: whether they may be published.
+    """
+
+    above: NDArray[np.bool_]
+    values: Integers | None
+    safe: bool
+
+
+class Session:
+    """The state of a sparse vector mechanism between questions; made by `open`.
+
+    It holds one secret, the noisy threshold, and so there must never be two of it: it cannot be copied, pickled, or
+    used on both sides of a fork. Threads may share it. After the last answer "above" it refuses every question.
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: int,
+        threshold_noise: Laplace,
+        query_noise: Laplace,
+        value_noise: Laplace | None,
+        answers: int,
+        bits: Bits,
+    ) -> None:
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise InvalidParameterError(f"threshold must be a public whole number, got {threshold!r}")
+        self._level = int(threshold_noise.release([threshold], bits=bits).values[0])
+        self._query_noise, self._value_noise = query_noise, value_noise
+        self._left, self._bits = answers, bits
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    @property
+    def left(self) -> int:
+        """How many answers "above" are left."""
+        return self._left
+
+    @property
+    def safe(self) -> bool:
+        """Whether the answers may be published: false for a test stream of bits."""
+        return self._bits.safe
+
+    def ask(self, exact: int) -> bool | int | None:
+        """Whether a secret whole number is above the threshold.
+
+        Returns: True or False; where the mechanism gives values, the noisy value for "above" and None for below.
+        Raises: UnprovedError after the last answer.
+        """
+        if isinstance(exact, bool) or not isinstance(exact, int | np.integer):
+            raise InvalidParameterError("a session takes whole numbers. Put real numbers on a lattice first.")
+        found = self.ask_many([int(exact)])
+        above = bool(found.above[0])
+        if found.values is None:
+            return above
+        return int(found.values[0]) if above else None
+
+    def ask_many(self, exact: ArrayLike) -> Answers:
+        """The answers to a stream of secret whole numbers, as if asked one by one; it stops at the last answer.
+
+        Raises: UnprovedError after the last answer. InvalidParameterError unless `exact` is a line of integers.
+        """
+        stream = np.asarray(exact)
+        if stream.ndim != 1:
+            raise InvalidParameterError(f"a stream of questions has one dimension, got {stream.ndim}")
+        if not stream.size:
+            stream = stream.astype(np.int64)
+        with self._lock:
+            self._require_open()
+            above = self._compared(stream)
+            values = None
+            if self._value_noise is not None:
+                values = self._value_noise.release(stream[: above.size][above], bits=self._bits).values
+            self._left -= int(np.count_nonzero(above))
+        return Answers(above, values, self.safe)
+
+    def _compared(self, stream: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """Whether each noisy value reaches the noisy threshold, up to the last answer."""
+        found, left = [np.zeros(0, dtype=np.bool_)], self._left
+        step = _BLOCK if stream.dtype.kind in "iu" else max(stream.size, 1)  # objects are checked all at once
+        for start in range(0, max(stream.size, 1), step):
+            noisy = self._query_noise.release(stream[start : start + step], bits=self._bits).values
+            above = np.asarray(noisy >= self._level, dtype=np.bool_)
+            places = np.flatnonzero(above)
+            if places.size >= left:
+                return np.concatenate([*found, above[: places[left - 1] + 1]])
+            found.append(above)
+            left -= places.size
+        return np.concatenate(found)
+
+    def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise UnprovedError(
+                "this session belongs to another process. Open a session in each process and pay for it."
+            )
+        if self._left == 0:
+            raise UnprovedError(
+                "this session has given its last answer; about further questions nothing is proved. Open another "
+                "session, which costs as much again, or ask for more answers from the start."
+            )
+
+    def __repr__(self) -> str:
+        return f"<session with {self._left} answers left>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise UnprovedError(
+            "a session cannot be copied or pickled: two copies of its noisy threshold would cost twice."
+        )

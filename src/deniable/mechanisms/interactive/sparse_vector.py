@@ -1,0 +1,184 @@
+"""The sparse vector technique: many questions, of which few are answered "above"."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.interactive.session import Answers, Session
+from deniable.noise import laplace
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import (
+    AddRemove,
+    DiscreteLaplaceLoss,
+    PrivacyLoss,
+    PureLoss,
+    Restricted,
+    Sensitivity,
+    SparseVectorLoss,
+    of_count,
+)
+from deniable.privacy.exact import positive_integer, positive_rational, probability
+
+_VALUE_BITS = 64  # of a released value in the number of a transcript
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseVector(Mechanism):
+    """Say of each whole number in a stream whether it is above a threshold, and stop after `answers` times "above".
+
+    `open(threshold)` gives a `Session`, whose questions may depend on its earlier answers. One draw of noise is kept
+    for the threshold, each question gets a fresh one, and each value that is released another.
+
+    Args:
+        threshold_scale, query_scale: of the discrete Laplace noise on the threshold and on each question, in lattice
+            steps.
+        answers: how often "above" may be said.
+        value_scale: of the noise on the value that is released with every "above"; None to release none.
+        monotone: under add/remove, adding a unit never lowers any question (counts, for example).
+
+    Guarantee: epsilon-DP with epsilon = D/threshold_scale + 2 answers D/query_scale, where D is the linf sensitivity of
+        the questions, rounded down to an integer; answers D/query_scale when monotone; and answers D/value_scale more
+        for values. The lower ends of the loss are those of fine lattices.
+    Source: Dwork, Naor, Reingold, Rothblum, Vadhan (2009); Lyu, Su, Li (2017), arXiv:1603.01699; proof for integers in
+        docs/theory/sparse_vector.md.
+    """
+
+    kind: ClassVar[str] = "sparse_vector"
+    guarantee: ClassVar[str] = (
+        "epsilon-DP, epsilon = linf / threshold_scale + (1 if monotone else 2) answers linf / query_scale "
+        "+ answers linf / value_scale"
+    )
+    source: ClassVar[str] = "Dwork et al. (2009); Lyu, Su, Li (2017)"
+
+    threshold_scale: Fraction
+    query_scale: Fraction
+    answers: int
+    value_scale: Fraction | None = None
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.monotone, bool):
+            raise InvalidParameterError(f"monotone must be True or False, got {self.monotone!r}")
+        object.__setattr__(self, "answers", positive_integer("answers", self.answers))
+        for name in ("threshold_scale", "query_scale", "value_scale"):
+            value = getattr(self, name)
+            if value is not None or name != "value_scale":
+                object.__setattr__(self, name, Laplace(scale=positive_rational(name, value)).scale)
+
+    @classmethod
+    def calibrated(
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        epsilon: object,
+        answers: int,
+        monotone: bool = False,
+        value_share: object = None,
+    ) -> "SparseVector":
+        """The noise that is epsilon-DP and leaves the least variance in a comparison.
+
+        Args:
+            value_share: the part of epsilon that pays for values, in (0, 1); None to release none.
+
+        Guarantee: epsilon is spent exactly. What is left by values is split between threshold and questions in the
+            ratio 1 : (2 answers)^(2/3), or 1 : answers^(2/3) when monotone, to a thousandth.
+        """
+        reach = _reach(sensitivity)
+        if reach == 0:
+            raise InvalidParameterError("no unit moves these questions, so they need no noise. Check the sensitivity.")
+        total, count = positive_rational("epsilon", epsilon), positive_integer("answers", answers)
+        share = probability("value_share", 0 if value_share is None else value_share)
+        moves = count if monotone is True else 2 * count
+        weight = Fraction(round(1000 * moves ** (2 / 3)), 1000)
+        for_threshold = total * (1 - share) / (1 + weight)
+        return cls(
+            threshold_scale=reach / for_threshold,
+            query_scale=moves * reach / (weight * for_threshold),
+            answers=count,
+            value_scale=count * reach / (total * share) if share else None,
+            monotone=monotone,
+        )
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """What a whole session reveals; the sensitivity is that of the questions, of which linf counts."""
+        reach = _reach(sensitivity)
+        if reach == 0:
+            return Restricted(PureLoss(0), sensitivity.relation)
+        compared = SparseVectorLoss(
+            threshold_multiplier=self.threshold_scale / reach,
+            query_multiplier=self.query_scale / reach,
+            answers=self.answers,
+            monotone=self.monotone,
+        )
+        loss = Restricted(compared, sensitivity.relation)
+        if self.value_scale is None:
+            return loss
+        one = Sensitivity(l1=reach, l2_squared=reach**2, linf=reach, relation=sensitivity.relation, coordinates=1)
+        return loss + DiscreteLaplaceLoss(self.value_scale, one) * self.answers
+
+    def open(self, *, threshold: int, bits: Bits = SECURE) -> Session:
+        """A session about a public threshold; each session costs the whole loss.
+
+        Args:
+            bits: leave it out, except in tests.
+        """
+        return Session(
+            threshold=threshold,
+            threshold_noise=Laplace(scale=self.threshold_scale),
+            query_noise=Laplace(scale=self.query_scale),
+            value_noise=None if self.value_scale is None else Laplace(scale=self.value_scale),
+            answers=self.answers,
+            bits=bits,
+        )
+
+    def release(self, exact: ArrayLike, *, threshold: int, bits: Bits = SECURE) -> Answers:
+        """A session about questions that are known in advance."""
+        return self.open(threshold=threshold, bits=bits).ask_many(exact)
+
+    def half_width(self, level: object, *, questions: int) -> int:
+        """How far from the threshold a wrong answer can lie.
+
+        With probability `level`, of the first `questions` every "above" is about a value of at least the threshold
+        minus this, and every "below" about one of less than the threshold plus this.
+        """
+        miss = 1 - probability("level", level)
+        count = positive_integer("questions", questions)
+        return laplace.half_width(self.threshold_scale, 1 - miss / 2) + laplace.half_width(
+            self.query_scale, 1 - miss / (2 * count)
+        )
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """Sessions about the threshold 0, each as a number: bit i says that question i was above, values follow."""
+        level = Laplace(scale=self.threshold_scale).release(np.zeros((runs, 1), dtype=np.int64), bits=bits).values
+        questions = np.tile(np.array(exact, dtype=np.int64), (runs, 1))
+        above = np.asarray(Laplace(scale=self.query_scale).release(questions, bits=bits).values >= level)
+        above &= np.cumsum(above, axis=1) <= self.answers
+        codes = np.asarray(above @ (1 << np.arange(len(exact), dtype=np.int64)))
+        if self.value_scale is None:
+            return codes
+        values = Laplace(scale=self.value_scale).release(questions, bits=bits).values.astype(object)
+        shown = np.where(above, np.where(values < 0, -2 * values - 1, 2 * values), 0)
+        places = [1 << (len(exact) + _VALUE_BITS * place) for place in range(len(exact))]
+        return np.asarray(codes.astype(object) + shown @ np.array(places, dtype=object))
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two answers about three counts, the first moving against the others.
+
+        The claim is reached only in the limit of many questions far from the threshold.
+        """
+        reach = of_count(rows=1, groups=3, relation=AddRemove, cells=3)
+        mechanism = cls(threshold_scale=Fraction(1), query_scale=Fraction(1), answers=2)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0, 1, 1), neighbour=(1, 0, 0), attains=False)
+
+
+def _reach(sensitivity: Sensitivity) -> Fraction:
+    """How far one unit moves one question: an integer."""
+    return Fraction(math.floor(sensitivity.linf))
