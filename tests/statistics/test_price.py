@@ -56,3 +56,10 @@ def test_selection_costs_its_rho() -> None:
 def test_a_price_says_what_it_is() -> None:
     assert str(Price.of("0.5", 1e-6, None)) == "epsilon=0.5, delta=1e-06"
     assert str(Price.of(None, 0, "1/4")) == "rho=0.25"
+
+
+@pytest.mark.parametrize("price", [Price.of("0.3", 0, None), Price.of("0.3", 1e-6, None), Price.of(None, 0, "0.01")])
+def test_the_loss_of_anything_that_costs_so_much(price: Price) -> None:
+    charge = price.bound().charge()
+    assert (charge.rho if price.rho is not None else charge.epsilon) == (price.rho or price.epsilon)
+    assert price.rho is not None or charge.delta == price.delta

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_integer, read_json
+from deniable.privacy.exact import (
+    exact_rational,
+    nonnegative_rational,
+    positive_integer,
+    positive_rational,
+    read_json,
+)
 from deniable.privacy.relation import Relation
 
 
@@ -222,6 +228,30 @@ def of_spread_sum(
         lower=lower, upper=upper, rows=total_rows, groups=1, relation=relation, cells=cells, ids=ids
     )
     return replace(extreme, coordinates=cells)
+
+
+def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) -> Sensitivity:
+    """sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, of values in an interval of length `span`, in groups.
+
+    Args:
+        span: the length of the public interval, in the unit of the aggregate.
+        rows: at most this many rows of one unit.
+
+    Guarantee: 2 span a row, under either relation, also for a row that changes its group.
+    Source: docs/theory/hypothesis.md.
+    """
+    moved = 2 * positive_rational("span", span) * positive_integer("rows", rows)
+    return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
+
+
+def of_rank_difference(*, size: int, rows: int, relation: Relation) -> Sensitivity:
+    """The number of pairs (x, y) with x > y less the number with x < y, of two samples of at most `size` rows each.
+
+    Guarantee: one row that is exchanged within its sample moves `size` terms by at most 2. Adding a row moves it by
+        half of that, but may push another row out of a sample that is full: then it is an exchange too.
+    """
+    moved = Fraction(2 * positive_integer("size", size) * positive_integer("rows", rows))
+    return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
 
 
 def _cells_changed(changed: int, ids: int, cells: int | None) -> int:

@@ -5,6 +5,13 @@ Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a
 """
 
 from deniable.statistics.count import Count, count
+from deniable.statistics.hypothesis import *  # noqa: F403
+from deniable.statistics.hypothesis import __all__ as _hypothesis
 from deniable.statistics.statistic import Statistic
 
-__all__ = ["Count", "Statistic", "count"]
+__all__ = [  # noqa: PLE0604 - strings, all of them
+    "Count",
+    "Statistic",
+    "count",
+    *_hypothesis,
+]

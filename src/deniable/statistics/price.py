@@ -7,7 +7,7 @@ from math import log
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
-from deniable.privacy import PrivacyLoss, Sensitivity, Stated
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity, Stated
 from deniable.privacy.concentrated import epsilon_within, largest_rho
 from deniable.privacy.exact import positive_rational, probability
 
@@ -70,6 +70,12 @@ class Price:
             return epsilon_within(self.rho, per=8)
         assert self.epsilon is not None
         return self.epsilon
+
+    def bound(self) -> PrivacyLoss:
+        """The loss of any mechanism that costs this much; for noise that is chosen by earlier answers."""
+        if self.rho is not None:
+            return ConcentratedLoss(self.rho)
+        return ApproximateLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
 
     def stated(self, loss: PrivacyLoss) -> PrivacyLoss:
         """The loss of the whole, booked at the price that was named.

@@ -1,0 +1,96 @@
+"""A test of a share of rows."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy.exact import exact_rational
+from deniable.release import Release
+from deniable.statistics.data import bounded_rows, numbers
+from deniable.statistics.hypothesis.base import (
+    Alternative,
+    HypothesisTest,
+    TestOptions,
+    checked_alternative,
+    directed,
+    multinomials,
+    noise,
+    p_value,
+)
+from deniable.statistics.statistic import Answer, release
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinomialTest(HypothesisTest):
+    """Whether the share of rows that are 1 (or True) is `share`: noisy numbers of ones and of other rows.
+
+    The statistic is ones - share * rows. Its null law is simulated with the noisy number of rows, which is off by about
+    the noise; the p-value is exact up to that.
+
+    Source: Awan, Slavković (2018), arXiv:1805.09236: for one share of a known number of rows no private test is better
+        than the noisy count.
+    """
+
+    name: ClassVar[str] = "binomial_test"
+    null: ClassVar[str] = "the share of ones is as stated"
+
+    share: object
+    alternative: Alternative = "two-sided"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_alternative(self.alternative)
+        if not 0 < exact_rational("share", self.share) < 1:
+            raise InvalidParameterError(f"share must be in (0, 1), got {self.share!r}")
+
+    @cached_property
+    def _share(self) -> float:
+        return float(exact_rational("share", self.share))
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """Of the pair (ones, others): a row is one of the two."""
+        return of_spread_sum(lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=2)
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise of both numbers."""
+        return self.price.noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
+
+    def expected_error(self, size: int) -> float:
+        """The standard deviation of the noise in ones - share * rows."""
+        return float(np.hypot(1 - self._share, self._share) * self.mechanism.standard_deviation())
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        column = numbers(values)
+        kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column), bits=bits)
+        ones = int(np.count_nonzero(column[kept] == 1))
+        exact = [ones, int(np.count_nonzero(kept)) - ones]
+        noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64)
+        chances = np.array([self._share, 1 - self._share])
+        made_up = multinomials(max(round(noisy.sum()), 0), chances, self.simulations, bits)
+        simulated = made_up + noise(self.mechanism, made_up.shape, bits)
+        contrast = np.array([1 - self._share, -self._share])
+        statistic = noisy @ contrast
+        return self._tested(
+            float(statistic),
+            p_value(directed(statistic, self.alternative), directed(simulated @ contrast, self.alternative)),
+        )
+
+
+def binomial_test(
+    values: object, *, share: object, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
+) -> Release:
+    """Whether the share of rows that are 1 is `share`: see `BinomialTest`."""
+    return release(BinomialTest, values, {"share": share, "alternative": alternative}, options)

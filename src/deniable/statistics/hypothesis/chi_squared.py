@@ -1,0 +1,213 @@
+"""Chi-squared tests of noisy tables: goodness of fit and independence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy.exact import positive_rational
+from deniable.release import Release
+from deniable.statistics.data import Floats, bounded_rows, codes
+from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
+from deniable.statistics.statistic import Answer, release
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TableTest(HypothesisTest):
+    """Noisy counts of public cells; rows outside them are left out."""
+
+    @property
+    def _cells(self) -> int:
+        raise NotImplementedError
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """Of all counts together: each row of a unit lies in one cell."""
+        return of_spread_sum(
+            lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=self._cells
+        )
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise of every count."""
+        return self.price.noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
+
+    def expected_error(self, size: int) -> float:
+        """The standard deviation of the noise of one count, in rows."""
+        return self.mechanism.standard_deviation()
+
+    def _noisy(self, places: NDArray[np.int64], units: object, bits: Bits) -> Floats:
+        """Noisy counts; a place of -1 is outside."""
+        kept = bounded_rows(units, rows=self.rows, present=places >= 0, bits=bits)
+        exact = np.bincount(places[kept], minlength=self._cells)
+        return self.mechanism.release(exact, bits=bits).values.astype(np.float64)
+
+    def _distance(self, tables: Floats, expected: Floats) -> Floats:
+        """The sum of squared differences over their variance: that of the rows and that of the noise."""
+        variance = np.maximum(expected, 0) + self.mechanism.standard_deviation() ** 2
+        return np.asarray(((tables - expected) ** 2 / variance).sum(axis=-1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChiSquaredFit(_TableTest):
+    """Whether rows fall into public categories in stated proportions.
+
+    The statistic compares noisy counts with what the noisy total leads to expect. Its null law is simulated with that
+    total; nothing else is unknown.
+
+    Args:
+        keys: the categories.
+        shares: what is claimed of them; they are scaled to sum to 1.
+
+    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090, for tests of noisy tables by Monte Carlo.
+    """
+
+    name: ClassVar[str] = "chi_squared_fit"
+    null: ClassVar[str] = "rows fall into the categories in the stated proportions"
+
+    keys: Sequence[object]
+    shares: Sequence[object]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "keys", checked_keys(self.keys))
+        shares = tuple(positive_rational("shares", share) for share in self.shares)
+        if len(shares) != len(self.keys):
+            raise InvalidParameterError(f"shares must be one a key: got {len(shares)} for {len(self.keys)} keys")
+        object.__setattr__(self, "shares", shares)
+
+    @property
+    def _cells(self) -> int:
+        return len(self.keys)
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        table = self._noisy(places_of(values, self.keys), units, bits)
+        shares = np.array([float(share) for share in self.shares])  # type: ignore[arg-type]
+        chances = shares / shares.sum()
+        made_up = multinomials(max(round(table.sum()), 0), chances, self.simulations, bits)
+        simulated = made_up + noise(self.mechanism, made_up.shape, bits)
+        statistic = self._distance(table, table.sum() * chances)
+        null = self._distance(simulated, simulated.sum(axis=1, keepdims=True) * chances)
+        return self._tested(float(statistic), p_value(float(statistic), null))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChiSquaredIndependence(_TableTest):
+    """Whether two categorical columns are independent, by the noisy table of both: call it with (first, second).
+
+    Expected counts come from the margins of the noisy table. The null law is simulated with the product of these
+    margins, a parametric bootstrap: error rates are those of the level up to the noise in the margins.
+
+    Args:
+        keys: the categories of the first column.
+        other_keys: those of the second.
+
+    Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090.
+    """
+
+    name: ClassVar[str] = "chi_squared_independence"
+    null: ClassVar[str] = "the two columns are independent"
+
+    keys: Sequence[object]
+    other_keys: Sequence[object]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "keys", checked_keys(self.keys))
+        object.__setattr__(self, "other_keys", checked_keys(self.other_keys))
+
+    @property
+    def _cells(self) -> int:
+        return len(self.keys) * len(self.other_keys)
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        first, second = (places_of(column, keys) for column, keys in zip(pair_of(values), self._both, strict=True))
+        if first.shape != second.shape:
+            raise InvalidParameterError("the two columns must have one entry for each row")
+        inside = (first >= 0) & (second >= 0)
+        places = np.where(inside, first * len(self.other_keys) + second, -1)
+        table = self._noisy(places, units, bits).reshape(1, len(self.keys), len(self.other_keys))
+        expected = _product_of_margins(table)
+        total = max(round(table.sum()), 0)
+        chances = expected.ravel() / expected.sum() if expected.sum() > 0 else np.full(self._cells, 1 / self._cells)
+        made_up = multinomials(total, chances, self.simulations, bits)
+        simulated = (made_up + noise(self.mechanism, made_up.shape, bits)).reshape(-1, *table.shape[1:])
+        statistic = self._distance(*_flat(table, expected))[0]
+        null = self._distance(*_flat(simulated, _product_of_margins(simulated)))
+        return self._tested(float(statistic), p_value(float(statistic), null))
+
+    @property
+    def _both(self) -> tuple[Sequence[object], Sequence[object]]:
+        return self.keys, self.other_keys
+
+
+def chi_squared_fit(
+    values: object, *, keys: Sequence[object], shares: Sequence[object], **options: Unpack[TestOptions]
+) -> Release:
+    """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`."""
+    return release(ChiSquaredFit, values, {"keys": keys, "shares": shares}, options)
+
+
+def chi_squared_independence(
+    first: object,
+    second: object,
+    *,
+    keys: Sequence[object],
+    other_keys: Sequence[object],
+    **options: Unpack[TestOptions],
+) -> Release:
+    """Whether two categorical columns are independent: see `ChiSquaredIndependence`."""
+    return release(ChiSquaredIndependence, (first, second), {"keys": keys, "other_keys": other_keys}, options)
+
+
+def checked_keys(keys: object) -> tuple[object, ...]:
+    """Public categories: at least two, all different.
+
+    Raises: InvalidParameterError.
+    """
+    if (
+        isinstance(keys, str)
+        or not isinstance(keys, Sequence | np.ndarray)
+        or len(set(keys)) != len(keys)
+        or len(keys) < 2
+    ):
+        raise InvalidParameterError(f"keys must be a list of two or more different categories, got {keys!r}")
+    return tuple(keys)
+
+
+def places_of(values: object, keys: Sequence[object]) -> NDArray[np.int64]:
+    """The place of each row's value among the keys; -1 if it is none of them."""
+    found, distinct = codes(values)
+    known = {key: place for place, key in enumerate(keys)}
+    lookup = np.array([known.get(value, -1) for value in distinct] + [-1], dtype=np.int64)
+    return lookup[found]
+
+
+def pair_of(values: object) -> tuple[object, object]:
+    """The two columns that a test takes."""
+    if not isinstance(values, tuple) or len(values) != 2:
+        raise InvalidParameterError("this test takes a pair of columns: (first, second)")
+    return values
+
+
+def _product_of_margins(tables: Floats) -> Floats:
+    """What independence leads to expect of tables of shape (runs, first, second); negative margins count as 0."""
+    rows, columns = (np.maximum(tables.sum(axis=axis, keepdims=True), 0) for axis in (2, 1))
+    total = np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    return np.asarray(rows * columns / total)
+
+
+def _flat(*tables: Floats) -> tuple[Floats, ...]:
+    return tuple(table.reshape(len(table), -1) for table in tables)

@@ -1,0 +1,118 @@
+"""Any public test, made private: the test of tests."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer, probability
+from deniable.release import Release
+from deniable.statistics.data import codes
+from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
+from deniable.statistics.statistic import Answer, release
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsampledTest(HypothesisTest):
+    """A public test on random blocks of the units, and a noisy count of the blocks in which it rejects.
+
+    Under the null hypothesis each block rejects with probability at most `inner_level`, independently, so the count is
+    at most binomial: the p-value is exact if that of the inner test is valid on every block. A unit lies in one block
+    with all its rows, however many they are.
+
+    Args:
+        test: gives the p-value of one block of rows. What raises, or gives no number, does not reject.
+        blocks: how many; public. Each needs enough rows for the inner test to have power.
+        inner_level: at which a block rejects.
+
+    Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
+    Source: Kazan, Shi, Groce, Bray (2023), arXiv:2302.03260; Peña, Barrientos (2022), arXiv:2208.06236.
+    """
+
+    name: ClassVar[str] = "subsampled_test"
+    null: ClassVar[str] = "that of the inner test"
+
+    test: Callable[[NDArray[Any]], float]
+    blocks: int
+    inner_level: object = "1/5"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.test):
+            raise InvalidParameterError(f"test must be a function from rows to a p-value, got {self.test!r}")
+        object.__setattr__(self, "blocks", positive_integer("blocks", self.blocks))
+        if not 0 < probability("inner_level", self.inner_level) < 1:
+            raise InvalidParameterError(f"inner_level must be in (0, 1), got {self.inner_level!r}")
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """Of the number of blocks that reject."""
+        return of_count(rows=1, groups=1, relation=self.relation, cells=1)
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise of that number."""
+        return self.price.noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
+
+    def expected_error(self, size: int) -> float:
+        """The standard deviation of the noise, in blocks."""
+        return self.mechanism.standard_deviation()
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        table = np.asarray(values)
+        owners = np.arange(len(table)) if units is None else codes(units, "units")[0]
+        if owners.shape != table.shape[:1]:
+            raise InvalidParameterError("units must have one entry for each row of the values")
+        drawn = bits.words(int(owners.max(initial=-1)) + 1) % np.uint64(self.blocks)
+        places = np.where(owners >= 0, drawn[owners] if len(drawn) else 0, self.blocks).astype(np.int64)
+        order = np.argsort(places, kind="stable")
+        ends = np.searchsorted(places[order], np.arange(self.blocks + 1))
+        level = float(probability("inner_level", self.inner_level))
+        rejected = sum(self._p_value(table[order[start:end]]) <= level for start, end in pairwise(ends))
+        observed = float(self.mechanism.release([rejected], bits=bits).values[0])
+        made_up = multinomials(self.blocks, np.array([level, 1 - level]), self.simulations, bits)[:, 0]
+        return self._tested(observed, p_value(observed, made_up + noise(self.mechanism, (self.simulations,), bits)))
+
+    def _p_value(self, block: NDArray[Any]) -> float:
+        """That of the inner test; 1 where it gives none, whatever the reason: it may depend on private rows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a warning says would tell of the block
+            try:
+                found = float(self.test(block))
+            except Exception:
+                return 1.0
+        return found if 0 <= found <= 1 else 1.0
+
+
+def subsampled_test(
+    values: object,
+    *,
+    test: Callable[[NDArray[Any]], float],
+    blocks: int,
+    inner_level: object = "1/5",
+    **options: Unpack[TestOptions],
+) -> Release:
+    """Any public test, made private: see `SubsampledTest`.
+
+    >>> import deniable as dn
+    >>> from scipy.stats import ttest_1samp
+    >>> heights = [171.0, 168.5, 180.2, 175.0] * 200
+    >>> answer = dn.statistics.subsampled_test(
+    ...     heights, test=lambda block: ttest_1samp(block, 170).pvalue, blocks=30, epsilon=1
+    ... )
+    """
+    parameters = {"test": test, "blocks": blocks, "inner_level": inner_level}
+    return release(SubsampledTest, values, parameters, options)
