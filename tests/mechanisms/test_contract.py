@@ -25,6 +25,7 @@ from deniable.privacy import PrivacyLoss, Sensitivity
 from tests.mechanisms.laws import Law, Weaker
 
 FALSE_ALARM = 1e-6  # of one audit or one chi-square test
+MOST_FOUND = 5.0  # the epsilon that an audit finds of an infinite loss of probability 0.02
 DELTAS = [0.0, 1e-3, 0.05]
 FOLDERS = sorted({mechanism.__module__.split(".")[2] for mechanism in MECHANISMS.values()})
 LAWS: dict[str, Law] = {}
@@ -155,16 +156,19 @@ def test_an_audit_does_not_exceed_the_claim(name: str, delta: float) -> None:
 def test_an_audit_comes_close_to_the_claim(name: str, delta: float) -> None:
     """The pair attains the loss: the audit finds nine tenths of it, and misses that for less than one seed in 10^6.
 
-    Where it does not attain the loss, it finds nine tenths of what the law of the pair itself allows.
+    Where it does not attain the loss, it finds nine tenths of what the law of the pair itself allows. An infinite loss
+    of small probability is looked for at half of that, and shows as what so many runs can show.
     """
     case = case_of(name)
+    delta = min(delta, loss_of(case).delta(0).lower / 2 or delta)
     (kinds, ours), (other_kinds, theirs) = (LAWS[name](case.mechanism, data) for data in (case.exact, case.neighbour))
     every_kind = np.union1d(kinds, other_kinds)
     p, q = np.zeros(len(every_kind)), np.zeros(len(every_kind))
     p[np.searchsorted(every_kind, kinds)] = ours
     q[np.searchsorted(every_kind, other_kinds)] = theirs
     grid = np.linspace(0, 10, 1001)
-    possible = grid[int(np.argmax([np.maximum(p - math.exp(x) * q, 0).sum() <= delta for x in grid]))]
+    enough = [x for x in grid if np.maximum(p - math.exp(x) * q, 0).sum() <= delta]
+    possible = min(enough, default=MOST_FOUND)
     hoped = min(loss_of(case).epsilon(delta).lower, possible) if case.attains else possible
     assert audited_epsilon(case, runs_of(name), delta, seed=14) >= 0.9 * hoped > 0
 

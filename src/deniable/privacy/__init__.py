@@ -35,6 +35,7 @@ from deniable.privacy.losses import (
     Restricted,
     SparseVectorLoss,
     Stated,
+    TeachingLoss,
     TruncatedLaplaceLoss,
 )
 from deniable.privacy.parallel import ParallelLoss, parallel
@@ -106,6 +107,7 @@ __all__ = [
     "SparseVectorLoss",
     "Stated",
     "SubsetSampledLoss",
+    "TeachingLoss",
     "ToeplitzStrategy",
     "TradeOff",
     "TruncatedLaplaceLoss",

@@ -17,6 +17,7 @@ from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.sparse_vector import SparseVectorLoss
 from deniable.privacy.losses.stated import Stated
+from deniable.privacy.losses.teaching import TeachingLoss
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "Restricted",
     "SparseVectorLoss",
     "Stated",
+    "TeachingLoss",
     "TruncatedLaplaceLoss",
 ]

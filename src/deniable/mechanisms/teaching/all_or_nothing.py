@@ -1,0 +1,56 @@
+"""All or nothing: the whole table is published with a small probability."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, records_of
+from deniable.noise import bernoulli
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy.exact import probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllOrNothing(Teaching):
+    """Publish all records with probability `delta`, else nothing; for teaching only.
+
+    Guarantee: (0, delta)-DP for units and groups of any size; exact.
+    Source: Vadhan (2017), section 1.6.
+    """
+
+    kind: ClassVar[str] = "all_or_nothing"
+    guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
+    source: ClassVar[str] = "Vadhan (2017), section 1.6"
+
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if not self.delta:
+            raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return failing(self.delta, sensitivity)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
+        """All records as they are, or none."""
+        records = records_of(exact)
+        places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)
+        return Exposed(places, records[places])
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """A number that says the whole table; 0 when nothing is published."""
+        whole = 1 + int(numbered(exact).sum())  # an empty table is not nothing
+        return bernoulli.sample(p=self.delta, size=runs, bits=bits) * np.int64(whole)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two tables that differ in one record."""
+        reach = of_count(rows=1, groups=1, relation=Replace, cells=1)
+        return WorstCase(mechanism=cls(delta=Fraction(1, 25)), sensitivity=reach, exact=(1, 2), neighbour=(0, 2))

@@ -1,0 +1,62 @@
+"""Name and shame: each record is published with a small probability."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned, records_of
+from deniable.noise import bernoulli
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer, probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameAndShame(Teaching):
+    """Publish each record as it is with probability `delta`, independently; for teaching only.
+
+    It shows why delta must be far below 1/n: of n records at least one is published with probability 1 - (1 - delta)^n.
+
+    Guarantee: (0, delta)-DP for units of one record, (0, 1 - (1 - delta)^k)-DP for units of k; exact.
+    Source: Smith (2020), lecture notes.
+    """
+
+    kind: ClassVar[str] = "name_and_shame"
+    guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
+    source: ClassVar[str] = "Smith (2020), lecture notes"
+
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if not self.delta:
+            raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return failing(1 - (1 - self.delta) ** owned(sensitivity), sensitivity)
+
+    def exposure(self, *, records: int) -> Fraction:
+        """The probability that at least one of so many records is published."""
+        return 1 - (1 - self.delta) ** positive_integer("records", records)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
+        """The records that the coins chose, as they are."""
+        records = records_of(exact)
+        places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))
+        return Exposed(places, records[places])
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sum of the numbers of the published records; 0 when there is none."""
+        numbers = numbered(exact)
+        return np.asarray(bernoulli.sample(p=self.delta, size=(runs, numbers.size), bits=bits) @ numbers)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A record that is there or not: it can be published, or never."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        return WorstCase(mechanism=cls(delta=Fraction(1, 25)), sensitivity=reach, exact=(1,), neighbour=())
