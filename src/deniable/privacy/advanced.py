@@ -32,7 +32,7 @@ def advanced_epsilon(epsilon: object, *, count: int, slack: object) -> float:
     Source: Dwork, Rothblum, Vadhan (2010); Dwork, Roth (2014), Theorem 3.20.
     """
     x, runs, share = nonnegative_rational("epsilon", epsilon), positive_integer("count", count), _slack(slack)
-    return _rounded(lambda: _deviation(runs * x**2, share) + runs * ball(x) * ball(x).expm1())
+    return drifted([(x, runs)], share, classic_drift)
 
 
 def advanced_epsilon_short(epsilon: object, *, count: int, slack: object) -> float:
@@ -59,14 +59,7 @@ def tanh_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776, Theorems 3.4 and 3.5.
     """
     limits, share = _checked(epsilons), _slack(slack)
-    counted = {limit: limits.count(limit) for limit in set(limits)}
-    square = sum((count * limit**2 for limit, count in counted.items()), Fraction(0))
-
-    def formula() -> "arb":
-        drift = sum((count * ball(x) * (ball(x) / 2).tanh() for x, count in counted.items()), ball(Fraction(0)))
-        return drift + _deviation(square, share)
-
-    return _rounded(formula)
+    return drifted([(limit, limits.count(limit)) for limit in set(limits)], share, tanh_drift)
 
 
 def least_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
@@ -81,6 +74,31 @@ def total_delta(deltas: Iterable[object], *, slack: object) -> float:
     for delta in deltas:
         rest *= 1 - probability("delta", delta)
     return round_up(1 - rest)
+
+
+def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Callable[["arb"], "arb"]) -> float:
+    """The greatest mean and a deviation: sum of drift(epsilon) plus sqrt(2 ln(1/slack) sum epsilon^2), rounded up.
+
+    Args:
+        counted: each epsilon and how often it occurs.
+        drift: a bound on the mean loss of an epsilon-DP mechanism.
+    """
+    parts = list(counted)
+    square = sum((count * limit**2 for limit, count in parts), Fraction(0))
+
+    def formula() -> "arb":
+        mean = sum((count * drift(ball(limit)) for limit, count in parts), ball(Fraction(0)))
+        return mean + _deviation(square, slack)
+
+    return _rounded(formula)
+
+
+def classic_drift(epsilon: "arb") -> "arb":
+    return epsilon * epsilon.expm1()
+
+
+def tanh_drift(epsilon: "arb") -> "arb":
+    return epsilon * (epsilon / 2).tanh()
 
 
 def _deviation(square: Fraction, slack: Fraction) -> "arb":

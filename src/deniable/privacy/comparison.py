@@ -7,19 +7,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.advanced import classic_drift, drifted, tanh_drift
 from deniable.privacy.compose import Composed
 from deniable.privacy.concentrated import concentrated_delta
 from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.profile import ball, certified, inverse
+from deniable.privacy.profile import inverse
 from deniable.privacy.sampling import PoissonSampledLoss
 
 if TYPE_CHECKING:
     from flint import arb
-
-_POSITIVE = Interval(0.0, math.inf)
 
 Parts = list[tuple[PrivacyLoss, int]]
 
@@ -47,8 +46,8 @@ def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
     parts = list(loss.parts) if isinstance(loss, Composed) else [(loss, 1)]
     found = [
         ("basic composition", _basic(parts, delta), "Dwork, McSherry, Nissim, Smith (2006)"),
-        ("advanced composition", _advanced(parts, delta, _drift), "Dwork, Rothblum, Vadhan (2010)"),
-        ("advanced, tanh form", _advanced(parts, delta, _tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
+        ("advanced composition", _advanced(parts, delta, classic_drift), "Dwork, Rothblum, Vadhan (2010)"),
+        ("advanced, tanh form", _advanced(parts, delta, tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
         ("concentrated (zCDP)", _concentrated(loss, delta), "Bun, Steinke (2016); Canonne, Kamath, Steinke (2020)"),
         ("Rényi (RDP)", _renyi(loss, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
         ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
@@ -78,21 +77,7 @@ def _advanced(parts: Parts, delta: Fraction, drift: Callable[["arb"], "arb"]) ->
     if max(epsilon for epsilon, _ in each) > 300:
         return math.inf
 
-    def formula() -> "arb":
-        known = [(ball(Fraction(epsilon)), count) for epsilon, count in each]
-        squares = sum((epsilon**2 * count for epsilon, count in known), ball(Fraction(0)))
-        total = sum((drift(epsilon) * count for epsilon, count in known), ball(Fraction(0)))
-        return total + (-2 * ball(slack).log() * squares).sqrt()
-
-    return certified(formula, within=_POSITIVE).upper
-
-
-def _drift(epsilon: "arb") -> "arb":
-    return epsilon * epsilon.expm1()
-
-
-def _tanh_drift(epsilon: "arb") -> "arb":
-    return epsilon * (epsilon / 2).tanh()
+    return drifted([(Fraction(epsilon), count) for epsilon, count in each], slack, drift)
 
 
 def _concentrated(loss: PrivacyLoss, delta: Fraction) -> float | None:
