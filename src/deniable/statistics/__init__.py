@@ -7,11 +7,22 @@ Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a
 from deniable.statistics.count import Count, count
 from deniable.statistics.hypothesis import *  # noqa: F403
 from deniable.statistics.hypothesis import __all__ as _hypothesis
+from deniable.statistics.means import Mean, mean
 from deniable.statistics.statistic import Statistic
+from deniable.statistics.sums import Sum, sum
+from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "Count",
+    "Mean",
+    "StandardDeviation",
     "Statistic",
+    "Sum",
+    "Variance",
     "count",
+    "mean",
+    "standard_deviation",
+    "sum",
+    "variance",
     *_hypothesis,
 ]

@@ -13,7 +13,6 @@ take a public centre away first.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isinf
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -35,6 +34,10 @@ SHARE = Fraction(1, 5)
 _LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
 _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
+_CLOSEST, _FARTHEST = 1e-290, 1e300  # distances of bounds
+_BLOCK = 2**15  # values at once
+_MAGNITUDE = 2**63 - 1  # the bits of a float64 without its sign
+_NAN_FIELD = 0x7FF  # the exponent field of NaN, and of nothing else after the unit is taken
 _FALSE = 1e-5  # chance that noise alone makes any bin certain
 _LIKELY = 0.85  # noise is within the lower threshold with this probability
 _EMPTY_PART = 8  # the range reaches to 0 where its ends are that many times apart
@@ -93,7 +96,7 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
         bounds: a pair (lower, upper) of public numbers, or "auto".
         rows: at most so many rows of one unit count.
 
-    Raises: InvalidParameterError if bounds are neither, or so far apart that their distance is no float.
+    Raises: InvalidParameterError if bounds are neither, or so far apart or so close that floats have no room.
     """
     if isinstance(bounds, str) and bounds == "auto":
         search, rest = price.split(SHARE, 1 - SHARE)
@@ -105,21 +108,31 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
             'them; "auto" spends a part of the price on finding them.'
         )
     lower, upper = checked_bounds(bounds)
-    if isinf(upper - lower):
-        raise InvalidParameterError(f"bounds are too far apart: ({lower:g}, {upper:g}). Declare narrower ones.")
+    if not _CLOSEST <= upper - lower <= _FARTHEST:
+        raise InvalidParameterError(
+            f"bounds must be between {_CLOSEST:.0e} and {_FARTHEST:.0e} apart, got ({lower:g}, {upper:g}). Choose "
+            "another unit."
+        )
     return Bounding(public=(lower, upper)), price
 
 
 def _counts(values: Floats) -> NDArray[np.int64]:
     """How many values lie in each bin, from the largest negative ones to the largest positive ones.
 
-    A bin holds the values with 2^(k-1) < |x| <= 2^k; those beyond the last order are in the last bin.
+    A bin holds the values with 2^(k-1) < |x| <= 2^k, which have one exponent field once a unit in the last place is
+    taken from |x|; those beyond the last order are in the last bin.
     """
-    present = values[~np.isnan(values)]
-    fractions, exponents = np.frexp(np.clip(present, -(2.0**_HIGHEST), 2.0**_HIGHEST))
-    orders = np.where(present == 0, 0, exponents - (np.abs(fractions) == 0.5) - _LOWEST)
-    signed = np.where(present < 0, -1, 1) * np.clip(orders, 0, _ORDERS)
-    return np.bincount(signed + _ORDERS, minlength=_BINS).astype(np.int64)
+    counts = np.zeros(_BINS + 1, dtype=np.int64)  # one more for NaN
+    for start in range(0, len(values), _BLOCK):
+        fields = np.ascontiguousarray(values[start : start + _BLOCK]).view(np.int64)
+        orders = ((fields & _MAGNITUDE) - 1) >> 52
+        missing = orders == _NAN_FIELD
+        orders -= 1022 + _LOWEST
+        np.clip(orders, 0, _ORDERS, out=orders)
+        places = np.where(fields < 0, _ORDERS - orders, _ORDERS + orders)
+        places[missing] = _BINS
+        counts += np.bincount(places, minlength=_BINS + 1)
+    return counts[:_BINS]
 
 
 def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.object_]) -> tuple[float, float]:

@@ -1,0 +1,73 @@
+"""What statistics of one bounded column share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_spread_sum
+from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.data import Floats, numbers
+from deniable.statistics.price import Price
+from deniable.statistics.shares import UNIT, rows_that_count
+from deniable.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded(Statistic):
+    """A statistic of numbers that are clamped to bounds.
+
+    Args:
+        bounds: a pair (lower, upper) of public numbers; or "auto", which spends a fifth of the price on finding them.
+    """
+
+    bounds: object
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.privacy_loss
+
+    @cached_property
+    def _resolved(self) -> tuple[Bounding, Price]:
+        return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
+
+    @property
+    def bounding(self) -> Bounding:
+        """Where the bounds come from."""
+        return self._resolved[0]
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves the sums, in steps: see docs/theory/moments.md."""
+        return of_spread_sum(
+            lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=1 if self.size_is_public else None
+        )
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise on the sums."""
+        return self._resolved[1].noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.bounding.with_loss([self.mechanism.privacy_loss(self.sensitivity)]))
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether the number of rows that count is public: under replace every unit has one."""
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the noise on one sum, in rows."""
+        return self.mechanism.standard_deviation() / UNIT
+
+    def _bounded(self, values: object, units: object, bits: Bits) -> tuple[Floats, tuple[float, float]]:
+        """The rows that count, and their public ends."""
+        column = rows_that_count(numbers(values), units, rows=self.rows, relation=self.relation, bits=bits)
+        return column, self.bounding.ends(column, bits=bits)
+
+    @abstractmethod
+    def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
+        """The number of rows, and the exact sums that get noise, in steps."""
