@@ -1,7 +1,32 @@
 """A choice among candidates by noisy scores."""
 
 from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.selection.base import Chosen, Selection
+from deniable.mechanisms.selection.continuous import ContinuousExponential
+from deniable.mechanisms.selection.exponential import ExponentialMechanism
+from deniable.mechanisms.selection.joint_top_k import JointTopK
+from deniable.mechanisms.selection.noisy_max import NoisyMax, noisy_max
+from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from deniable.mechanisms.selection.top_k import TopK
 
-SELECTION: tuple[type[Mechanism], ...] = ()
+SELECTION: tuple[type[Mechanism], ...] = (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    NoisyMax,
+    TopK,
+    JointTopK,
+    ContinuousExponential,
+)
 
-__all__ = ["SELECTION"]
+__all__ = [
+    "SELECTION",
+    "Chosen",
+    "ContinuousExponential",
+    "ExponentialMechanism",
+    "JointTopK",
+    "NoisyMax",
+    "PermuteAndFlip",
+    "Selection",
+    "TopK",
+    "noisy_max",
+]

@@ -1,0 +1,131 @@
+"""The exponential mechanism over an interval."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.selection import utility
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, rate_for, small_scores
+from deniable.noise import race, races, uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Sensitivity, of_count
+
+_LARGEST_SET = 10**6
+_LARGEST_LENGTH = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuousExponential(Selection):
+    """Choose a point x of the grid lower, ..., upper - 1 with probability proportional to exp(rate score(x)).
+
+    The score is constant between breakpoints, which may be secret like the scores, and as many as there are data. The
+    draw never lists the grid: a piece is chosen by its length and score, then a point of it uniformly. With a fine
+    lattice this is the mechanism with a density over an interval of reals, without rounding.
+
+    Args:
+        lower, upper: the public interval, in steps of the lattice.
+
+    Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores, where linf bounds the change of
+        the score at every single x; epsilon^2/8-zCDP.
+    Source: McSherry, Talwar (2007).
+    """
+
+    kind: ClassVar[str] = "continuous_exponential"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf); epsilon^2/8-zCDP"
+    source: ClassVar[str] = "McSherry, Talwar (2007)"
+
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("lower", "upper"):
+            value = getattr(self, name)
+            if type(value) is not int or abs(value) > _LARGEST_LENGTH:
+                raise InvalidParameterError(f"{name} must be an int of at most 2^62 in size, got {value!r}")
+        if not 0 < self.upper - self.lower <= _LARGEST_LENGTH:
+            raise InvalidParameterError(
+                f"upper must be above lower, by at most 2^62, got lower={self.lower}, upper={self.upper}"
+            )
+
+    @classmethod
+    def calibrated(  # type: ignore[override]
+        cls, sensitivity: Sensitivity, *, epsilon: object, lower: int, upper: int, monotone: bool = False
+    ) -> Self:
+        """The least noise that is epsilon-DP for scores with this sensitivity."""
+        rate = rate_for(sensitivity, epsilon, monotone=monotone)
+        return cls(rate=rate, monotone=monotone, lower=lower, upper=upper)
+
+    def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
+        return ExponentialMechanismLoss(limit, monotone=self.monotone)
+
+    def release(self, breaks: ArrayLike, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
+        """One point of the grid.
+
+        Args:
+            breaks: secret; integers in increasing order, one fewer than scores. Those outside the interval are moved to
+                its ends, and pieces without a point are never chosen.
+            scores: secret; scores[0] holds below breaks[0], scores[i] for breaks[i-1] <= x < breaks[i].
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if breaks are not as many, not in order, or anything is no integer.
+        """
+        ends, array = self._pieces(breaks, scores)
+        piece = race.exponential_mechanism(array, rate=self.rate, weights=np.diff(ends), bits=bits)
+        inside = uniform.sample(np.diff(ends)[piece : piece + 1], bits=bits)[0]
+        return Chosen(int(ends[piece]) + int(inside), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Points, for `exact` = the breakpoints, then the scores."""
+        half = len(exact) // 2
+        ends, array = self._pieces(exact[:half], exact[half:])
+        lengths, shape = np.diff(ends), (runs, array.size)
+        pieces = races.exponential_mechanism(
+            np.broadcast_to(array, shape), rate=self.rate, weights=np.broadcast_to(lengths, shape), bits=bits
+        )
+        return ends[pieces] + uniform.sample(lengths[pieces], bits=bits)
+
+    def probabilities(self, breaks: ArrayLike, scores: ArrayLike) -> NDArray[np.float64]:
+        """The probabilities of the pieces, in float64."""
+        ends, array = self._pieces(breaks, scores)
+        with np.errstate(divide="ignore"):
+            gaps = float(self.rate) * small_scores(array, _LARGEST_SET) + np.log(np.diff(ends).astype(np.float64))
+        mass = np.exp(gaps - gaps.max())
+        return np.asarray(mass / mass.sum(), dtype=np.float64)
+
+    def gap_bound(self, best: int, *, failure: object) -> float:
+        """The score is this far below the best, or less, with probability 1 - failure at least.
+
+        Args:
+            best: how many points of the grid have the best score, at least.
+        """
+        number, tops = utility.checked_counts(self.upper - self.lower, best)
+        return utility.exponential_gap(Fraction(number - tops, tops), self.rate, utility.checked_failure(failure))
+
+    def _pieces(self, breaks: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+        """All ends of pieces, one more than the scores, and the scores."""
+        array = checked_scores(scores)
+        assert isinstance(array, np.ndarray)
+        inner = np.asarray(breaks)
+        if not inner.size:
+            inner = np.empty(0, dtype=np.int64)
+        if inner.dtype.kind not in "iu" or inner.shape != (array.size - 1,):
+            raise InvalidParameterError(
+                "breaks must be integers, one fewer than the scores: the score changes at each of them"
+            )
+        if (inner[1:] < inner[:-1]).any():
+            raise InvalidParameterError("breaks must be in increasing order")
+        ends = np.clip(np.minimum(inner, _LARGEST_LENGTH).astype(np.int64), self.lower, self.upper)
+        return np.concatenate([[self.lower], ends, [self.upper]]), array
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """The score falls by 1 on a fifth of the interval and rises by 1 on the rest."""
+        reach = of_count(rows=1, groups=2, relation=AddRemove)
+        mechanism = cls(rate=Fraction(1), lower=0, upper=10)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2, 1, 0), neighbour=(2, 0, 1), attains=False)

@@ -1,0 +1,140 @@
+"""The exponential mechanism."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.selection import utility
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, rate_for, small_scores
+from deniable.noise import race, races
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Sensitivity, of_count
+
+_LARGEST_SET = 10**6
+_LARGEST_WEIGHT = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialMechanism(Selection):
+    """Choose candidate i with probability proportional to weights[i] exp(rate score[i]).
+
+    It is noisy max with Gumbel noise of scale 1 / rate, and is drawn so, exactly: no weight underflows. Physics knows
+    the law as Boltzmann's, with the temperature 1 / rate and the energy -score.
+
+    Args:
+        weights: public integers >= 0, one a candidate; None for all equal. Those of weight 0 are never chosen.
+
+    Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; all losses lie in one interval
+        of that length, hence epsilon^2/8-zCDP.
+    Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830.
+    """
+
+    kind: ClassVar[str] = "exponential_mechanism"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf); epsilon^2/8-zCDP"
+    source: ClassVar[str] = "McSherry, Talwar (2007)"
+
+    weights: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is None:
+            return
+        weights = tuple(self.weights)
+        if not all(type(weight) is int and 0 <= weight <= _LARGEST_WEIGHT for weight in weights) or not any(weights):
+            raise InvalidParameterError("weights must be ints in [0, 2^62], one of them at least 1")
+        object.__setattr__(self, "weights", weights)
+
+    @classmethod
+    def calibrated(
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        epsilon: object,
+        monotone: bool = False,
+        weights: tuple[int, ...] | None = None,
+    ) -> Self:
+        """The least noise that is epsilon-DP for scores with this sensitivity."""
+        return cls(rate=rate_for(sensitivity, epsilon, monotone=monotone), monotone=monotone, weights=weights)
+
+    def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
+        return ExponentialMechanismLoss(limit, monotone=self.monotone)
+
+    def release(self, scores: Scores, *, bits: Bits = SECURE) -> Chosen:
+        """The index of one candidate.
+
+        Args:
+            scores: secret; 64-bit integers, or an iterator of arrays of them where they do not fit the memory.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if there is no candidate, a score is no integer, or weights are not as many.
+        """
+        checked = checked_scores(scores)
+        if self.weights is None:
+            return Chosen(race.exponential_mechanism(checked, rate=self.rate, bits=bits), bits.safe)
+        chunks = [checked] if isinstance(checked, np.ndarray) else list(checked)
+        weights = self._weights_for(sum(chunk.size for chunk in chunks))
+        pieces = np.split(weights, np.cumsum([chunk.size for chunk in chunks])[:-1])
+        return Chosen(race.exponential_mechanism(chunks, rate=self.rate, weights=pieces, bits=bits), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Indices."""
+        shape = (runs, len(exact))
+        weights = None if self.weights is None else np.broadcast_to(self._weights_for(len(exact)), shape)
+        return races.exponential_mechanism(
+            np.broadcast_to(np.array(exact), shape), rate=self.rate, weights=weights, bits=bits
+        )
+
+    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """The law of the choice, in float64 and relative to the best score, so that nothing overflows."""
+        gaps = float(self.rate) * small_scores(scores, _LARGEST_SET)
+        if self.weights is not None:
+            with np.errstate(divide="ignore"):
+                gaps += np.log(self._weights_for(gaps.size).astype(np.float64))
+            gaps -= gaps.max()
+        mass = np.exp(gaps)
+        return np.asarray(mass / mass.sum(), dtype=np.float64)
+
+    def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
+        """The score is this far below the best, or less, with probability 1 - failure at least.
+
+        Args:
+            candidates: how many there are. Those of weight 0 do not count, the best of the others is the best.
+            failure: a probability in (0, 1).
+            best: how many candidates have the best score, at least.
+
+        Guarantee: ln((d - best) (1 - failure) / (best failure)) / rate, rounded up: below the usual
+            (ln(d / best) + ln(1 / failure)) / rate, and attained.
+        """
+        return utility.exponential_gap(self._rest(candidates, best), self.rate, utility.checked_failure(failure))
+
+    def expected_gap(self, candidates: int, *, best: int = 1) -> float:
+        """The score is at most this far below the best on average: ln(candidates / best) / rate, rounded up."""
+        return utility.exponential_expectation(self._rest(candidates, best), self.rate)
+
+    def _rest(self, candidates: int, best: int) -> Fraction:
+        """The weight of the others over that of the best, at worst."""
+        number, tops = utility.checked_counts(candidates, best)
+        if self.weights is None:
+            return Fraction(number - tops, tops)
+        positive = sorted(weight for weight in self._weights_for(number).tolist() if weight)
+        lightest = sum(positive[:tops])
+        return Fraction(sum(positive) - lightest, lightest)
+
+    def _weights_for(self, candidates: int) -> NDArray[np.int64]:
+        assert self.weights is not None
+        if len(self.weights) != candidates:
+            raise InvalidParameterError(f"there are {len(self.weights)} weights for {candidates} candidates")
+        return np.array(self.weights, dtype=np.int64)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two candidates whose scores move towards each other by 2. Their losses are 1.57 and -0.43, an interval of
+        length 2 = epsilon; the curve of all pairs touches theirs at one epsilon."""
+        reach = of_count(rows=1, groups=2, relation=AddRemove)
+        mechanism = cls(rate=Fraction(1), weights=(1, 4))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0), neighbour=(0, 1), attains=False)

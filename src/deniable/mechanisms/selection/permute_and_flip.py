@@ -1,0 +1,79 @@
+"""Permute-and-flip, which is report noisy max with exponential noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.selection import utility
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, small_scores
+from deniable.noise import race, races
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PermuteAndFlipLoss, of_count
+
+_LARGEST_SET = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip(Selection):
+    """Choose the candidate with the largest score + exponential noise of mean 1 / rate.
+
+    The choice is never worse than that of the exponential mechanism: a better score is always as probable at least.
+    Prefer it where epsilon or delta is the budget, and the exponential mechanism where rho is.
+
+    Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; its curve is that of Laplace
+        noise.
+    Source: McKenna, Sheldon (2020), arXiv:2010.12603; Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang (2021),
+        arXiv:2105.07260; docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "permute_and_flip"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf)"
+    source: ClassVar[str] = "McKenna, Sheldon (2020); Ding et al. (2021)"
+
+    def _loss(self, limit: Fraction) -> PermuteAndFlipLoss:
+        return PermuteAndFlipLoss(limit, monotone=self.monotone)
+
+    def release(self, scores: Scores, *, bits: Bits = SECURE) -> Chosen:
+        """The index of one candidate; arguments and errors as in `ExponentialMechanism.release`."""
+        return Chosen(race.permute_and_flip(checked_scores(scores), rate=self.rate, bits=bits), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Indices."""
+        return races.permute_and_flip(np.broadcast_to(np.array(exact), (runs, len(exact))), rate=self.rate, bits=bits)
+
+    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """The law of the choice, in float64.
+
+        Candidate i has the probability p_i times the integral over t in [0, 1] of the product of 1 - p_j t over j != i,
+        with p_j = exp(rate (score_j - best)). The integrand is a polynomial, for which Gauss-Legendre is exact.
+        """
+        p = np.exp(float(self.rate) * small_scores(scores, _LARGEST_SET))
+        nodes, weights = np.polynomial.legendre.leggauss(p.size // 2 + 1)
+        t = (nodes[:, None] + 1) / 2  # (nodes, candidates)
+        everyone = np.exp(np.log1p(-p * t).sum(axis=1, keepdims=True))
+        return np.asarray(weights / 2 @ (everyone * p / (1 - p * t)), dtype=np.float64)
+
+    def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
+        """The score is this far below the best, or less, with probability 1 - failure at least.
+
+        Guarantee: ln((d - best) / ((best + 1) failure)) / rate, rounded up, or the bound of the exponential mechanism
+            if that is less.
+        """
+        number, tops = utility.checked_counts(candidates, best)
+        return utility.permute_and_flip_gap(number, tops, self.rate, utility.checked_failure(failure))
+
+    def expected_gap(self, candidates: int, *, best: int = 1) -> float:
+        """The score is at most (1/(best + 1) + ... + 1/candidates) / rate below the best on average; rounded up."""
+        return utility.permute_and_flip_expectation(*utility.checked_counts(candidates, best), self.rate)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Three scores that move by 1 against each other. Two candidates attain the curve, but each pair of scores at
+        one epsilon."""
+        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        mechanism = cls(rate=Fraction(1))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)

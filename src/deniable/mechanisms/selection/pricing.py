@@ -1,0 +1,56 @@
+"""Which price earns most? The revenue of each price as a score, with its true sensitivity.
+
+Noise added to the best price itself may ruin it: with ten buyers who would all pay 7 and no more, the price 7 earns 70
+and the price 7.01 earns nothing. A choice among prices by their noisy revenues cannot fall off that cliff.
+Source: McSherry, Talwar (2007).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import Relation, Sensitivity
+
+
+def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
+    """For each price p, p times the number of bids of at least p: scores for a selection, monotone under add/remove.
+
+    Args:
+        bids: secret; integers in the unit of the prices, one a buyer.
+        prices: the public list to choose from; integers >= 1.
+
+    Raises: InvalidParameterError if bids are no integers, or prices no list of positive integers.
+    """
+    grid = _checked(prices)
+    array = np.asarray(bids)
+    if not array.size:
+        return np.zeros(grid.size, dtype=np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise InvalidParameterError("bids must be a list of integers in the unit of the prices, such as cents")
+    paying = array.size - np.searchsorted(np.sort(array), grid, side="left")
+    return np.asarray(grid * paying, dtype=np.int64)
+
+
+def of_revenues(prices: Sequence[int], *, relation: Relation) -> Sensitivity:
+    """How far one buyer moves the revenues: each price's by at most that price, under either relation.
+
+    linf is the largest price of the list, and a buyer who pays it attains that.
+    """
+    grid = [Fraction(int(price)) for price in _checked(prices)]
+    return Sensitivity(
+        l1=sum(grid, Fraction(0)),
+        l2_squared=sum((price * price for price in grid), Fraction(0)),
+        linf=max(grid),
+        relation=relation,
+        coordinates=len(grid),
+    )
+
+
+def _checked(prices: Sequence[int]) -> NDArray[np.int64]:
+    grid = np.asarray(prices)
+    if grid.ndim != 1 or not grid.size or grid.dtype.kind not in "iu" or grid.min() < 1 or grid.max() > 2**31:
+        raise InvalidParameterError("prices must be a list of integers in [1, 2^31], in a unit such as cents")
+    return grid.astype(np.int64)

@@ -1,0 +1,124 @@
+"""The best few, one after the other."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, rate_for
+from deniable.noise import race, races
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import (
+    AddRemove,
+    ExponentialMechanismLoss,
+    LaplaceLoss,
+    PermuteAndFlipLoss,
+    PrivacyLoss,
+    Sensitivity,
+    of_count,
+)
+from deniable.privacy.exact import positive_integer, positive_rational
+
+Noise = Literal["gumbel", "exponential", "laplace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(Selection):
+    """Choose `count` candidates by as many rounds of noisy max, each without the winners before it ("peeling").
+
+    With Gumbel noise the rounds are exponential mechanisms, and one draw of noise gives all of them at once (oneshot):
+    the candidates with the largest noisy scores, in order, have the same law. With exponential noise each round is
+    permute-and-flip, drawn anew: better at equal epsilon in few rounds, worse at equal rho.
+
+    Args:
+        count: how many are chosen.
+        noise: "gumbel", "exponential" or "laplace".
+
+    Guarantee: count times the loss of one round, composed adaptively; for Gumbel noise count epsilon^2/8-zCDP.
+    Source: Durfee, Rogers (2019), arXiv:1905.04273; proof in docs/theory/race.md.
+    """
+
+    kind: ClassVar[str] = "top_k"
+    guarantee: ClassVar[str] = "count rounds of noisy max: count 2 rate linf (monotone: half)"
+    source: ClassVar[str] = "Durfee, Rogers (2019)"
+
+    count: int
+    noise: Noise = "gumbel"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "count", positive_integer("count", self.count))
+        if self.noise not in get_args(Noise):
+            raise InvalidParameterError(f"noise must be one of {sorted(get_args(Noise))}, got {self.noise!r}")
+
+    @classmethod
+    def calibrated(  # type: ignore[override]
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        epsilon: object,
+        count: int,
+        monotone: bool = False,
+        noise: Noise = "gumbel",
+    ) -> Self:
+        """The least noise for which the rounds together are epsilon-DP: each gets epsilon / count."""
+        each = positive_rational("epsilon", epsilon) / positive_integer("count", count)
+        return cls(rate=rate_for(sensitivity, each, monotone=monotone), monotone=monotone, count=count, noise=noise)
+
+    def _loss(self, limit: Fraction) -> PrivacyLoss:
+        rounds: dict[str, PrivacyLoss] = {
+            "gumbel": ExponentialMechanismLoss(limit, monotone=self.monotone),
+            "exponential": PermuteAndFlipLoss(limit, monotone=self.monotone),
+            "laplace": LaplaceLoss(1 / limit),
+        }
+        return rounds[self.noise] * self.count
+
+    def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
+        """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
+        array = checked_scores(scores)
+        assert isinstance(array, np.ndarray)
+        self._require_enough(array.size)
+        if self.noise == "gumbel":
+            found = race.top(array, count=self.count, rate=self.rate, bits=bits)
+            return Chosen(tuple(found.tolist()), bits.safe)
+        left = np.arange(array.size)
+        chosen: list[int] = []
+        for _ in range(self.count):
+            place = int(race.top(array[left], count=1, rate=self.rate, noise=self.noise, bits=bits)[0])
+            chosen.append(int(left[place]))
+            left = np.delete(left, place)
+        return Chosen(tuple(chosen), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
+        self._require_enough(len(exact))
+        scores = np.broadcast_to(np.array(exact), (runs, len(exact)))
+        if self.noise == "gumbel":
+            return transcripts(races.top(scores, count=self.count, rate=self.rate, bits=bits), len(exact))
+        left = np.ones(scores.shape, dtype=np.int64)
+        found = np.empty((runs, self.count), dtype=np.int64)
+        for number in range(self.count):
+            winners = races.top(scores, count=1, rate=self.rate, noise=self.noise, weights=left, bits=bits)
+            found[:, number] = winners[:, 0]
+            np.put_along_axis(left, winners, 0, axis=1)
+        return transcripts(found, len(exact))
+
+    def _require_enough(self, candidates: int) -> None:
+        if candidates < self.count:
+            raise InvalidParameterError(f"count must be <= the number of candidates, {candidates}, got {self.count}")
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two of three, whose scores move by 1 against each other. A composition's worst case is not one pair."""
+        reach = of_count(rows=1, groups=3, relation=AddRemove)
+        mechanism = cls(rate=Fraction(1, 2), count=2)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
+
+
+def transcripts(found: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """Rows of digits as numbers; shape (runs, digits) to (runs,)."""
+    return np.asarray(found @ base ** np.arange(found.shape[1] - 1, -1, -1, dtype=np.int64), dtype=np.int64)

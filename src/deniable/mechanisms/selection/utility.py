@@ -1,0 +1,100 @@
+"""How far below the best score a choice may lie: bounds that hold for all scores, rounded up.
+
+All are divided by the rate. Proofs: docs/theory/selection.md.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.interval import Interval
+from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_NONNEGATIVE = Interval(0.0, math.inf)
+
+
+def checked_counts(candidates: object, best: object) -> tuple[int, int]:
+    """How many candidates there are, and how many of them have the best score at least."""
+    number, tops = positive_integer("candidates", candidates), positive_integer("best", best)
+    if tops > number:
+        raise InvalidParameterError(f"best must be <= candidates, got best={tops}, candidates={number}")
+    return number, tops
+
+
+def checked_failure(failure: object) -> Fraction:
+    """A probability between 0 and 1."""
+    chance = positive_rational("failure", failure)
+    if chance >= 1:
+        raise InvalidParameterError(f"failure must be below 1, got {failure!r}")
+    return chance
+
+
+def exponential_gap(rest: Fraction, rate: Fraction, failure: Fraction) -> float:
+    """ln(rest (1 - failure) / failure) / rate, for `rest` = weight of the others over weight of the best.
+
+    The probability of a gap of at least t is at most x / (1 + x) with x = rest e^(-rate t), and attains it.
+    """
+    return _quotient(rest * (1 - failure) / failure, rate)
+
+
+def exponential_expectation(rest: Fraction, rate: Fraction) -> float:
+    """ln(1 + rest) / rate: by Gibbs' variational principle, without the "+ 1" of the usual statement."""
+    return _quotient(1 + rest, rate)
+
+
+def permute_and_flip_gap(candidates: int, best: int, rate: Fraction, failure: Fraction) -> float:
+    """The bound of the exponential mechanism or ln((candidates - best) / ((best + 1) failure)) / rate, the lesser."""
+    union = _quotient(Fraction(candidates - best) / ((best + 1) * failure), rate)
+    return min(exponential_gap(Fraction(candidates - best, best), rate, failure), union)
+
+
+def permute_and_flip_expectation(candidates: int, best: int, rate: Fraction) -> float:
+    """(1/(best + 1) + ... + 1/candidates) / rate, below ln(candidates / best) / rate."""
+    if candidates == best:
+        return 0.0
+
+    def formula() -> "arb":
+        return (ball(Fraction(candidates + 1)).digamma() - ball(Fraction(best + 1)).digamma()) / ball(rate)
+
+    return certified(formula, within=_NONNEGATIVE).upper
+
+
+def laplace_gap(candidates: int, best: int, rate: Fraction, failure: Fraction) -> float:
+    """The t with (candidates - best) (1/2 + rate t / 4) e^(-rate t) = failure, from above."""
+    others = candidates - best
+    if not others:
+        return 0.0
+
+    def proved(steps: float) -> bool:
+        s = Fraction(steps)
+        return certified(lambda: others * (2 + ball(s)) / 4 * (-ball(s)).exp(), within=_NONNEGATIVE).upper <= failure
+
+    low, high = 0.0, 1.0
+    while not proved(high):
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if proved(middle) else (middle, high)
+    return _upper(lambda: ball(Fraction(high)) / ball(rate))
+
+
+def laplace_expectation(candidates: int, best: int, rate: Fraction) -> float:
+    """(1 + ln(candidates / 2)) / rate, for at least two candidates."""
+    if candidates == best:
+        return 0.0
+    return _upper(lambda: (1 + ball(Fraction(candidates, 2)).log()) / ball(rate))
+
+
+def _quotient(odds: Fraction, rate: Fraction) -> float:
+    """ln(odds) / rate, at least 0."""
+    return 0.0 if odds <= 1 else _upper(lambda: ball(odds).log() / ball(rate))
+
+
+def _upper(formula: "Callable[[], arb]") -> float:
+    return certified(formula, within=_NONNEGATIVE).upper

@@ -1,0 +1,49 @@
+"""Who wins an election? Votes as scores, with their true sensitivities; monotone under add/remove."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy import Relation, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer
+
+
+def approvals(ballots: ArrayLike) -> NDArray[np.int64]:
+    """How many voters approve of each candidate.
+
+    Args:
+        ballots: secret; zeros and ones or booleans, shape (voters, candidates).
+    """
+    array = np.asarray(ballots)
+    if array.ndim != 2 or array.dtype.kind not in "iub" or (array.size and (array.min() < 0 or array.max() > 1)):
+        raise InvalidParameterError("ballots must be a table of zeros and ones, a row for each voter")
+    return np.asarray(array.sum(axis=0), dtype=np.int64)
+
+
+def of_approvals(candidates: int, *, relation: Relation) -> Sensitivity:
+    """How far one voter moves the approvals: each by at most 1, all of them perhaps, under either relation."""
+    number = positive_integer("candidates", candidates)
+    together = Fraction(number)
+    return Sensitivity(l1=together, l2_squared=together, linf=Fraction(1), relation=relation, coordinates=number)
+
+
+def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
+    """How many voters name each candidate.
+
+    Args:
+        votes: secret; for each voter one number of 0, ..., candidates - 1. Other numbers are spoilt votes.
+        candidates: how many there are.
+    """
+    number = positive_integer("candidates", candidates)
+    array = np.asarray(votes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidParameterError("votes must be a list of integers, one for each voter")
+    valid = array[(array >= 0) & (array < number)].astype(np.int64)
+    return np.bincount(valid, minlength=number)
+
+
+def of_pluralities(*, relation: Relation) -> Sensitivity:
+    """How far one voter moves the pluralities: one candidate by 1, or two in opposite directions under replace."""
+    return of_count(rows=1, groups=1, relation=relation)

@@ -1,0 +1,133 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms import (
+    Chosen,
+    ContinuousExponential,
+    ExponentialMechanism,
+    JointTopK,
+    Mechanism,
+    NoisyMax,
+    PermuteAndFlip,
+    Selection,
+    TopK,
+)
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, Sensitivity, of_count
+
+COUNT = of_count(rows=1, groups=1, relation=AddRemove)
+PAIR = of_count(rows=1, groups=1, relation=Replace)
+SIMPLE: list[type[Selection]] = [ExponentialMechanism, PermuteAndFlip, NoisyMax]
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+@pytest.mark.parametrize("monotone", [False, True])
+def test_calibration_and_loss_agree(kind: type[Selection], monotone: bool) -> None:
+    for reach in (COUNT, COUNT * 3):
+        mechanism = kind.calibrated(reach, epsilon="0.3", monotone=monotone)
+        assert mechanism.rate == Fraction(3, 10) / (reach.linf * (1 if monotone else 2))
+        loss = mechanism.privacy_loss(reach)
+        assert loss.pure_epsilon == Fraction(3, 10)
+        assert loss.relations == {AddRemove}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon"),
+    [
+        (TopK.calibrated(COUNT, epsilon="0.3", count=3), "0.3"),
+        (TopK.calibrated(COUNT, epsilon="0.3", count=3, noise="laplace", monotone=True), "0.3"),
+        (JointTopK.calibrated(COUNT, epsilon=2, count=3), 2),
+        (JointTopK.calibrated(COUNT * 5, epsilon=2, count=3, monotone=True), 2),
+        (ContinuousExponential.calibrated(COUNT, epsilon=1, lower=0, upper=10), 1),
+    ],
+)
+def test_other_calibrations_and_losses_agree(mechanism: Selection, epsilon: object) -> None:
+    reach = COUNT * 5 if mechanism.monotone and isinstance(mechanism, JointTopK) else COUNT
+    assert mechanism.privacy_loss(reach).pure_epsilon == Fraction(epsilon)  # type: ignore[arg-type]
+    assert Mechanism.from_json(mechanism.to_json()) == mechanism
+
+
+def test_what_is_proved_for_one_relation_is_not_claimed_for_the_other() -> None:
+    for kind in SIMPLE:
+        mechanism = kind(rate=Fraction(1))
+        assert mechanism.privacy_loss(COUNT).relations == {AddRemove}
+        assert mechanism.privacy_loss(PAIR).relations == {Replace}
+
+
+def test_monotone_scores_are_refused_under_replace() -> None:
+    with pytest.raises(UnprovedError, match="Leave monotone out"):
+        PermuteAndFlip.calibrated(PAIR, epsilon=1, monotone=True)
+    with pytest.raises(UnprovedError, match="Leave monotone out"):
+        PermuteAndFlip(rate=Fraction(1), monotone=True).privacy_loss(PAIR)
+
+
+def test_scores_that_nobody_can_change_cost_nothing_and_need_no_noise() -> None:
+    still = Sensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fraction(0), relation=AddRemove)
+    assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == Restricted(PureLoss(0), AddRemove)
+    with pytest.raises(InvalidParameterError, match="the sensitivity is 0"):
+        PermuteAndFlip.calibrated(still, epsilon=1)
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+def test_the_choice_says_whether_it_may_be_published(kind: type[Selection]) -> None:
+    mechanism = kind(rate=Fraction(50))
+    assert mechanism.release([3, 9, 1], bits=DeterministicBits(1)) == Chosen(1, False)  # type: ignore[attr-defined]
+    assert mechanism.release(np.array([3, 9, 1], dtype=np.int8)) == Chosen(1, True)  # type: ignore[attr-defined]
+    assert mechanism.release([4]) == Chosen(0, True)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+def test_scores_may_come_piece_by_piece(kind: type[Selection]) -> None:
+    pieces = iter([np.array([3, 9]), np.array([1]), np.array([200, 5])])
+    assert kind(rate=Fraction(50)).release(pieces).value == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([], "at least one candidate"),
+        (np.array([], dtype=np.int64), "at least one candidate"),
+        ([1.0, 2.0], "scores must be a one-dimensional array of 64-bit integers, got 1 dimensions of float64"),
+        ([1, float("nan")], "NaN and infinity have no place there"),
+        ([1, float("inf")], "lattice first"),
+        ([[1, 2]], "got 2 dimensions"),
+        ([True, False], "of bool"),
+        ([2**70, 1], "of object"),
+        (["a"], "64-bit integers"),
+        (5, "got 0 dimensions"),
+    ],
+)
+def test_scores_that_are_no_integers_are_refused_before_anything(scores: object, words: str) -> None:
+    mechanisms: list[Mechanism] = [kind(rate=Fraction(1)) for kind in SIMPLE]
+    mechanisms += [TopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)]
+    for mechanism in mechanisms:
+        with pytest.raises(InvalidParameterError, match=words):
+            mechanism.release(scores)  # type: ignore[attr-defined]
+
+
+def test_errors_name_no_score() -> None:
+    for secret in ([123456.5, 2.0], [[123456, 2]]):
+        with pytest.raises(InvalidParameterError) as caught:
+            PermuteAndFlip(rate=Fraction(1)).release(secret)
+        assert "123456" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [0, -1, "x", 2**101, Fraction(1, 2**101), None])
+def test_wrong_rates_are_refused(rate: object) -> None:
+    with pytest.raises(InvalidParameterError, match="rate must be"):
+        PermuteAndFlip(rate=rate)  # type: ignore[arg-type]
+
+
+def test_monotone_is_a_yes_or_no() -> None:
+    with pytest.raises(InvalidParameterError, match="monotone must be True or False, got 1"):
+        PermuteAndFlip(rate=Fraction(1), monotone=1)  # type: ignore[arg-type]
+
+
+def test_ties_are_broken_evenly() -> None:
+    """Binomial of 40,000 at 1/4 each: five standard deviations are 433; one seed in 10^6."""
+    for kind in SIMPLE:
+        found = kind(rate=Fraction(3)).outcomes((5, 5, 5, 5), 40_000, bits=DeterministicBits(2))
+        assert np.abs(np.bincount(found, minlength=4) - 10_000).max() < 433

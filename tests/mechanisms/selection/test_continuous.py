@@ -1,0 +1,85 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import ContinuousExponential
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Restricted, of_count
+
+
+def test_single_releases_follow_the_law() -> None:
+    """A third and two thirds of an interval of 2^40 points; the rest of the way is uniform. False alarm 1e-6 each."""
+    third = 2**40 // 3
+    mechanism = ContinuousExponential(rate=Fraction(1, 2), lower=0, upper=2**40)
+    bits, runs = DeterministicBits(1), 2000
+    found = np.array([mechanism.release([third], [3, 1], bits=bits).value for _ in range(runs)])
+    p = mechanism.probabilities([third], [3, 1])
+    assert p[0] / p[1] == pytest.approx(np.e / 2, rel=1e-9)
+    left = found[found < third]
+    assert stats.binomtest(left.size, runs, p[0]).pvalue > 1e-6
+    assert stats.kstest(left / third, "uniform").pvalue > 1e-6
+    assert stats.kstest((found[found >= third] - third) / (2**40 - third), "uniform").pvalue > 1e-6
+
+
+def test_breaks_outside_move_to_the_ends_and_empty_pieces_are_never_chosen() -> None:
+    mechanism = ContinuousExponential(rate=Fraction(1), lower=-5, upper=5)
+    breaks, scores = [-100, -2, -2, 3, 2**62], [10**6, 1, 10**6, 1, 1, 10**6]
+    assert mechanism.probabilities(breaks, scores) == pytest.approx([0, 0.3, 0, 0.5, 0.2, 0])
+    for seed in range(50):
+        assert -5 <= mechanism.release(breaks, scores, bits=DeterministicBits(seed)).value < 5  # type: ignore[operator]
+
+
+def test_without_breaks_it_is_uniform() -> None:
+    mechanism = ContinuousExponential(rate=Fraction(1), lower=3, upper=7)
+    found = mechanism.outcomes((0,), 40_000, bits=DeterministicBits(2))
+    assert stats.chisquare(np.bincount(found, minlength=7)[3:]).pvalue > 1e-6
+
+
+def test_long_intervals_and_large_numbers_do_not_overflow() -> None:
+    mechanism = ContinuousExponential(rate=Fraction(1), lower=-(2**61), upper=2**61)
+    breaks = np.array([2**63 + 5, 2**64 - 1], dtype=np.uint64)
+    found = mechanism.release(breaks, [0, 5, 9], bits=DeterministicBits(3))
+    assert -(2**61) <= found.value < 2**61  # type: ignore[operator]
+    assert not found.safe
+
+
+def test_a_choice_over_an_interval_costs_what_its_score_costs() -> None:
+    reach = of_count(rows=1, groups=1, relation=AddRemove)
+    mechanism = ContinuousExponential.calibrated(reach, epsilon=1, lower=0, upper=9)
+    assert mechanism.privacy_loss(reach) == Restricted(ExponentialMechanismLoss(1), AddRemove)
+    assert mechanism.gap_bound(1, failure=Fraction(1, 2)) == pytest.approx(2 * np.log(8))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        (0, 0, "upper must be above lower"),
+        (5, 1, "upper must be above lower"),
+        (-(2**62), 2**62, "by at most 2"),
+        (0.0, 1, "lower must be an int"),
+        (0, 2**63, "upper must be an int"),
+        (False, 1, "lower must be an int"),
+    ],
+)
+def test_wrong_intervals_are_refused(lower: int, upper: int, words: str) -> None:
+    with pytest.raises(InvalidParameterError, match=words):
+        ContinuousExponential(rate=Fraction(1), lower=lower, upper=upper)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "scores", "words"),
+    [
+        ([1], [1], "breaks must be integers, one fewer"),
+        ([], [1, 2], "breaks must be integers, one fewer"),
+        ([1.5], [1, 2], "breaks must be integers, one fewer"),
+        ([3, 1], [1, 2, 3], "breaks must be in increasing order"),
+        ([], [], "at least one candidate"),
+        ([1], [1.0, 2.0], "scores must be a one-dimensional"),
+    ],
+)
+def test_wrong_pieces_are_refused(breaks: list[int], scores: list[int], words: str) -> None:
+    with pytest.raises(InvalidParameterError, match=words):
+        ContinuousExponential(rate=Fraction(1), lower=0, upper=9).release(breaks, scores)

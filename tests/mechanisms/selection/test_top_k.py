@@ -1,0 +1,86 @@
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import TopK
+from deniable.mechanisms.selection.top_k import Noise, transcripts
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Restricted, of_count
+from tests.mechanisms.selection.laws import rounds
+
+COUNT = of_count(rows=1, groups=1, relation=AddRemove)
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
+def test_sequences_follow_the_law_of_rounds(noise: Noise) -> None:
+    """Bulk draws by chi-square, one seed in a million; the twin is the law of other noise."""
+    scores, runs = (3, 2, 0, 1), 60_000
+    mechanism = TopK(rate=Fraction(3, 4), count=3, noise=noise)
+    codes = mechanism.outcomes(scores, runs, bits=DeterministicBits(3))
+    every = list(permutations(range(4), 3))
+    observed = np.array([(codes == int("".join(map(str, chosen)), 4)).sum() for chosen in every])
+    assert observed.sum() == runs
+    other: Noise = "exponential" if noise == "gumbel" else "gumbel"
+    for law, passes in ((mechanism, True), (TopK(rate=Fraction(3, 4), count=3, noise=other), False)):
+        shares = rounds(law, scores)
+        expected = np.array([shares[chosen] for chosen in every]) * runs
+        often = expected > 30
+        statistic = ((observed - expected)[often] ** 2 / expected[often]).sum()
+        assert (stats.chi2.sf(statistic, often.sum() - 1) > 1e-6) is np.bool_(passes)
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
+def test_single_releases_follow_the_same_law(noise: Noise) -> None:
+    scores, runs = [3, 2, 0], 1500
+    mechanism = TopK(rate=Fraction(1, 2), count=2, noise=noise)
+    bits = DeterministicBits(4)
+    chosen = [mechanism.release(scores, bits=bits).value for _ in range(runs)]
+    shares = rounds(mechanism, (3, 2, 0))
+    observed = np.array([chosen.count(sequence) for sequence in shares])
+    assert observed.sum() == runs
+    assert stats.chisquare(observed, np.array(list(shares.values())) * runs).pvalue > 1e-6
+
+
+def test_oneshot_laplace_noise_is_no_sequence_of_rounds() -> None:
+    """Why only Gumbel noise is drawn once: for two of three the largest two noises at once have another law."""
+    from deniable.noise import races
+
+    runs = 100_000
+    scores = np.broadcast_to([2, 0, 0, 0], (runs, 4))
+    found = races.top(scores, count=2, rate=1, noise="exponential", bits=DeterministicBits(5))
+    shares = rounds(TopK(rate=Fraction(1), count=2, noise="exponential"), (2, 0, 0, 0))
+    codes = transcripts(found, 4)
+    observed = np.array([(codes == 4 * a + b).sum() for a, b in shares])
+    assert stats.chisquare(observed, np.array(list(shares.values())) * runs).pvalue < 1e-12
+
+
+def test_the_loss_is_that_of_the_rounds_together() -> None:
+    loss = TopK(rate=Fraction(1, 2), count=5).privacy_loss(COUNT)
+    assert loss == Restricted(ExponentialMechanismLoss(1) * 5, AddRemove)
+    assert loss.rho == Fraction(5, 8)
+    assert TopK(rate=Fraction(1, 2), count=5, noise="exponential").privacy_loss(COUNT).rho == Fraction(5, 2)
+    assert loss.epsilon("1e-6").upper < 5
+
+
+def test_clear_winners_come_first_and_in_order() -> None:
+    for noise in ("gumbel", "exponential", "laplace"):
+        mechanism = TopK(rate=Fraction(100), count=3, noise=noise)  # type: ignore[arg-type]
+        assert mechanism.release([5, 90, 7, 60, 1]).value == (1, 3, 2)
+        assert mechanism.release([5, 90, 7]).value == (1, 2, 0)  # all of them, in order
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "count must be >= 1"), (1.5, "count must be a whole number")])
+def test_wrong_counts_are_refused(count: object, words: str) -> None:
+    with pytest.raises(InvalidParameterError, match=words):
+        TopK(rate=Fraction(1), count=count)  # type: ignore[arg-type]
+
+
+def test_more_than_there_are_cannot_be_chosen() -> None:
+    with pytest.raises(InvalidParameterError, match="count must be <= the number of candidates, 2, got 3"):
+        TopK(rate=Fraction(1), count=3).release([1, 2])
+    with pytest.raises(InvalidParameterError, match="noise must be one of"):
+        TopK(rate=Fraction(1), count=3, noise="gauss")  # type: ignore[arg-type]

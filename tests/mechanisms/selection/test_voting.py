@@ -1,0 +1,57 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import ExponentialMechanism
+from deniable.mechanisms.selection.voting import approvals, of_approvals, of_pluralities, pluralities
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Replace
+
+
+def test_one_voter_moves_every_approval_by_at_most_one() -> None:
+    """All pairs of ballots on three candidates, added or exchanged."""
+    ballots = [list(ballot) for ballot in product((0, 1), repeat=3)]
+    added = [approvals([[1, 0, 1], ballot]) - approvals([[1, 0, 1]]) for ballot in ballots]
+    reach = of_approvals(3, relation=AddRemove)
+    assert max(move.max() for move in added) == reach.linf == 1
+    assert max(move.sum() for move in added) == reach.l1 == 3
+    assert min(move.min() for move in added) == 0  # monotone
+    exchanged = [approvals([a]) - approvals([b]) for a in ballots for b in ballots]
+    other = of_approvals(3, relation=Replace)
+    assert max(np.abs(move).max() for move in exchanged) == other.linf == 1
+    assert max((move**2).sum() for move in exchanged) == other.l2_squared == 3
+
+
+def test_one_vote_moves_one_candidate_or_two() -> None:
+    assert of_pluralities(relation=AddRemove).l1 == 1
+    other = of_pluralities(relation=Replace)
+    moves = [pluralities([a], 3) - pluralities([b], 3) for a in range(3) for b in range(3)]
+    assert max(np.abs(move).sum() for move in moves) == other.l1 == 2
+    assert max(np.abs(move).max() for move in moves) == other.linf == 1
+
+
+def test_votes_are_counted() -> None:
+    assert pluralities([0, 2, 2, -1, 3, 99], 3).tolist() == [1, 0, 2]
+    assert pluralities([], 2).tolist() == [0, 0]
+    assert approvals(np.array([[True, False], [True, True]])).tolist() == [2, 1]
+    assert approvals(np.zeros((0, 3), dtype=int)).tolist() == [0, 0, 0]
+
+
+def test_an_election_is_won_by_a_clear_lead() -> None:
+    scores = pluralities(np.repeat([0, 1, 2], [500, 430, 70]), 3)
+    mechanism = ExponentialMechanism.calibrated(of_pluralities(relation=AddRemove), epsilon=1, monotone=True)
+    assert (mechanism.outcomes(tuple(scores.tolist()), 1000, bits=DeterministicBits(1)) == 0).all()
+
+
+@pytest.mark.parametrize("ballots", [[1, 0], [[2, 0]], [[-1, 0]], [[0.5, 1]]])
+def test_wrong_ballots_are_refused(ballots: object) -> None:
+    with pytest.raises(InvalidParameterError, match="ballots must be a table"):
+        approvals(ballots)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("votes", [[0.5], [[1]], ["a"]])
+def test_wrong_votes_are_refused(votes: object) -> None:
+    with pytest.raises(InvalidParameterError, match="votes must be a list of integers"):
+        pluralities(votes, 3)  # type: ignore[arg-type]
