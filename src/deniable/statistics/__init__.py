@@ -11,6 +11,7 @@ from deniable.statistics.means import Mean, mean
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.sums import Sum, sum
 from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
+from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "Count",
@@ -19,10 +20,14 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Statistic",
     "Sum",
     "Variance",
+    "VectorCovariance",
+    "VectorMean",
     "count",
     "mean",
     "standard_deviation",
     "sum",
     "variance",
+    "vector_covariance",
+    "vector_mean",
     *_hypothesis,
 ]

@@ -1,0 +1,73 @@
+"""Rows clipped to a ball, as integers, and their sums: secrets that are ready for noise.
+
+Guarantee: every integer row has l2 norm at most `steps`, whatever the floats did before: its norm is checked in
+integers, and a row that fails is 0. It is a function of the float row and public numbers alone, wherever the row
+stands: all float work is element by element, in a fixed order, because sums and matrix products of numpy round
+differently at the edges of their blocks. `deniable.privacy.vector_sensitivity` has what follows for the sums.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.statistics.data import Floats
+
+_CHUNK = 1 << 11  # rows that stay in the cache
+_SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball
+
+
+def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
+    """Rows with norm at most `radius`, in units of radius / steps, rounded towards 0.
+
+    Args:
+        rows: finite, of shape (rows, columns).
+        steps: at most 2^31 / sqrt(columns), so that squared norms are int64.
+    """
+    scaled = rows * (_SHRINK * steps / np.maximum(_norms(rows), radius))[:, np.newaxis]
+    found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
+    found[(found**2).sum(axis=1) > steps**2] = 0
+    return found
+
+
+def ball_sum(rows: Floats, *, centre: Floats, radius: float, steps: int) -> NDArray[np.int64]:
+    """The sum of the clipped differences of rows and centre; shape (columns,)."""
+    total = np.zeros(rows.shape[1], dtype=np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        total += clipped(rows[start : start + _CHUNK] - centre, radius=radius, steps=steps).sum(axis=0)
+    return total
+
+
+def outer_sum(
+    rows: Floats, *, centre: Floats, transform: Floats, radius: float, steps: int, constant: int
+) -> NDArray[np.object_]:
+    """The sum of z z^T over z = (constant, clipped transform (row - centre)), in Python ints.
+
+    Args:
+        transform: symmetric, of shape (columns, columns).
+        steps: norm of the clipped part of z; with the constant at most 2^16.
+
+    Guarantee: exact. Entries of the matrix of one chunk are sums of 2^11 products of at most 2^32, far below 2^53,
+        which floats hold, in whatever order they are added.
+    """
+    width = rows.shape[1] + 1
+    total = np.zeros((width, width), dtype=object)
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        z = np.full((len(part), width), float(constant))
+        z[:, 1:] = clipped(_transformed(part - centre, transform), radius=radius, steps=steps)
+        total = total + (z.T @ z).astype(np.int64).astype(object)
+    return total
+
+
+def _norms(rows: Floats) -> Floats:
+    total = np.zeros(len(rows))
+    for column in rows.T:
+        total += column**2
+    return np.sqrt(total)
+
+
+def _transformed(rows: Floats, transform: Floats) -> Floats:
+    """rows @ transform, each entry by the same sequence of operations."""
+    total = np.zeros(rows.shape)
+    for column, line in zip(rows.T, transform, strict=True):
+        total += column[:, np.newaxis] * line
+    return total

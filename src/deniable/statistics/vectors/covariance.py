@@ -1,0 +1,301 @@
+"""The covariance of vectors under loose public bounds, in steps that make it round."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.vector_sensitivity import of_outer_sum
+from deniable.release import Bounds, Estimate, Key, Release
+from deniable.statistics.data import Floats
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.vectors.ball import outer_sum
+from deniable.statistics.vectors.columns import Columns
+from deniable.statistics.vectors.mean import loss_of, part_of
+
+_STEPS = 2**16  # lattice steps to the norm of (constant, row)
+_CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
+_MOST = 12  # steps before the last one
+_LEAST, _PART = (
+    Fraction(1, 25),
+    Fraction(1, 3),
+)  # a step costs at least so much of the whole, at most so much of the rest
+_SMALLEST = Fraction(1, 1000)
+_GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
+_ROUND = 0.5  # all variances are at least so much of their bound: close enough
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorCovariance(Statistic):
+    """The covariance matrix of the columns, by CoinPress: whiten rows by a noisy covariance, and again, ever rounder.
+
+    The bounds may be loose by orders of magnitude: the noise hardly grows with them. Rows are clipped, in coordinates
+    in which their covariance is nearly the identity, at the radius that is best for normal rows.
+
+    Args:
+        bounds: one pair (lower, upper) for each column, between which its mean lies. If all pairs are like (0, 0), the
+            means are known, and nothing is spent on them.
+        deviations: standard deviations that no column exceeds: one number, or one for each column.
+
+    Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
+        the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up: in rho, or in
+        epsilon where that alone is given.
+    Interval: for the covariance of the rows; it allows for the noise, and for what clipping takes from normal rows.
+    Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
+        identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
+    """
+
+    name: ClassVar[str] = "vector_covariance"
+
+    bounds: object
+    deviations: object
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.mechanism(_SMALLEST)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What is public about the columns."""
+        return Columns.of(self.bounds, self.deviations, known=True)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(loss_of(self._spending, self.relation))
+
+    def mechanism(self, share: Fraction) -> AdditiveNoise:
+        """The noise of a step that costs this share."""
+        return part_of(self._spending, share).noise(self._sensitivity)
+
+    def expected_error(self, size: int) -> float:
+        """Root mean squared Frobenius norm of the error, in coordinates in which the covariance is the identity."""
+        left = Fraction(1)
+        for _ in range(6):
+            left -= self._share(left, max(size, 1))
+        squared, deviation = self._noise(left, max(size, 1))
+        columns = len(self.columns)
+        return math.hypot(deviation * _frobenius(columns), math.sqrt(columns) * float(_lost(columns, squared)))
+
+    @cached_property
+    def _spending(self) -> Price:
+        return self.price.concentrated()
+
+    @property
+    def _public_size(self) -> bool:
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+    @cached_property
+    def _constant(self) -> float:
+        """0 if neither the means nor the number of rows must be found."""
+        return 0.0 if self._public_size and not self.columns.half.any() else _CONSTANT
+
+    @cached_property
+    def _sensitivity(self) -> Sensitivity:
+        columns = len(self.columns) + (self._constant > 0)
+        return of_outer_sum(radius=_STEPS, dimensions=columns, rows=self.rows, relation=self.relation)
+
+    @cached_property
+    def _whole(self) -> float:
+        """Standard deviation of the noise of a step for the whole price, for rows clipped to norm 1 in all."""
+        return self.mechanism(Fraction(1)).standard_deviation() / _STEPS**2
+
+    def _noise(self, share: Fraction, size: float) -> tuple[float, float]:
+        """The squared radius at which this share of the price clips best, and the deviation of a variance then."""
+        power = 1.0 if self._spending.rho is None else 0.5
+        unit = self._whole / float(share) ** power / size
+        squared = _best_squared_radius(len(self.columns), unit, self._constant**2)
+        return squared, unit * (squared + self._constant**2)
+
+    def _share(self, left: Fraction, size: float) -> Fraction:
+        """What a step before the last one may cost: enough to see variances of `_GOAL`, within limits."""
+        power = 1.0 if self._spending.rho is None else 0.5
+        spread = self._noise(left, size)[1] * math.sqrt(2 * len(self.columns)) / 2
+        needed = float(left) * min(spread / _GOAL, 1.0) ** (1 / power)
+        return max(_SMALLEST, min(left * _PART, max(_LEAST, Fraction(needed).limit_denominator(1000))))
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        public = self.columns
+        scale = np.hypot(public.deviations, public.half)
+        rows, names = public.rows(values, units, scale=scale, rows=self.rows, relation=self.relation, bits=bits)
+        search = _Search(columns=len(public), constant=self._constant)
+        size = float(max(len(rows), 1)) if self._public_size else 1.0
+        left, steps, last = Fraction(1), 0, False
+        while not last:
+            last = steps == _MOST or search.is_round
+            share = left if last else self._share(left, size)
+            size = self._look(search, rows, share, size, bits)
+            if not last:
+                search.whiten(size)
+            left, steps = left - share, steps + 1
+        matrix, deviation = search.answer(size)
+        matrix, deviation = (each * np.outer(scale, scale) for each in (matrix, deviation))
+        noise = self.mechanism(share)
+        first, second = np.triu_indices(len(public))
+        covariances, errors = matrix[first, second], deviation[first, second]
+        clipped = float(_lost(len(public), self._noise(share, size)[0])) * np.abs(covariances)
+
+        def ends(level: float) -> Bounds:
+            widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
+            low = covariances - widths
+            return Bounds(np.where(first == second, np.maximum(low, 0.0), low), covariances + widths)
+
+        return Answer(
+            parts=(
+                Key(name="column", values=[names[place] for place in first], kind="string"),
+                Key(name="other", values=[names[place] for place in second], kind="string"),
+                Estimate(
+                    name="covariance",
+                    estimates=covariances,
+                    ends=ends,
+                    post_processing="the matrix is the nearest one without negative variances",
+                ),
+            ),
+            notes=(f"rows were whitened {steps - 1} times",),
+        )
+
+    def _look(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
+        """One step: add its answer to the search, and say how many rows there are, as far as is known."""
+        mechanism, (squared, _) = self.mechanism(share), self._noise(share, size)
+        constant = math.floor(_STEPS * self._constant / math.sqrt(squared + self._constant**2))
+        steps = math.isqrt(_STEPS**2 - constant**2)
+        unit = math.sqrt(squared) / steps
+        exact = outer_sum(
+            rows,
+            centre=search.centre,
+            transform=search.transform,
+            radius=math.sqrt(squared),
+            steps=steps,
+            constant=constant,
+        )
+        if not constant:
+            exact = exact[1:, 1:]
+        noisy = mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy = (noisy + noisy.T) / 2
+        spread = mechanism.standard_deviation()
+        if not self._public_size:
+            size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
+        search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant * unit)
+        return size
+
+
+@dataclass
+class _Search:
+    """What is known so far, all of it public: rows are seen as transform (row - centre)."""
+
+    columns: int
+    constant: float
+    centre: Floats = field(init=False)
+    transform: Floats = field(init=False)  # symmetric
+    is_round: bool = False
+    mean_noise: float = 0.0
+    found: list[tuple[Floats, Floats, float]] = field(default_factory=list)  # covariance, back to rows, deviation
+    counts: list[tuple[float, float]] = field(default_factory=list)  # rows, deviation
+
+    def __post_init__(self) -> None:
+        self.centre = np.zeros(self.columns)
+        self.transform = np.eye(self.columns)
+
+    def counted(self, rows: float, deviation: float) -> float:
+        """The number of rows, at least 1, by the counts of all steps, weighted by precision."""
+        self.counts.append((rows, deviation))
+        counts, deviations = np.array(self.counts).T
+        return max(1.0, float(np.average(counts, weights=deviations**-2.0)))
+
+    def add(self, moments: Floats, deviation: float, constant: float) -> None:
+        """Take the noisy second moments of one step, after division by the number of rows.
+
+        Args:
+            deviation: of the noise on its diagonal.
+            constant: what stands before the transformed row; 0: nothing does.
+        """
+        back = np.asarray(np.linalg.inv(self.transform), dtype=np.float64)
+        if constant:
+            means = moments[0, 1:] / constant
+            self.mean_noise = deviation / (math.sqrt(2) * constant)
+            moments = moments[1:, 1:] - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
+            self.centre = self.centre + back @ means
+        self.found.append((back @ moments @ back, back, deviation))
+
+    def combined(self) -> tuple[Floats, float]:
+        """The covariance of the transformed rows by all steps, weighted by precision, and the deviation of its
+        diagonal."""
+        views = [self.transform @ back for _, back, _ in self.found]
+        grams = [view @ view.T for view in views]
+        noise = [
+            deviation**2 * (np.trace(gram) ** 2 + np.sum(gram**2)) / 2
+            for gram, (_, _, deviation) in zip(grams, self.found, strict=True)
+        ]
+        weights = 1 / np.array(noise)
+        matrix = np.average([found for found, _, _ in self.found], axis=0, weights=weights)
+        total = 1 / math.sqrt(weights.sum())
+        return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
+
+    def whiten(self, size: float) -> None:
+        """Shrink the coordinates along which variances are below their bound 1, with a margin for noise and chance."""
+        matrix, deviation = self.combined()
+        variances, axes = np.linalg.eigh(matrix)
+        self.is_round = bool(variances[0] >= _ROUND)
+        chance = self.columns / size
+        margin = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
+        margin += self.columns * self.mean_noise**2
+        bounds = np.minimum(np.maximum(variances, 0.0) + margin, 1.0)
+        self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
+
+    def answer(self, size: float) -> tuple[Floats, Floats]:
+        """The covariance of the rows without negative variances, and the standard deviation of each entry's noise.
+
+        For N symmetric with variance s^2 on and s^2 / 2 off the diagonal, and G = B B^T, the entry (a, b) of B N B^T
+        has variance s^2 (G_aa G_bb + G_ab^2) / 2. A wrong number of rows scales all entries.
+        """
+        matrix, deviation = self.combined()
+        back = np.linalg.inv(self.transform)
+        variances, axes = np.linalg.eigh(back @ matrix @ back)
+        found = (axes * np.maximum(variances, 0.0)) @ axes.T
+        gram = back @ back.T
+        noise = deviation**2 * (np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2
+        miscounted = 1 / sum(deviation**-2 for _, deviation in self.counts) if self.counts else 0.0
+        return found, np.sqrt(noise + miscounted * (found / size) ** 2)
+
+
+def vector_covariance(values: object, *, bounds: object, deviations: object, **options: Unpack[Options]) -> Release:
+    """The covariance matrix of the columns of a table under loose bounds: see `VectorCovariance`.
+
+    >>> import deniable as dn
+    >>> rows = [[61.0, 172.0], [74.5, 181.0], [58.0, 165.0]]
+    >>> answer = dn.statistics.vector_covariance(rows, bounds=[(0, 500), (0, 300)], deviations=100, rho=1)
+    """
+    return release(VectorCovariance, values, {"bounds": bounds, "deviations": deviations}, options)
+
+
+def _best_squared_radius(columns: int, unit: float, constant: float) -> float:
+    """Where clipping costs least for normal rows with the identity as covariance: noise against what is cut off."""
+    squared = np.linspace(columns, columns + 20 * math.sqrt(2 * columns) + 60, 400)
+    noise = unit * (squared + constant) * _frobenius(columns)
+    return float(squared[np.argmin(noise**2 + columns * _lost(columns, squared) ** 2)])
+
+
+def _lost(columns: int, squared: Floats | float) -> Floats:
+    """What a variance 1 loses when normal rows are clipped at this squared radius g: E[(chi^2_d - g)+] / d, which is
+    sf_(d+2)(g) - g sf_d(g) / d."""
+    from scipy.stats import chi2
+
+    return np.asarray(chi2.sf(squared, columns + 2) - squared * chi2.sf(squared, columns) / columns)
+
+
+def _frobenius(columns: int) -> float:
+    """Norm of a symmetric matrix with 1 on the diagonal and sqrt(1/2) beside it, as noise has deviations."""
+    return math.sqrt(columns * (columns + 1) / 2)
+
+
+def _root(matrix: Floats) -> Floats:
+    """The symmetric root of a symmetric matrix without negative eigenvalues."""
+    values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T)

@@ -1,0 +1,60 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.statistics.vectors.ball import ball_sum, clipped, outer_sum
+
+GENERATOR = np.random.default_rng(1)
+
+
+def test_clipped_rows_stay_in_the_ball_and_rows_inside_stay_as_they_are() -> None:
+    rows = GENERATOR.normal(size=(2000, 5)) * np.exp(GENERATOR.uniform(-40, 200, size=(2000, 1)))
+    rows[0], rows[1] = 0, [1e100, -1e100, 1e100, 1e100, 1e100]
+    for steps in (7, 2**16, 2**28):
+        found = clipped(rows, radius=3.0, steps=steps)
+        squares = [sum(int(entry) ** 2 for entry in row) for row in found]
+        assert max(squares) <= steps**2
+        inside = np.sqrt((rows**2).sum(axis=1)) < 3
+        assert np.abs(found[inside] * (3.0 / steps) - rows[inside]).max() <= 3.0 / steps
+        outside = found[~inside] * (3.0 / steps)
+        norms = np.linalg.norm(rows[~inside], axis=1, keepdims=True)
+        assert np.abs(outside - 3 * rows[~inside] / norms).max() <= 1.01 * 3.0 / steps
+
+
+def test_rows_on_the_sphere_are_not_rounded_out_of_it() -> None:
+    """All integer directions: rounding to the nearest integer would leave the ball for most of them."""
+    rows = np.array(list(product(range(-4, 5), repeat=3)), dtype=float)
+    rows = rows[np.any(rows != 0, axis=1)]
+    found = clipped(rows, radius=1e-3, steps=50)
+    assert (found**2).sum(axis=1).max() <= 2500
+    nearest = np.rint(50 * rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    assert (nearest**2).sum(axis=1).max() > 2500
+
+
+def test_a_row_is_the_same_integers_wherever_it_stands() -> None:
+    """Matrix products of numpy round differently at the edge of a block; what one row gives must not."""
+    rows = GENERATOR.normal(size=(3001, 7))
+    transform = GENERATOR.normal(size=(7, 7))
+    options = {"centre": np.zeros(7), "transform": transform, "radius": 2.0, "steps": 2**15, "constant": 9}
+    whole = outer_sum(rows, **options)
+    for start in (1, 2, 3, 1000, 2999):
+        split = outer_sum(rows[start:], **options) + outer_sum(rows[:start], **options)
+        assert (whole == split).all()
+        assert (whole == outer_sum(np.roll(rows, start, axis=0), **options)).all()
+
+
+def test_sums_are_those_of_the_definition() -> None:
+    rows = GENERATOR.normal(size=(50, 3))
+    centre, transform = np.array([0.5, -1.0, 2.0]), np.array([[2.0, 0.1, 0], [0.1, 1.0, 0], [0, 0, 3.0]])
+    simple = clipped(rows - centre, radius=1.5, steps=100)
+    assert (ball_sum(rows, centre=centre, radius=1.5, steps=100) == simple.sum(axis=0)).all()
+    z = np.column_stack([np.full(50, 6), clipped((rows - centre) @ transform, radius=1.5, steps=100)])
+    found = outer_sum(rows, centre=centre, transform=transform, radius=1.5, steps=100, constant=6)
+    assert (found == z.T @ z).all()
+    assert all(type(entry) is int for entry in found.flat)
+
+
+@pytest.mark.parametrize("rows", [np.empty((0, 2)), np.zeros((3, 2))])
+def test_no_rows_and_rows_at_the_centre_add_nothing(rows: np.ndarray) -> None:
+    assert (ball_sum(rows, centre=np.zeros(2), radius=1.0, steps=8) == 0).all()

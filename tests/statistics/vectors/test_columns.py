@@ -1,0 +1,50 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Replace
+from deniable.statistics.vectors.columns import Columns
+
+BITS = DeterministicBits(1)
+
+
+@pytest.mark.parametrize(
+    "bounds", [None, [], (0, 1), [(1, 0)], [(1, 1)], [(0, float("inf"))], [(0, float("nan"))], ["ab"], [(1, 2, 3)], 5]
+)
+def test_bounds_are_checked(bounds: object) -> None:
+    with pytest.raises(InvalidParameterError, match="bounds"):
+        Columns.of(bounds, 1)
+
+
+@pytest.mark.parametrize("deviations", [0, -1, [1], [1, 2, 3], float("inf"), None, [1, 0]])
+def test_deviations_are_checked(deviations: object) -> None:
+    with pytest.raises(InvalidParameterError, match="deviations"):
+        Columns.of([(0, 1), (0, 1)], deviations)
+
+
+def test_a_known_mean_is_a_pair_of_equal_numbers() -> None:
+    found = Columns.of([(2, 2), (0, 4)], [1, 3], known=True)
+    assert found.middle.tolist() == [2, 2]
+    assert found.half.tolist() == [0, 2]
+    assert found.deviations.tolist() == [1, 3]
+
+
+def read(values: object, relation: object) -> np.ndarray:
+    public = Columns.of([(0, 4), (0, 8)], 1)
+    return public.rows(values, None, scale=np.array([2.0, 4.0]), rows=1, relation=relation, bits=BITS)[0]  # type: ignore[arg-type]
+
+
+def test_what_is_no_number_is_left_out_or_the_middle() -> None:
+    values = [[1.0, 2.0], [np.nan, 2.0], [np.inf, -np.inf]]
+    assert np.allclose(read(values, AddRemove), [[-0.5, -0.5], [5e99, -2.5e99]])
+    assert np.allclose(read(values, Replace), [[-0.5, -0.5], [0, -0.5], [5e99, -2.5e99]])
+
+
+def test_names_come_from_the_frame_and_their_number_is_checked() -> None:
+    public = Columns.of([(0, 4)], 1)
+    frame = pd.DataFrame({"a": [1.0]})
+    assert public.rows(frame, None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)[1] == ("a",)
+    with pytest.raises(InvalidParameterError, match="2 columns"):
+        public.rows([[1, 2]], None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)
