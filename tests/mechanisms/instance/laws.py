@@ -1,14 +1,19 @@
 """The laws of noise fitted to the data, written from the docstrings."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
+from deniable.mechanisms.instance.distance import NO
+from tests.mechanisms.additive.laws import of_weights
+from tests.mechanisms.instance.tables import multisets
 from tests.mechanisms.laws import Law, Weaker
 
 
@@ -65,6 +70,73 @@ def of_triangles(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int
     return rounded(mechanism.noise, 5 * (exact[:2] == (0, 1)), 5)
 
 
+def laplace_tail(mechanism: Any, margin: int) -> float:
+    """P(test noise > margin), summed."""
+    k = np.arange(-2000, 2001)
+    mass = np.exp(-np.abs(k) / float(mechanism.test.scale))
+    return float(mass[k > margin].sum() / mass.sum())
+
+
+def of_proposal(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    value, distance = exact
+    passes = laplace_tail(mechanism, mechanism.threshold - distance)
+    k = np.arange(-200, 201)
+    mass = np.exp(-np.abs(k) / float(mechanism.noise.scale))
+    return np.append(NO, value + k), np.append(1 - passes, passes * mass / mass.sum())
+
+
+def of_lead(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    second, first = np.sort(exact)[-2:]
+    passes = laplace_tail(mechanism, mechanism.threshold - (first - second))
+    return np.array([NO, exact.index(first)]), np.array([1 - passes, passes])
+
+
+def of_lengths(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    mass = np.exp(-float(mechanism.rate) * np.array(exact))
+    return np.arange(mechanism.lower, mechanism.upper + 1), mass / mass.sum()
+
+
+def of_inverse_quantile(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """len by trying all tables: the least number of records to replace, for a quantile within `smoothing`."""
+    domain = range(mechanism.lower, mechanism.upper + 1)
+    rank = math.ceil(mechanism.quantile * len(exact))
+    lengths = dict.fromkeys(domain, len(exact) + 1)
+    for table in multisets(domain, len(exact)):
+        changes = len(exact) - sum((Counter(table) & Counter(exact)).values())
+        for t in domain:
+            if abs(table[rank - 1] - t) <= mechanism.smoothing:
+                lengths[t] = min(lengths[t], changes)
+    return of_lengths(mechanism, tuple(lengths[t] for t in domain))
+
+
+def of_blocks(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All ways to put the units into blocks, whose values are sums; the inner law is written here too."""
+    found: Counter[int] = Counter()
+    ways = list(product(range(mechanism.blocks), repeat=len(exact)))
+    for way in ways:
+        sums = np.zeros(mechanism.blocks, dtype=np.int64)
+        np.add.at(sums, list(way), np.array(exact, dtype=np.int64))
+        records = np.clip(sums, mechanism.lower, mechanism.upper)
+        if mechanism.inner.kind == "laplace":
+            outcomes, chances = of_weights(lambda noise, k: np.exp(-np.abs(k) / float(noise.scale)))(
+                mechanism.inner, (int(records.sum()),)
+            )
+        else:
+            outcomes, chances = of_inverse_quantile(mechanism.inner, tuple(records.tolist()))
+        for outcome, chance in zip(outcomes.tolist(), chances.tolist(), strict=True):
+            found[outcome] += chance / len(ways)
+    return np.array(sorted(found)), np.array([found[outcome] for outcome in sorted(found)])
+
+
+def weaker_test(mechanism: Any) -> Any:
+    """0.7 times the noise of the distance."""
+    return replace(mechanism, test=replace(mechanism.test, scale=mechanism.test.scale * Fraction(7, 10)))
+
+
+def weaker_rate(mechanism: Any) -> Any:
+    return replace(mechanism, rate=mechanism.rate * Fraction(10, 7))
+
+
 def weaker_noise(noise: Any) -> Any:
     """About 0.7 times the noise."""
     if noise.kind == "smooth_log_normal":
@@ -83,6 +155,11 @@ LAWS: dict[str, Law] = {
     "smooth_quantile": of_quantile,
     "smooth_trimmed_mean": of_trimmed_mean,
     "smooth_triangles": of_triangles,
+    "propose_test_release": of_proposal,
+    "stable_selection": of_lead,
+    "inverse_sensitivity": of_lengths,
+    "inverse_quantile": of_inverse_quantile,
+    "sample_and_aggregate": of_blocks,
 }
 WEAKER: dict[str, Weaker] = {
     "smooth_student_t": weaker_noise,
@@ -91,5 +168,12 @@ WEAKER: dict[str, Weaker] = {
     "smooth_quantile": weaker_statistic,
     "smooth_trimmed_mean": weaker_statistic,
     "smooth_triangles": weaker_statistic,
+    "propose_test_release": weaker_test,
+    "stable_selection": weaker_test,
+    "inverse_sensitivity": weaker_rate,
+    "inverse_quantile": weaker_rate,
+    "sample_and_aggregate": lambda mechanism: replace(
+        mechanism, inner=replace(mechanism.inner, scale=mechanism.inner.scale * Fraction(7, 10))
+    ),
 }
 RUNS = dict.fromkeys(LAWS, 80_000)

@@ -1,7 +1,7 @@
 """All small tables, and what is true of a statistic by enumeration."""
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import combinations_with_replacement
 from typing import TypeVar
 
@@ -20,13 +20,18 @@ def replaced(table: tuple[int, ...], domain: range) -> set[tuple[int, ...]]:
 
 
 def smooth_sensitivity(
-    tables: list[T], neighbours: Callable[[T], set[T]], statistic: Callable[[T], float], beta: float
+    tables: list[T],
+    neighbours: Callable[[T], set[T]],
+    statistic: Callable[[T], float],
+    beta: float,
+    chosen: Iterable[T] | None = None,
 ) -> dict[T, float]:
     """max over k of e^(-beta k) times the largest local sensitivity within k changes, from the definition."""
     around = {table: neighbours(table) for table in tables}
-    local = {table: max(abs(statistic(table) - statistic(other)) for other in around[table]) for table in tables}
+    value = {table: statistic(table) for table in tables}
+    local = {table: max(abs(value[table] - value[other]) for other in around[table]) for table in tables}
     found = {}
-    for table in tables:
+    for table in tables if chosen is None else chosen:
         reached, edge, best, k = {table}, {table}, local[table], 0
         while edge:
             k += 1

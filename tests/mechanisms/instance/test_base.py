@@ -3,12 +3,12 @@ import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.instance.base import checked_bounds, clamped_records, integers, loss_of_rows
-from deniable.privacy import AddRemove, PureLoss, Replace, of_clipped_sum, of_count
+from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, of_clipped_sum, of_count
 
 
 def test_a_unit_with_several_records_costs_as_a_group() -> None:
     loss = PureLoss("0.5")
-    assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == loss
+    assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == Restricted(loss, Replace)
     several = loss_of_rows(loss, of_count(rows=3, groups=1, cells=1, relation=Replace))
     assert several.pure_epsilon == pytest.approx(1.5)
 

@@ -6,7 +6,7 @@ from scipy import integrate, stats
 
 from deniable.mechanisms import SmoothLogNormal
 from deniable.mechanisms.instance.smooth_log_normal import best_spread
-from deniable.privacy import ConcentratedLoss, Replace, of_count
+from deniable.privacy import ConcentratedLoss, Replace, Restricted, of_count
 
 _Y = np.linspace(-8, 8, 801)
 _Z = np.concatenate([-np.geomspace(300, 1e-4, 1500), np.geomspace(1e-4, 300, 1500)])
@@ -33,7 +33,7 @@ def test_the_divergence_of_shift_and_dilation_is_within_rho(dilation: int, order
     assert divergence(shift) <= 0.5 * order
     assert divergence(6 * shift) > 0.5 * order
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == ConcentratedLoss("0.5")
+    assert loss == Restricted(ConcentratedLoss("0.5"), Replace)
 
 
 def test_the_spread_minimises_the_variance() -> None:

@@ -24,13 +24,23 @@ def triangles(graph: int) -> int:
     return sum(set(combinations(three, 2)) <= there for three in combinations(range(VERTICES), 3))
 
 
+def switched(graph: int) -> set[int]:
+    """All graphs with one edge more or less."""
+    return {graph ^ (1 << k) for k in range(len(PAIRS))}
+
+
 def test_the_bound_is_that_of_all_graphs_at_all_distances() -> None:
-    """All 1024 graphs of five vertices, from the definition; the mechanism on every eleventh."""
+    """Every 41st of the 1024 graphs of five vertices, from the definition."""
     mechanism = SmoothTriangles(noise=NOISE, vertices=VERTICES)
+    chosen = range(0, 2 ** len(PAIRS), 41)
     truth = smooth_sensitivity(
-        list(range(2 ** len(PAIRS))), lambda graph: {graph ^ (1 << k) for k in range(len(PAIRS))}, triangles, beta=0.5
+        list(range(2 ** len(PAIRS))),
+        lambda graph: {graph ^ (1 << k) for k in range(len(PAIRS))},
+        triangles,
+        beta=0.5,
+        chosen=chosen,
     )
-    for graph in range(0, 2 ** len(PAIRS), 11):
+    for graph in chosen:
         value, found = mechanism.measured(np.array(edges(graph)))
         assert value == triangles(graph)
         assert float(found) == pytest.approx(truth[graph], rel=1e-8)

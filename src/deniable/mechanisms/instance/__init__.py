@@ -1,11 +1,16 @@
 """Noise that is fitted to the data at hand, with its guarantee for all data."""
 
 from deniable.mechanisms.instance.base import Answer
+from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
+from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
+from deniable.mechanisms.instance.propose_test_release import ProposeTestRelease
 from deniable.mechanisms.instance.quantile import SmoothQuantile
+from deniable.mechanisms.instance.sample_and_aggregate import SampleAndAggregate
 from deniable.mechanisms.instance.smooth import SmoothNoise, SmoothStatistic, smooth_bound
 from deniable.mechanisms.instance.smooth_laplace import SmoothLaplace
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
+from deniable.mechanisms.instance.stable_selection import StableSelection
 from deniable.mechanisms.instance.triangles import SmoothTriangles
 from deniable.mechanisms.instance.trimmed_mean import SmoothTrimmedMean
 
@@ -16,11 +21,20 @@ INSTANCE = (
     SmoothQuantile,
     SmoothTrimmedMean,
     SmoothTriangles,
+    InverseSensitivity,
+    InverseQuantile,
+    ProposeTestRelease,
+    StableSelection,
+    SampleAndAggregate,
 )
 
 __all__ = [
     "INSTANCE",
     "Answer",
+    "InverseQuantile",
+    "InverseSensitivity",
+    "ProposeTestRelease",
+    "SampleAndAggregate",
     "SmoothLaplace",
     "SmoothLogNormal",
     "SmoothNoise",
@@ -29,5 +43,6 @@ __all__ = [
     "SmoothStudentT",
     "SmoothTriangles",
     "SmoothTrimmedMean",
+    "StableSelection",
     "smooth_bound",
 ]

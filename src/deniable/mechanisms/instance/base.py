@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity
+from deniable.privacy import PrivacyLoss, Relation, Replace, Restricted, Sensitivity
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
 
@@ -40,7 +40,8 @@ def loss_of_rows(
             f"a unit owns a whole number of records, got l1={sensitivity.l1}. "
             "Pass of_count(rows=..., groups=1, cells=1, relation=...)."
         )
-    return loss.group(int(sensitivity.l1)) if sensitivity.l1 > 1 else loss
+    several = loss.group(int(sensitivity.l1)) if sensitivity.l1 > 1 else loss
+    return Restricted(several, sensitivity.relation)
 
 
 def checked_bounds(lower: object, upper: object) -> None:

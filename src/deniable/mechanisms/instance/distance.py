@@ -1,0 +1,70 @@
+"""Tests of a distance to instability: what propose-test-release and stable selection have in common."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import Mechanism
+from deniable.noise.bits import Bits
+from deniable.privacy import Relation, Sensitivity
+from deniable.privacy.exact import decimal_above, positive_rational, probability
+from deniable.privacy.profile import ball, certified
+
+NO = -(2**62)
+"""What stands for "no answer" among the outcomes of simulations."""
+
+_DIGITS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceTest(Mechanism):
+    """Answers only if a secret distance plus noise is above a public threshold.
+
+    Args:
+        test: the noise of the distance.
+        threshold: an integer >= 0.
+    """
+
+    test: Laplace
+    threshold: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.test, Laplace):
+            raise InvalidParameterError(f"test must be Laplace noise, got {self.test!r}")
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 0:
+            raise InvalidParameterError(f"threshold must be a whole number >= 0, got {self.threshold!r}")
+
+    def _passes(self, distance: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
+        noisy = self.test.release(np.full(runs, max(distance, 0), dtype=np.int64), bits=bits)
+        return np.asarray(noisy.values > self.threshold, dtype=np.bool_)
+
+
+def tail(scale: Fraction, margin: int) -> Fraction:
+    """A decimal at or just above P(X > margin) = q^(margin + 1) / (1 + q), q = e^(-1 / scale), for margin >= -1."""
+    found = certified(lambda: ball(-(margin + 1) / scale).exp() / (1 + ball(-1 / scale).exp()))
+    return min(decimal_above(Fraction(found.upper), _DIGITS), Fraction(1))
+
+
+def least_margin(scale: Fraction, delta: object) -> int:
+    """The smallest margin >= 0 with tail(scale, margin) <= delta."""
+    target = probability("delta", delta)
+    if target == 0:
+        raise InvalidParameterError("delta must be > 0, got 0. A test by noise fails with some probability.")
+    above = 1
+    while tail(scale, above) > target:
+        above *= 2
+    below = -1
+    while above - below > 1:
+        middle = (above + below) // 2
+        below, above = (below, middle) if tail(scale, middle) <= target else (middle, above)
+    return above
+
+
+def of_steps(steps: object, relation: Relation) -> Sensitivity:
+    """The sensitivity of one integer that moves by at most this much."""
+    size = positive_rational("steps", steps)
+    return Sensitivity(l1=size, l2_squared=size**2, linf=size, relation=relation, coordinates=1)

@@ -1,0 +1,95 @@
+"""The inverse sensitivity mechanism: values are the likelier the fewer records have to change to reach them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.instance.base import Answer, checked_bounds, integers, loss_of_rows
+from deniable.noise import race, races
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+from deniable.privacy.exact import positive_rational
+
+_MOST_CANDIDATES = 10**8
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSensitivity(Mechanism):
+    """Choose a value t of {lower, ..., upper} with probability proportional to exp(-rate len(t)).
+
+    len(t) is how many records have to change until the statistic is t, or comes within `smoothing` of t. The exact
+    input is len of each value of the grid without smoothing, from whoever knows the statistic.
+
+    Args:
+        smoothing: a public number of lattice steps; for statistics that reach few values of the grid.
+
+    Guarantee: the exponential mechanism with a score of sensitivity 1, so epsilon-DP with epsilon = 2 rate.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; proof in docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "inverse_sensitivity"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate; epsilon^2/8-zCDP"
+    source: ClassVar[str] = "Asi, Duchi (2020)"
+
+    rate: Fraction
+    lower: int
+    upper: int
+    smoothing: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", race.checked_rate(positive_rational("rate", self.rate)))
+        checked_bounds(self.lower, self.upper)
+        if isinstance(self.smoothing, bool) or not isinstance(self.smoothing, int) or self.smoothing < 0:
+            raise InvalidParameterError(f"smoothing must be a whole number >= 0, got {self.smoothing!r}")
+
+    @classmethod
+    def calibrated(cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0) -> Self:
+        """The rate for epsilon."""
+        return cls(rate=positive_rational("epsilon", epsilon) / 2, lower=lower, upper=upper, smoothing=smoothing)
+
+    @property
+    def _proved(self) -> frozenset[Relation]:
+        return frozenset(Relation)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns the records that `sensitivity` counts; len is that of its relation."""
+        return loss_of_rows(ExponentialMechanismLoss(2 * self.rate), sensitivity, proved=self._proved)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """One value of the grid."""
+        lengths = self._smoothed(exact)
+        return Answer(self.lower + race.exponential_mechanism(-lengths, rate=self.rate, bits=bits), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        scores = np.broadcast_to(-self._smoothed(exact), (runs, len(exact)))
+        return self.lower + races.exponential_mechanism(scores, rate=self.rate, bits=bits)
+
+    def _smoothed(self, exact: ArrayLike) -> NDArray[np.int64]:
+        """The least len within `smoothing` of each value."""
+        lengths = integers(exact)
+        candidates = self.upper - self.lower + 1
+        if candidates > _MOST_CANDIDATES:
+            raise InvalidParameterError(f"there may be at most {_MOST_CANDIDATES} candidates, got {candidates}")
+        if lengths.shape != (candidates,) or (lengths < 0).any():
+            raise InvalidParameterError(
+                f"the exact input holds one integer >= 0 for each of {candidates} values, got shape {lengths.shape}"
+            )
+        window = 2 * min(self.smoothing, candidates) + 1
+        return np.asarray(ndimage.minimum_filter1d(lengths, size=window, mode="nearest"), dtype=np.int64)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two values that change their places: losses +3/2 and -3/2, of which the curve of all pairs is above."""
+        return WorstCase(
+            mechanism=cls.calibrated(epsilon=3, lower=0, upper=1),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
+            exact=(1, 0),
+            neighbour=(0, 1),
+            attains=False,
+        )

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms import (
+    InverseQuantile,
+    Laplace,
+    SampleAndAggregate,
+    SmoothQuantile,
+    SmoothStudentT,
+    SmoothTriangles,
+)
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Replace, of_count
+
+from .laws import of_blocks
+
+ROWS = {relation: of_count(rows=1, groups=1, cells=1, relation=relation) for relation in (AddRemove, Replace)}
+MEDIAN = InverseQuantile.calibrated(epsilon=2, lower=0, upper=4)
+
+
+def seen_blocks(mechanism: SampleAndAggregate, rows: np.ndarray, seed: int) -> list[tuple[int, ...]]:
+    """What the function gets."""
+    seen: list[tuple[int, ...]] = []
+
+    def function(part: np.ndarray) -> int:
+        seen.append(tuple(part.tolist()))
+        return 0
+
+    mechanism.release(rows, function, bits=DeterministicBits(seed))
+    return seen
+
+
+def test_a_unit_touches_one_block_and_not_so_when_blocks_are_cut_in_order() -> None:
+    mechanism = SampleAndAggregate(inner=MEDIAN, blocks=5, lower=0, upper=4)
+    rows = np.arange(23)
+    for seed in range(20):
+        whole, less = (seen_blocks(mechanism, part, seed) for part in (rows, rows[:-1]))
+        assert sorted(sum(whole, ())) == rows.tolist()
+        assert len(whole) == 5
+        assert sum(a != b for a, b in zip(whole, less, strict=True)) == 1
+    cut = [np.array_split(part, 5) for part in (rows, rows[1:])]
+    assert sum(not np.array_equal(a, b) for a, b in zip(*cut, strict=True)) > 1
+
+
+def test_releases_follow_the_law_of_all_ways_to_make_blocks() -> None:
+    """Chi-square statistic of 1,000 releases with 4 degrees of freedom: above 45 for one seed in 10^8."""
+    mechanism = SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4)
+    bits = DeterministicBits(1)
+    drawn = [mechanism.release((1, 3, 3), np.sum, bits=bits).value for _ in range(1000)]
+    expected = 1000 * of_blocks(mechanism, (1, 3, 3))[1]
+    assert ((np.bincount(drawn, minlength=5) - expected) ** 2 / expected).sum() < 45
+    wrong = 1000 * of_blocks(mechanism, (1, 1, 3))[1]
+    assert ((np.bincount(drawn, minlength=5) - wrong) ** 2 / wrong).sum() > 45
+    many = mechanism.outcomes((1, 3, 3), 1000, bits=bits)
+    assert ((np.bincount(many, minlength=5) - expected) ** 2 / expected).sum() < 45
+
+
+def test_a_function_that_fails_looks_like_its_lowest_value() -> None:
+    mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=4, lower=-5, upper=9)
+
+    def fails(part: np.ndarray) -> float:
+        raise ZeroDivisionError("secret 77")
+
+    for function, total in (
+        (fails, -20),
+        (lambda part: float("nan"), -20),
+        (lambda part: "a word", -20),
+        (lambda part: float("inf"), 36),
+        (lambda part: 2.6, 12),
+        (lambda part: 10**30, 36),
+    ):
+        assert mechanism.release(np.arange(10), function, bits=DeterministicBits(1)).value == total
+    assert mechanism.release(np.empty((0, 3)), fails).safe
+
+
+def test_the_loss_is_that_of_one_block_for_either_relation() -> None:
+    smooth = SmoothQuantile(noise=SmoothStudentT.calibrated(epsilon=2, lower=0, upper=4), quantile="1/2")
+    for inner in (MEDIAN, smooth, Laplace(scale=2)):
+        mechanism = SampleAndAggregate(inner=inner, blocks=7, lower=0, upper=4)
+        for relation, row in ROWS.items():
+            loss = mechanism.privacy_loss(row)
+            assert loss.relations == {relation}
+            assert loss.pure_epsilon == 2
+        assert mechanism.privacy_loss(of_count(rows=2, groups=1, cells=1, relation=Replace)).pure_epsilon == 4
+
+
+def test_what_does_not_aggregate_records_is_refused() -> None:
+    noise = SmoothStudentT.calibrated(epsilon=1, lower=0, upper=4)
+    with pytest.raises(UnprovedError):
+        SampleAndAggregate(inner=SmoothTriangles(noise=noise, vertices=5), blocks=7, lower=0, upper=4)
+    with pytest.raises(InvalidParameterError, match="inner must be"):
+        SampleAndAggregate(inner=noise, blocks=7, lower=0, upper=4)
+    with pytest.raises(InvalidParameterError, match="blocks"):
+        SampleAndAggregate(inner=MEDIAN, blocks=0, lower=0, upper=4)
+    with pytest.raises(InvalidParameterError, match="one entry a unit"):
+        SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4).release(3, np.sum)
