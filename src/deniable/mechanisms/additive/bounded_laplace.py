@@ -1,0 +1,141 @@
+"""Discrete Laplace noise whose answers lie in a public range."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import Noisy, clamped, require_range
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.noise import laplace, parameters, refine, truncated_laplace
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, BoundedLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy.exact import decimal_above, exact_rational, positive_rational
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LARGEST_END = 2**60
+_DIGITS = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedLaplace(Mechanism):
+    """Answer y of a public range with P(y) ~ exp(-|y - x| / scale), instead of x.
+
+    Not the same as Laplace noise that is clamped to the range, which is cheaper and piles up at the ends: here the ends
+    are as likely as their neighbours, and the scale must be larger, since the total weight depends on x.
+
+    Args:
+        lower, upper: the public range, whole numbers; a secret value outside is moved to the nearest end.
+        scale: in lattice steps.
+
+    Guarantee: epsilon-DP with epsilon = l1 / scale + ln(ratio of the total weights of two inputs), at the ends of the
+        range; the formula is in BoundedLaplaceLoss.
+    Source: Holohan, Antonatos, Braghin, Mac Aonghusa (2020), arXiv:1808.10410.
+    """
+
+    kind: ClassVar[str] = "bounded_laplace"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale + ln(ratio of total weights)"
+    source: ClassVar[str] = "Holohan, Antonatos, Braghin, Mac Aonghusa (2020)"
+
+    scale: Fraction
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        scale = positive_rational("scale", self.scale)
+        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
+        ends = [exact_rational(name, getattr(self, name)) for name in ("lower", "upper")]
+        if any(end.denominator != 1 or abs(end) > LARGEST_END for end in ends) or not ends[0] < ends[1]:
+            raise InvalidParameterError(
+                f"lower and upper must be whole numbers within 2^60 with lower < upper, got {self.lower!r} and "
+                f"{self.upper!r}"
+            )
+        for name, value in (("scale", scale), ("lower", int(ends[0])), ("upper", int(ends[1]))):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, lower: int, upper: int) -> "BoundedLaplace":
+        """A scale that is proved to be epsilon-DP, while the next one of nine digits is not."""
+        limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), lower=lower, upper=upper).width
+
+        def private(scale: Fraction) -> bool:
+            return BoundedLaplaceLoss(scale, width, sensitivity).pure_epsilon <= limit
+
+        below = above = decimal_above(laplace_scale(sensitivity, limit), _DIGITS)
+        while not private(above):
+            below, above = above, decimal_above(2 * above, _DIGITS)
+        while above > below * (1 + Fraction(1, 10 ** (_DIGITS - 1))):
+            middle = decimal_above((above + below) / 2, _DIGITS)
+            if middle == above:
+                break
+            below, above = (below, middle) if private(middle) else (middle, above)
+        return cls(scale=above, lower=lower, upper=upper)
+
+    @property
+    def width(self) -> int:
+        """upper - lower."""
+        return self.upper - self.lower
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> BoundedLaplaceLoss:
+        return BoundedLaplaceLoss(self.scale, self.width, sensitivity)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+        """An answer of the range for each secret integer.
+
+        Args:
+            exact: secret; integers of any shape.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if `exact` holds anything but integers.
+        """
+        secret = clamped(exact, self.lower, self.upper)
+        flat = secret.ravel()
+        noise = truncated_laplace.sample_within(
+            scale=self.scale, left=flat - self.lower, right=self.upper - flat, bits=bits
+        )
+        return Noisy(secret + noise.reshape(secret.shape), bits.safe)
+
+    def half_width(self, level: float) -> int:
+        """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
+
+        The worst values are an end of the range and its middle: docs/theory/additive.md.
+        """
+        miss = refine.ball(1 - parameters.probability_level(level))
+        from flint import ctx
+
+        with ctx.workprec(512):
+            low, high = -1, self.width
+            while high - low > 1:
+                middle = (low + high) // 2
+                holds = all(bool(self._beyond(place, middle) <= miss) for place in (0, self.width // 2))
+                low, high = (low, middle) if holds else (middle, high)
+        return high
+
+    def _beyond(self, place: int, t: int) -> "arb":
+        """Enclosure of P[|y - x| > t] for x = lower + place."""
+
+        def power(exponent: int) -> "arb":
+            return (-refine.ball(exponent / self.scale)).exp()
+
+        ends = (place, self.width - place)
+        above = sum((power(t + 1) - power(end + 1) for end in ends if end > t), refine.ball(Fraction(0)))
+        return above / (1 + power(1) - power(ends[0] + 1) - power(ends[1] + 1))
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sums of the entries of each release."""
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count in 0, ..., 10 with scale 2, at the end of the range and beside it.
+
+        The pair attains epsilon, not the whole curve, which is bounded by that of all epsilon-DP mechanisms.
+        """
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(scale=Fraction(2), lower=0, upper=10)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0,), neighbour=(1,), attains=False)

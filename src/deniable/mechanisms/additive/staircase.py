@@ -1,0 +1,94 @@
+"""Discrete staircase noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.base import WorstCase
+from deniable.noise import laplace, staircase
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, Sensitivity, StaircaseLoss, laplace_scale, of_count
+from deniable.privacy.exact import positive_integer, positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staircase(AdditiveNoise):
+    """Add noise that falls by e^-rate from one step to the next: less of it than Laplace where epsilon is large.
+
+    A step is as wide as the sensitivity, and the answers on it are equally likely. With one integer to a step it is
+    Laplace noise of scale 1 / rate. It pays for one real number on a fine lattice at epsilon above 2 or so: E|noise| is
+    then sensitivity / (2 sinh(epsilon/2)), against sensitivity / epsilon. For vectors every coordinate that changes
+    costs a step of its own: use Laplace.
+
+    Args:
+        rate: the logarithm of the ratio of neighbouring steps.
+        step: how many integers a step is wide.
+        centre: the top step holds the integers |k| < centre; from 1 to step.
+
+    Guarantee: epsilon-DP with epsilon = rate for one number with sensitivity <= step; otherwise rate for each step that
+        a unit can cross. The whole curve is in StaircaseLoss.
+    Source: Geng, Viswanath (2012), arXiv:1212.1186.
+    """
+
+    kind: ClassVar[str] = "staircase"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = rate for one number with l1 <= step"
+    source: ClassVar[str] = "Geng, Viswanath (2012)"
+
+    rate: Fraction
+    step: int
+    centre: int
+
+    def __post_init__(self) -> None:
+        rate = positive_rational("rate", self.rate)
+        require_range("rate", rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
+        step, centre = positive_integer("step", self.step), positive_integer("centre", self.centre)
+        require_range("step", Fraction(step), lower=Fraction(1), upper=Fraction(staircase.LARGEST_STEP))
+        if centre > step:
+            raise InvalidParameterError(f"centre must be at most step={step}, got {centre}")
+        for name, value in (("rate", rate), ("step", step), ("centre", centre)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object) -> "Staircase":
+        """Steps as wide as the largest change of one number, and the centre with the least mean size of the noise."""
+        laplace_scale(sensitivity, epsilon)  # refuses what needs no noise
+        step = int(sensitivity.integral().linf)
+        crossed = StaircaseLoss(1, step, 1, sensitivity).crossed
+        best = staircase.Stairs.best(rate=positive_rational("epsilon", epsilon) / crossed, step=step)
+        return cls(rate=best.rate, step=step, centre=best.centre)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> StaircaseLoss:
+        return StaircaseLoss(self.rate, self.step, self.centre, sensitivity)
+
+    @cached_property
+    def _stairs(self) -> staircase.Stairs:
+        return staircase.Stairs(rate=self.rate, step=self.step, centre=self.centre)
+
+    def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
+        return self._stairs.sample(size=shape, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A sum that a unit moves by one step of 3, at epsilon = 1: outcomes one step down attain the curve."""
+        reach = of_count(rows=3, groups=1, relation=AddRemove)
+        mechanism = cls(rate=Fraction(1), step=3, centre=1)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3,), neighbour=(0,))
+
+    def half_width(self, level: float) -> int:
+        return self._stairs.half_width(level)
+
+    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._stairs.quantile(p)
+
+    def standard_deviation(self) -> float:
+        return self._stairs.standard_deviation()
+
+    def mean_size(self) -> float:
+        """E|noise|, which `calibrated` makes least."""
+        return self._stairs.mean_size()

@@ -1,0 +1,124 @@
+"""Discrete staircase noise added to integers."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.pld.law import FiniteLaw, Pairs
+from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.profile import ball, certified
+from deniable.privacy.relation import Relation
+from deniable.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, init=False)
+class StaircaseLoss(PrivacyLoss):
+    """Independent noise P(k) ~ exp(-rate floor((|k| + step - centre) / step)) on every coordinate of integers.
+
+    Guarantee: a change by s <= step in one coordinate has the losses -rate, 0 and rate, and delta(x) =
+        a (1 - e^(x - rate)) for x < rate, with b = e^-rate and a = (min(s, 2 centre - 1)(1 - b) + s b) /
+        ((2 centre - 1)(1 - b) + 2 step b), exactly. Other changes cross at most c steps in all, and the mechanism is
+        (c rate)-DP: with m coordinates changed, c = m + (l1 - m) // step, and at most m ceil(linf / step).
+    Source: Geng, Viswanath (2012), arXiv:1212.1186; curve and vectors in docs/theory/additive.md.
+    """
+
+    kind: ClassVar[str] = "staircase"
+    rate: Fraction
+    step: int
+    centre: int
+    sensitivity: Sensitivity
+
+    def __init__(self, rate: object, step: object, centre: object, sensitivity: Sensitivity) -> None:
+        object.__setattr__(self, "rate", positive_rational("rate", rate))
+        object.__setattr__(self, "step", positive_integer("step", step))
+        object.__setattr__(self, "centre", positive_integer("centre", centre))
+        object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
+        if self.centre > self.step:
+            raise InvalidParameterError(f"centre must be at most step={self.step}, got {centre!r}")
+
+    def __repr__(self) -> str:
+        stairs = f"rate={str(self.rate)!r}, step={self.step}, centre={self.centre}"
+        return f"StaircaseLoss({stairs}, sensitivity={self.sensitivity!r})"
+
+    @property
+    def crossed(self) -> int:
+        """The most steps that one unit crosses, over all coordinates."""
+        reach = self.sensitivity.integral()
+        l1, linf = int(reach.l1), int(reach.linf)
+        changed = l1 if reach.coordinates is None else min(l1, reach.coordinates)
+        return min(changed + (l1 - changed) // self.step, changed * -(-linf // self.step))
+
+    @property
+    def _is_one_step(self) -> bool:
+        reach = self.sensitivity.integral()
+        return reach.l1 == reach.linf <= self.step
+
+    @property
+    def _shift(self) -> int:
+        """The largest change of one coordinate by up to one step."""
+        return min(int(self.sensitivity.integral().linf), self.step)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        attained = self._one_step_delta(epsilon)
+        if self._is_one_step:
+            return attained
+        return Interval(attained.lower, max(attained.upper, pure_delta(self.pure_epsilon, epsilon).upper))
+
+    def _one_step_delta(self, epsilon: Fraction) -> Interval:
+        if epsilon >= self.rate or self._shift == 0:
+            return Interval(0.0, 0.0)
+        return certified(lambda: -self._masses()[0] * ball(epsilon - self.rate).expm1())
+
+    def _masses(self) -> tuple["arb", "arb"]:
+        """P(loss = rate) and P(loss = 0) for a change by `_shift`; P(loss = -rate) is b times the first."""
+        ratio, gap, top, shift = ball(-self.rate).exp(), -ball(-self.rate).expm1(), 2 * self.centre - 1, self._shift
+        whole = top * gap + 2 * self.step * ratio
+        high = min(shift, top) * gap + shift * ratio
+        rest = (max(top - shift, 0) + max(shift - top, 0) * ratio) * gap + 2 * (self.step - shift) * ratio
+        return high / whole, rest / whole
+
+    def laws(self) -> Pairs:
+        if self._shift == 0:
+            return Pairs.symmetric(randomized_response_law(0.0))
+        attained = self._one_step_law()
+        if self._is_one_step:
+            return Pairs.symmetric(attained)
+        return Pairs.symmetric(randomized_response_law(float(self.pure_epsilon)), attained)
+
+    def _one_step_law(self) -> FiniteLaw:
+        high = certified(lambda: self._masses()[0]).upper
+        rest = certified(lambda: self._masses()[1]).upper
+        low = certified(lambda: self._masses()[0] * ball(-self.rate).exp()).upper
+        limit = float(self.rate)
+        losses, p = np.array([-limit, 0.0, limit]), np.array([low, rest, high])
+        if self._shift == self.step == 2 * self.centre - 1:  # then every outcome is on another step
+            losses, p = losses[[0, 2]], p[[0, 2]]
+        return FiniteLaw(losses, p, p[::-1], spacing=limit * (2 if losses.size == 2 else 1))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.sensitivity.relation})
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return self.crossed * self.rate
+
+    @property
+    def rho(self) -> Fraction:
+        return self.pure_epsilon**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon)
