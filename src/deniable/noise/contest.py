@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import refine
 from deniable.noise.bits import Bits
-from deniable.noise.certified import exp_of_minus, log
+from deniable.noise.certified import log
 
 if TYPE_CHECKING:
     from flint import arb
@@ -70,8 +70,7 @@ def who_may_reach(noise: Noise, words: Words, needed: float, width: int = 64) ->
     if not needed > 0:
         return None
     digits = width - 1 if noise == "laplace" else width
-    share = float(exp_of_minus(np.array([needed]))[0]) * (1 + 2 * ROUNDING)  # above e^-needed
-    limit = int(share * 2.0**digits) + 1
+    limit = 1 << max(0, digits - int(needed / LN2))  # at least 2^digits e^-needed, at most about twice that
     if limit >> digits:
         return None
     if noise == "gumbel":

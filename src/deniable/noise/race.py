@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Chunks = Integers | Iterable[Integers]
 
 _BLOCK = 1 << 15  # candidates that pass together, while their words are in the cache
-_FEW = 64  # so many are judged without a closer look
+_FEW = 64  # so many are judged at once
 _RATE_LIMIT = 2**100
 
 
@@ -134,6 +134,7 @@ class _Race:
         self.reference = 0  # scores are taken relative to it, so that floats stay small
         self.ahead = -np.inf  # so many lower ends are at least this
         self.contenders: list[Contender] = []
+        self._words = np.empty(0, dtype=np.uint64)  # one block's, used again: fresh memory costs more than fresh words
 
     def run(self, scores: Chunks, weights: Chunks | None) -> list[int]:
         """The indices of the first `count`, in order."""
@@ -152,7 +153,10 @@ class _Race:
 
     def _pass(self, start: int, scores: Integers, weights: Integers | None) -> None:
         """Let one block of candidates pass: whose upper bound is behind has lost, the others are judged."""
-        words = self.bits.words(scores.size)
+        if scores.size > self._words.size:
+            self._words = np.empty(scores.size, dtype=np.uint64)
+        words = self._words[: scores.size]
+        self.bits.fill(words)
         if self.ahead == -np.inf:  # the most promising first, so that somebody is ahead early
             places = np.arange(scores.size)
             if scores.size <= max(_FEW, self.count):
@@ -167,8 +171,7 @@ class _Race:
             needed = self.ahead - best - contest.margin(float(self.rate), reach)
             found = contest.who_may_reach(self.noise, words, needed, self.width)
             places = np.arange(scores.size) if found is None else found
-            if places.size <= _FEW:
-                self._judge(start, places, scores, weights, words)
+            if not places.size:
                 return
             coarse = self._coarse_bounds(scores[places], None if weights is None else weights[places], words[places])
         self._judge(start, places[(coarse >= self.ahead) & (coarse > -np.inf)], scores, weights, words)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -126,9 +127,12 @@ class ExponentialMechanism(Selection):
         return Fraction(sum(positive) - lightest, lightest)
 
     def _weights_for(self, candidates: int) -> NDArray[np.int64]:
-        assert self.weights is not None
-        if len(self.weights) != candidates:
-            raise InvalidParameterError(f"there are {len(self.weights)} weights for {candidates} candidates")
+        if self._weights.size != candidates:
+            raise InvalidParameterError(f"there are {self._weights.size} weights for {candidates} candidates")
+        return self._weights
+
+    @cached_property
+    def _weights(self) -> NDArray[np.int64]:
         return np.array(self.weights, dtype=np.int64)
 
     @classmethod
