@@ -8,6 +8,8 @@ from deniable.statistics.count import Count, count
 from deniable.statistics.hypothesis import *  # noqa: F403
 from deniable.statistics.hypothesis import __all__ as _hypothesis
 from deniable.statistics.means import Mean, mean
+from deniable.statistics.order import *  # noqa: F403
+from deniable.statistics.order import __all__ as _order
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.sums import Sum, sum
 from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
@@ -30,4 +32,5 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "vector_covariance",
     "vector_mean",
     *_hypothesis,
+    *_order,
 ]

@@ -1,0 +1,85 @@
+"""What all order statistics of one column share: public bounds, a grid between them, and rows on it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.privacy import Relation
+from deniable.privacy.exact import positive_rational
+from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.data import bounded_rows, numbers
+from deniable.statistics.order.grid import Grid, Values
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderStatistic(Statistic):
+    """A statistic that chooses among the points of a public grid by the ranks that they have.
+
+    A value that is no number is left out under add/remove, and stands for the middle of the bounds under replace.
+    Integers stay integers, however large.
+
+    Args:
+        bounds: public (lower, upper), to which values are clamped, or "auto".
+        interval: the confidence level of the intervals; None spends the whole price on the estimates.
+        step: answers are multiples of it, and values are rounded to it: 1 for whole numbers. A coarse step helps where
+            many rows are equal. By default about 2^-31 of the width of the bounds.
+    """
+
+    bounds: object
+    interval: float | None = 0.95
+    step: object = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        level = self.interval
+        if level is not None and (isinstance(level, bool) or not isinstance(level, float) or not 0 < level <= 0.999):
+            raise InvalidParameterError(f"interval must be a level above 0 and at most 0.999, or None, got {level!r}")
+        if self.step is not None:
+            object.__setattr__(self, "step", positive_rational("step", self.step))
+        _ = self._bounding, self._declared
+
+    @cached_property
+    def _bounding(self) -> tuple[Bounding, Price]:
+        """How values are bounded, and the price that is left."""
+        return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
+
+    @cached_property
+    def _declared(self) -> Grid | None:
+        """The grid between public bounds, which are read exactly."""
+        if isinstance(self.bounds, tuple | list):
+            return Grid.between((self.bounds[0], self.bounds[1]), self.step)
+        return None
+
+    def _on_grid(self, values: object, units: object, bits: Bits) -> tuple[Values, Grid]:
+        """The rows that count, without NaN, and the grid."""
+        column = _column(values)
+        missing = np.isnan(column)
+        present = ~missing if self.relation is Relation.ADD_REMOVE else np.ones(column.shape, dtype=np.bool_)
+        kept = bounded_rows(units, rows=self.rows, present=present, bits=bits)
+        if not kept.all():
+            column, missing = column[kept], missing[kept]
+        grid = self._declared
+        if grid is None:
+            ends = self._bounding[0].ends(column.astype(np.float64, copy=False), bits=bits)
+            grid = Grid.around(ends, self.step)
+        if missing.any():
+            column = np.where(missing, grid.middle, column)
+        return column, grid
+
+    def _notes(self, grid: Grid) -> tuple[str, ...]:
+        return self._bounding[0].notes((grid.value(0), grid.value(grid.size - 1)))
+
+
+def _column(values: object) -> Values:
+    """One column of floats, or of integers if it holds integers."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return numbers(values)
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(2**63 - 1))
+    return array.astype(np.int64, copy=False)

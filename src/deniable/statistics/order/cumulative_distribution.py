@@ -1,0 +1,116 @@
+"""Which share of the rows lies at or below each of some public values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import floor
+from typing import ClassVar, Unpack
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation
+from deniable.privacy.exact import exact_rational
+from deniable.release import Estimate, Key, Release
+from deniable.release.columns import Bounds
+from deniable.statistics.data import Floats, bounded_rows, numbers
+from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
+from deniable.statistics.statistic import Answer, Options, Statistic, release
+
+_DRAWS = 4000  # of the noise, for intervals
+_HIGHEST = 0.99  # the level that so many draws can tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeDistribution(Statistic):
+    """A step function: for each public value the share of the rows that is not above it.
+
+    The rows between the values are counted through a tree of noisy counts (`prefix_counts`); the shares are then made
+    monotone and kept between 0 and 1, which brings them nearer to the truth.
+
+    Args:
+        at: the values, strictly increasing; at most 1023 of them.
+
+    Guarantee: that of the additive noise on the counts, each row lying in one count of every level.
+    """
+
+    name: ClassVar[str] = "cumulative_distribution"
+
+    at: Sequence[object]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.at, str) or not isinstance(self.at, Sequence | np.ndarray) or not len(self.at):
+            raise InvalidParameterError(f"at must be a list of values such as [0, 10, 100], got {self.at!r}")
+        object.__setattr__(self, "at", tuple(float(exact_rational("at", value)) for value in self.at))
+        if np.any(np.diff(self._edges) <= 0):
+            raise InvalidParameterError("at must increase strictly. Sort the values and leave out equal ones.")
+        if len(self.at) >= LARGEST_COUNT:
+            raise InvalidParameterError(f"at must hold fewer than {LARGEST_COUNT} values, got {len(self.at)}")
+        _ = self.counting
+
+    @property
+    def _edges(self) -> Floats:
+        return np.array(self.at, dtype=np.float64)
+
+    @cached_property
+    def counting(self) -> PrefixCounts:
+        """How rows between the values are counted."""
+        return PrefixCounts(len(self.at) + 1, self.price, self.relation, self.rows)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.counting.privacy_loss)
+
+    def expected_error(self, size: int) -> float:
+        """The root mean squared error of a share before it is made monotone; afterwards it is smaller."""
+        return self.counting.standard_deviation / max(size, 1)
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        column = numbers(values)
+        missing = np.isnan(column)
+        dropped = missing if self.relation is Relation.ADD_REMOVE else np.zeros_like(missing)
+        kept = bounded_rows(units, rows=self.rows, present=~dropped, bits=bits)
+        column = np.where(missing[kept], self._edges[(len(self.at) - 1) // 2], column[kept])
+        cells = np.searchsorted(self._edges, column, side="left")
+        counts = np.bincount(cells, minlength=len(self.at) + 1).astype(np.int64)
+        running = self.counting.release(counts, bits=bits)
+        noise = self.counting.draws(_DRAWS, bits=bits)
+        if self.relation is Relation.REPLACE and units is None:
+            running[-1], noise[:, -1] = column.size, 0.0
+        shares = _ratio(isotonic_regression(running[:-1]).x, running[-1], 0.0)
+        tops, totals = running[:-1] - noise[:, :-1], running[-1:] - noise[:, -1:]
+        low, high = (np.sort(_ratio(tops, totals, unknown), axis=0) for unknown in (0.0, 1.0))
+        share = Estimate(
+            name="share",
+            estimates=shares,
+            ends=partial(_ends, shares, low, high),
+            post_processing="made monotone, clamped to [0, 1]",
+        )
+        return Answer(parts=(Key(name="value", values=self.at, kind="double"), share))
+
+
+def cumulative_distribution(values: object, at: Sequence[object], **options: Unpack[Options]) -> Release:
+    """For each public value the share of the rows that is not above it: see `CumulativeDistribution`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.cumulative_distribution([21, 45, 33, 60], at=[20, 40, 60], epsilon=1)
+    """
+    return release(CumulativeDistribution, values, {"at": at}, options)
+
+
+def _ratio(part: Floats, total: Floats | float, unknown: float) -> Floats:
+    """A share of the total, in [0, 1]; `unknown` where the noise leaves no total above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.clip(np.where(np.asarray(total) > 0, part / total, unknown), 0.0, 1.0)
+    return ratio
+
+
+def _ends(shares: Floats, low: Floats, high: Floats, level: float) -> Bounds:
+    """Quantiles over draws of the noise, as in `deniable.release.intervals`, and the share itself."""
+    if level > _HIGHEST:
+        return Bounds(np.zeros_like(shares), np.ones_like(shares))
+    tail = max(floor((1 - level) / 2 * len(low)) - 1, 0)
+    return Bounds(np.minimum(low[tail], shares), np.maximum(high[-1 - tail], shares))

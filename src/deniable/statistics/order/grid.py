@@ -1,0 +1,107 @@
+"""The public points among which a quantile is chosen, and how values are put on them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import exact_rational, positive_rational
+
+Codes = NDArray[np.int64]
+Values = NDArray[np.float64] | NDArray[np.int64]
+
+LARGEST_SIZE = 2**62
+_POINTS = 2**32  # of a grid whose step was not declared
+_EXACT = 2**53  # integers below it are floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The points first, first + step, first + 2 step, ...; a code is the place of a point, from 0.
+
+    Guarantee: each value is put on its point by itself and monotonically, so the order of values is that of codes.
+    """
+
+    first: Fraction
+    step: Fraction
+    size: int
+
+    @classmethod
+    def between(cls, bounds: tuple[object, object], step: object = None) -> "Grid":
+        """The multiples of `step` between public bounds; without a step, 2^30 to 2^32 points from the lower bound on.
+
+        Raises: InvalidParameterError if no multiple lies between the bounds, or more than 2^62 of them do.
+        """
+        lower, upper = (exact_rational("bounds", bound) for bound in bounds)
+        if step is None:
+            width = upper - lower
+            exponent = 32 - (width.numerator.bit_length() - width.denominator.bit_length()) - 1
+            fine = Fraction(2) ** -exponent
+            if exponent > 1000:
+                raise InvalidParameterError(f"bounds are too close together: ({lower}, {upper}). Choose another unit.")
+            return cls(first=lower, step=fine, size=min(floor(width / fine), _POINTS) + 1)
+        declared = positive_rational("step", step)
+        first, last = ceil(lower / declared), floor(upper / declared)
+        if not first <= last < first + LARGEST_SIZE:
+            raise InvalidParameterError(
+                f"step={step} must have 1 to 2^62 multiples between the bounds ({lower}, {upper}); it has "
+                f"{'none' if last < first else 'more'}"
+            )
+        return cls(first=first * declared, step=declared, size=last - first + 1)
+
+    @classmethod
+    def around(cls, bounds: tuple[float, float], step: object = None) -> "Grid":
+        """The same for bounds that were found: a little wider, and with a doubled step if need be. It never raises."""
+        if step is None:
+            return cls.between(bounds)
+        lower, upper, fine = Fraction(bounds[0]), Fraction(bounds[1]), positive_rational("step", step)
+        while upper - lower > fine * (LARGEST_SIZE // 4):
+            fine *= 2
+        return cls.between((floor(lower / fine) * fine, ceil(upper / fine) * fine), fine)
+
+    def codes(self, values: Values) -> Codes:
+        """The place of the nearest point for every value; exact for integers on a grid of integers. No NaN."""
+        if values.dtype == np.int64 and self._is_integral():
+            return self._of_integers(values.astype(np.int64))
+        last = self.size - 1
+        with np.errstate(over="ignore"):
+            places = values - np.float64(self.first)
+            places /= float(self.step)
+        np.rint(places, out=places)
+        np.clip(places, 0, float(last), out=places)
+        codes: Codes = places.astype(np.int64)
+        return codes if last < _EXACT else np.minimum(codes, last)
+
+    def value(self, code: int) -> float:
+        """A point as the nearest float."""
+        return float(self.first + code * self.step)
+
+    def values(self, codes: Codes) -> NDArray[np.float64]:
+        """Points as the nearest floats."""
+        return np.array([self.value(int(code)) for code in codes], dtype=np.float64)
+
+    def points(self, codes: Codes) -> NDArray[np.float64] | NDArray[np.int64]:
+        """Points as integers where all of the grid are, as the nearest floats otherwise."""
+        return codes * int(self.step) + int(self.first) if self._is_integral() else self.values(codes)
+
+    @property
+    def middle(self) -> float:
+        """What stands for a missing value under replace."""
+        return self.value((self.size - 1) // 2)
+
+    def _is_integral(self) -> bool:
+        last = self.first + self.step * (self.size - 1)
+        return self.first.denominator == self.step.denominator == 1 and max(abs(self.first), abs(last)) < LARGEST_SIZE
+
+    def _of_integers(self, codes: Codes) -> Codes:
+        first, step = int(self.first), int(self.step)
+        np.clip(codes, first, first + step * (self.size - 1), out=codes)
+        codes -= first
+        if step > 1:
+            rest = codes % step
+            codes //= step
+            codes += rest > step // 2
+        return codes

@@ -1,0 +1,186 @@
+"""A quantile, the median among them, by the exponential mechanism on ranks."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+from math import ceil, floor, log
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
+from deniable.privacy.exact import exact_rational
+from deniable.release import Estimate, Release
+from deniable.release.columns import Bounds
+from deniable.statistics.order.base import OrderStatistic
+from deniable.statistics.order.choice import choose, reach, window
+from deniable.statistics.order.ends import CELLS, lower_end, upper_end
+from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.ranks import around
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Answer, Options, release
+
+LARGEST_DENOMINATOR = 10**6
+_LARGEST_RANK = 2**40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(OrderStatistic):
+    """The value below which a share q of the rows lies, with an interval for it.
+
+    The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
+    score. The ends of the interval are two more draws, aimed so far below and above that they miss the true quantile
+    with probability 1 - interval at most, whatever the data are; they take half of the price.
+
+    Args:
+        q: in [0, 1]; read to a denominator of 10^6.
+        bounds, interval, step: as for every `OrderStatistic`.
+
+    Guarantee: bounded range epsilon for each draw, with rate = epsilon / (2 rows reach) and reach = max(q, 1 - q)
+        under add/remove, 1 under replace. Proof: docs/theory/quantiles.md.
+    """
+
+    name: ClassVar[str] = "quantile"
+    sides: ClassVar[tuple[int, ...]] = (-1, 1)  # the ends that are drawn: below, above
+
+    q: object
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "q", share(self.q))
+        _ = self.epsilons
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """The bounded range of the estimate, and of the ends that are drawn."""
+        shares = (1,) if self.interval is None else (2, *(1 for _ in self.sides))
+        return selections(self._bounding[1], shares)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        losses = [ExponentialMechanismLoss(epsilon) for epsilon in self.epsilons]
+        return self.price.stated(self._bounding[0].with_loss(losses))
+
+    def expected_error(self, size: int) -> float:
+        """The root mean squared error of the estimate in ranks, where values are spread evenly over the bounds."""
+        target, truth = float(self._target(size)), float(self._truth(size))
+        return rank_error(self._rate(self.epsilons[0]), target, size, truth=truth)
+
+    def _rate(self, epsilon: Fraction) -> Fraction:
+        """How fast chances fall with the distance in ranks."""
+        assert isinstance(self.q, Fraction)
+        return epsilon / (2 * self.rows * reach(self.q, self.relation))
+
+    def _target(self, total: int) -> Fraction:
+        """The rank at which the estimate aims; a public constant from the rank that is asked for."""
+        return self._truth(total)
+
+    def _truth(self, total: int) -> Fraction:
+        assert isinstance(self.q, Fraction)
+        return self.q * total
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        column, grid = self._on_grid(values, units, bits)
+        rate, *end_rates = (self._rate(epsilon) for epsilon in self.epsilons)
+        target, truth = self._target(column.size), self._truth(column.size)
+        ends = [
+            (side, truth + side * margin(slower, self.interval or 0), slower)
+            for side, slower in zip(self.sides, end_rates, strict=False)
+        ]
+        spans = [window(target, rate=rate, size=grid.size)]
+        spans += [window(aim, rate=slower, size=CELLS) for _, aim, slower in ends]
+        ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
+        code = choose(ranks, target=target, rate=rate, size=grid.size, bits=bits)
+        low, high = 0, grid.size - 1
+        for side, aim, slower in ends:
+            if side < 0:
+                low = lower_end(ranks, code, target=aim, rate=slower, bits=bits)
+            else:
+                high = upper_end(ranks, grid.size, code, target=aim, rate=slower, bits=bits)
+        known = partial(known_ends, self.interval or 0.0, grid, np.array([low]), np.array([high]))
+        estimate = Estimate(name=self.name, estimates=grid.points(np.array([code])), ends=known if ends else None)
+        return Answer(parts=(estimate,), notes=self._notes(grid))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Median(Quantile):
+    """The quantile at 1/2."""
+
+    name: ClassVar[str] = "median"
+
+    q: object = field(default=Fraction(1, 2), init=False)
+
+
+def quantile(
+    values: object,
+    q: object,
+    *,
+    bounds: object,
+    interval: float | None = 0.95,
+    step: object = None,
+    **options: Unpack[Options],
+) -> Release:
+    """The value below which a share q of the rows lies: see `Quantile`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.quantile([21, 45, 33, 60], 0.9, bounds=(0, 100), epsilon=1)
+    """
+    parameters = {"q": q, "bounds": bounds, "interval": interval, "step": step}
+    return release(Quantile, values, parameters, options)
+
+
+def median(
+    values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
+) -> Release:
+    """The value in the middle: see `Quantile`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.median([21, 45, 33, 60], bounds=(0, 100), epsilon=1)
+    """
+    return release(Median, values, {"bounds": bounds, "interval": interval, "step": step}, options)
+
+
+def share(q: object) -> Fraction:
+    """A quantile as a fraction with a denominator of at most 10^6.
+
+    Raises: InvalidParameterError unless it is a number of [0, 1].
+    """
+    exact = exact_rational("q", q)
+    if not 0 <= exact <= 1:
+        raise InvalidParameterError(f"q must be in [0, 1], got {q!r}")
+    return exact.limit_denominator(LARGEST_DENOMINATOR)
+
+
+def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
+    """The epsilons of several exponential mechanisms that cost this much together.
+
+    With epsilon and delta the better of two ways: their epsilons add up to epsilon, or their rhos to what both buy.
+    """
+    plain = tuple(part.selection() for part in price.split(*shares))
+    if not price.delta:
+        return plain
+    shared = tuple(part.selection() for part in price.concentrated().split(*shares))
+    return max(plain, shared, key=lambda epsilons: sum(log(epsilon) for epsilon in epsilons))
+
+
+def margin(rate: Fraction, level: float) -> int:
+    """So many ranks from the truth an end is aimed: see `ends`."""
+    return min(ceil(log(2 * CELLS / (1 - level)) / float(rate)) + 1, _LARGEST_RANK)
+
+
+def known_ends(known: float, grid: Grid, low: np.ndarray, high: np.ndarray, level: float) -> Bounds:
+    """The ends that were drawn, up to the level that they were drawn for; above it the public bounds."""
+    if level <= known:
+        return Bounds(grid.values(low), grid.values(high))
+    return Bounds(np.full(low.shape, grid.value(0)), np.full(high.shape, grid.value(grid.size - 1)))
+
+
+def rank_error(rate: Fraction, target: float, size: int, *, truth: float) -> float:
+    """The root mean squared distance of gap i from the rank `truth`, where its chance is exp(-rate |i - target|)."""
+    reached = min(60 / float(rate), size)
+    low, high = max(0, floor(target - reached)), min(size, ceil(target + reached))
+    gaps = np.linspace(low, high, min(high - low, 10_000) + 1)
+    chances = np.exp(-float(rate) * np.abs(gaps - target))
+    return float(np.sqrt(np.sum(chances * (gaps - truth) ** 2) / np.sum(chances)))

@@ -1,0 +1,164 @@
+"""Many quantiles at once, in order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from math import ceil
+from typing import ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.release import Estimate, Key, Release
+from deniable.statistics.data import Floats
+from deniable.statistics.order.base import OrderStatistic
+from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
+from deniable.statistics.order.quantile import known_ends, selections, share
+from deniable.statistics.order.ranks import around
+from deniable.statistics.order.tree import Node, levels, nodes, rank_errors, rate, recursive, scattered
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Answer, Options, release
+
+_COUNTING = 4  # the recursion gets so many parts of the price, and the counts for intervals one
+_DRAWS = 4000  # of the noise of the counts, for their reach
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles(OrderStatistic):
+    """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
+
+    They come from a recursion (`tree`). For intervals, a fifth of the price counts the rows between them;
+    the ends are the nearest of the quantiles, or of the bounds, that those counts prove to lie on either side. So
+    intervals are as fine as the list of quantiles is.
+
+    Args:
+        q: shares of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
+        bounds, step: as for every `OrderStatistic`.
+        interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
+
+    Guarantee: composition of the levels of the tree, and of the counts. Proof: docs/theory/quantiles.md.
+    """
+
+    name: ClassVar[str] = "quantiles"
+
+    q: Sequence[object]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.q, str) or not isinstance(self.q, Sequence | np.ndarray) or not len(self.q):
+            raise InvalidParameterError(f"q must be a list of shares such as [0.25, 0.5, 0.75], got {self.q!r}")
+        object.__setattr__(self, "q", tuple(share(q) for q in self.q))
+        if len(self._shares) >= LARGEST_COUNT:
+            raise InvalidParameterError(f"q must hold fewer than {LARGEST_COUNT} shares, got {len(self._shares)}")
+        _ = self.epsilon_of_level, self.counting
+
+    @cached_property
+    def _shares(self) -> list[Fraction]:
+        """The different ones, in order."""
+        return sorted({share(q) for q in self.q})
+
+    @cached_property
+    def _prices(self) -> tuple[Price, Price | None]:
+        """What the recursion costs, and what the counts do."""
+        price = self._bounding[1]
+        if self.interval is None:
+            return price, None
+        recursion, counts = price.split(_COUNTING, 1)
+        return recursion, counts
+
+    @cached_property
+    def epsilon_of_level(self) -> Fraction:
+        """The bounded range of one level of the tree."""
+        return selections(self._prices[0], (1,) * levels(len(self._shares)))[0]
+
+    @cached_property
+    def counting(self) -> PrefixCounts | None:
+        """How rows between the quantiles are counted; None without intervals."""
+        price = self._prices[1]
+        return None if price is None else PrefixCounts(len(self._shares) + 1, price, self.relation, self.rows)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        losses: list[PrivacyLoss] = [ExponentialMechanismLoss(self.epsilon_of_level)] * levels(len(self._shares))
+        if self.counting is not None:
+            losses.append(self.counting.privacy_loss)
+        return self.price.stated(self._bounding[0].with_loss(losses))
+
+    def expected_error(self, size: int) -> float:
+        """The root mean squared error in ranks, over all the quantiles, where all values differ."""
+        tree = self._tree
+        return float(np.sqrt(np.mean(rank_errors(tree, self._rates, size) ** 2)))
+
+    @cached_property
+    def _tree(self) -> list[Node]:
+        return nodes(self._shares)
+
+    @cached_property
+    def _rates(self) -> list[Fraction]:
+        return [rate(node, self.epsilon_of_level, rows=self.rows, relation=self.relation) for node in self._tree]
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        column, grid = self._on_grid(values, units, bits)
+        fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
+        found, ranks = recursive(fine, grid.size << digits, self._tree, self._rates, bits=bits)
+        codes = found >> digits
+        order = np.searchsorted(np.array(self._shares, dtype=object), np.array(self.q, dtype=object))
+        ends = None
+        if self.counting is not None and self.interval is not None:
+            public = fine.size if self.relation is Relation.REPLACE and units is None else None
+            below = self.counting.release(np.diff(ranks, prepend=0, append=fine.size), bits=bits)
+            noise = self.counting.draws(_DRAWS, bits=bits)
+            lower, upper = _proved(self._shares, below, _reach(noise, self.interval, public is None), public)
+            low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
+            ends = partial(known_ends, self.interval, grid, low[order], high[order])
+        estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
+        key = Key(name="quantile", values=[float(share(q)) for q in self.q], kind="double")
+        return Answer(parts=(key, estimate), notes=self._notes(grid))
+
+
+def quantiles(
+    values: object,
+    q: Sequence[object],
+    *,
+    bounds: object,
+    interval: float | None = 0.95,
+    step: object = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Several quantiles at once, one a row: see `Quantiles`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.quantiles([21, 45, 33, 60], [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)
+    """
+    parameters = {"q": q, "bounds": bounds, "interval": interval, "step": step}
+    return release(Quantiles, values, parameters, options)
+
+
+def _reach(noise: Floats, level: float, total_is_noisy: bool) -> float:
+    """What the noise of (rows below a quantile) - q (all rows) exceeds for no quantile and no q, at this level.
+
+    It lies between the noise of the rows below and minus that of the rows above. The draws and the noise that was
+    added are exchangeable, so the rank of the latter among all of them is uniform.
+    """
+    below, total = noise[:, :-1], noise[:, -1:] if total_is_noisy else 0.0
+    largest = np.sort(np.maximum(np.abs(below), np.abs(below - total)).max(axis=1))
+    return float(largest[ceil((len(largest) + 1) * level) - 1])
+
+
+def _proved(
+    shares: Sequence[Fraction], running: Floats, noise: float, public: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For every quantile the last found one that is surely not above it, from 1, and the first surely not below it.
+
+    One row more on either side covers the ways in which a quantile between two rows is read.
+    """
+    total = running[-1] if public is None else public
+    excess = running[:-1] - np.array([[float(q)] for q in shares]) * total  # (quantiles, found ones)
+    places = np.arange(len(shares))
+    lower = np.where(excess + noise < -1, places + 1, 0).max(axis=1)
+    upper = np.where(excess - noise > 1, places, len(shares)).min(axis=1)
+    return lower, upper

@@ -1,0 +1,56 @@
+"""Ranks of private rows on a grid, of which only those near the wanted ranks are sorted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from deniable.statistics.order.grid import Codes, Grid, Values
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Rows in order, of which a window of consecutive ranks is known, and the rest can be counted.
+
+    Args:
+        window: the codes of the rows of ranks start, start + 1, ..., in order; the first row has rank 0.
+        total: the number of all rows.
+        count_below: how many of all rows have a code below the given one; needs a pass over them. None if the window
+            holds all rows.
+    """
+
+    window: Codes
+    start: int
+    total: int
+    count_below: Callable[[int], int] | None = None
+
+    @property
+    def end(self) -> int:
+        """The rank behind the window."""
+        return self.start + self.window.size
+
+    def below(self, code: int) -> int:
+        """How many rows have a code below this one."""
+        place = int(np.searchsorted(self.window, code))
+        if (place == 0 and self.start) or (place == self.window.size and self.end < self.total):
+            assert self.count_below is not None
+            return self.count_below(code)
+        return self.start + place
+
+    def cut(self, edges: Codes) -> "Ranks":
+        """The same rows in coarse cells: cell i holds the codes c with edges[i] <= c < edges[i + 1]; edges[0] = 0."""
+        count = self.count_below
+        coarse = None if count is None else lambda cell: count(int(edges[cell])) if cell < edges.size else self.total
+        cells = np.searchsorted(edges, self.window, side="right") - 1
+        return Ranks(cells, self.start, self.total, coarse)
+
+
+def around(values: Values, grid: Grid, first: int, last: int) -> Ranks:
+    """The ranks from `first` to `last`, both clamped to those that exist; all ranks where that is hardly dearer."""
+    total = values.size
+    low, high = max(0, min(first, total - 1)), max(0, min(last, total - 1))
+    if total < 1000 or high - low > total // 8:
+        return Ranks(grid.codes(cast(Values, np.sort(values))), 0, total)
+    window = cast(Values, np.sort(np.partition(values, (low, high))[low : high + 1]))
+    return Ranks(grid.codes(window), low, total, lambda code: int(np.count_nonzero(grid.codes(values) < code)))

@@ -1,0 +1,134 @@
+"""Many quantiles by recursion: the middle one first, then those below it among the rows below it, and so on.
+
+Equal rows are told apart by random digits behind the grid, so that a share of the rows of one value can go to either
+side. Of all parts of one level, a row lies in one, so a level costs what one quantile does.
+
+Guarantee: with a bounded range epsilon for every level, that of the whole is their composition. Under add/remove a part
+has rate = epsilon / (2 rows reach); under replace, where the old and the new row may lie in different parts, half of
+that below the first level. Proof: docs/theory/quantiles.md.
+Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429, for the recursion.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise.bits import Bits
+from deniable.privacy import Relation
+from deniable.statistics.order.choice import choose, reach, window
+from deniable.statistics.order.grid import LARGEST_SIZE, Codes
+from deniable.statistics.order.quantile import rank_error
+from deniable.statistics.order.ranks import Ranks
+
+_FINEST = 10**4  # denominators of shares within a part
+_WORD = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One quantile of the tree.
+
+    Args:
+        place: which quantile, from 0.
+        level: 0 for the first one.
+        share: which quantile it is of the rows of its part.
+        below, above: the quantiles between which the part lies; -1 and the number of quantiles stand for the bounds.
+    """
+
+    place: int
+    level: int
+    share: Fraction
+    below: int
+    above: int
+
+
+def nodes(shares: Sequence[Fraction]) -> list[Node]:
+    """The tree of these quantiles, which must increase strictly; parts come after those that they are cut from."""
+    return list(_nodes([*shares, Fraction(1), Fraction(0)], 0, len(shares), 0, len(shares)))
+
+
+def levels(count: int) -> int:
+    """The number of levels of a tree of so many quantiles."""
+    return count.bit_length()
+
+
+def rate(node: Node, epsilon: Fraction, *, rows: int, relation: Relation) -> Fraction:
+    """What a part may use for its level to have bounded range epsilon."""
+    if node.level == 0:
+        return epsilon / (2 * rows * reach(node.share, relation))
+    sides = 2 if relation is Relation.REPLACE else 1
+    return epsilon / (2 * rows * sides * reach(node.share, Relation.ADD_REMOVE))
+
+
+def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
+    """Codes in order with random digits behind them, in order again, and how many digits there are."""
+    digits = LARGEST_SIZE.bit_length() - 1 - size.bit_length()
+    if digits <= 0:
+        return codes, 0
+    fine = (codes << digits) | (bits.words(codes.size) >> np.uint64(_WORD - digits)).view(np.int64)
+    fine.sort(kind="stable")  # quick where hardly any rows are equal
+    return fine, digits
+
+
+def recursive(
+    ordered: Codes, size: int, tree: Sequence[Node], rates: Sequence[Fraction], *, bits: Bits
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The code of every quantile, and how many rows are below it, which is secret.
+
+    Args:
+        ordered: codes of [0, size), in order.
+    """
+    count = len(tree)
+    found = np.array([0] * count + [size - 1, 0], dtype=np.int64)  # the last two stand for the bounds
+    ranks = np.array([0] * count + [ordered.size, 0], dtype=np.int64)
+    for node, speed in zip(tree, rates, strict=True):
+        first, last = int(ranks[node.below]), int(ranks[node.above])
+        lower, upper = int(found[node.below]), int(found[node.above])
+        target = node.share * (last - first)
+        part = _part(ordered[first:last], lower, *window(target, rate=speed, size=upper - lower + 1))
+        code = lower + choose(part, target=target, rate=speed, size=upper - lower + 1, bits=bits)
+        found[node.place] = code
+        ranks[node.place] = first + int(np.searchsorted(ordered[first:last], code))
+    return found[:count], ranks[:count]
+
+
+def rank_errors(tree: Sequence[Node], rates: Sequence[Fraction], size: int) -> NDArray[np.float64]:
+    """The root mean squared error of every quantile in ranks, for about `size` rows of different values.
+
+    A part inherits the errors of its ends in proportion, and adds its own.
+    """
+    count = len(tree)
+    spread = np.zeros((count + 2, count))  # (quantiles and bounds, independent errors)
+    position = np.zeros(count + 2)
+    position[count] = 1.0
+    for node, speed in zip(tree, rates, strict=True):
+        share = float(node.share)
+        low, high = position[node.below], position[node.above]
+        position[node.place] = low + share * (high - low)
+        rows = round(size * (high - low))
+        spread[node.place] = (1 - share) * spread[node.below] + share * spread[node.above]
+        spread[node.place, node.place] = rank_error(speed, share * rows, rows, truth=share * rows)
+    errors: NDArray[np.float64] = np.sqrt((spread[:count] ** 2).sum(axis=1))
+    return errors
+
+
+def _nodes(shares: Sequence[Fraction], first: int, last: int, level: int, end: int) -> Iterator[Node]:
+    """The nodes for the quantiles of [first, last); shares[end] is 1 and shares[-1] is 0."""
+    if first >= last:
+        return
+    place = (first + last) // 2
+    low, high = shares[first - 1], shares[last]
+    within = ((shares[place] - low) / (high - low)).limit_denominator(_FINEST)
+    yield Node(place=place, level=level, share=within, below=first - 1, above=last)
+    yield from _nodes(shares, first, place, level + 1, end)
+    yield from _nodes(shares, place + 1, last, level + 1, end)
+
+
+def _part(ordered: Codes, lower: int, first: int, last: int) -> Ranks:
+    """The rows of one part with codes from its own lower end, of which only the ranks in the window are copied."""
+    first, last = max(0, min(first, ordered.size)), max(0, min(last + 1, ordered.size))
+    known = ordered[first:last] - lower
+    return Ranks(known, first, ordered.size, lambda code: int(np.searchsorted(ordered, code + lower)))

@@ -1,0 +1,60 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import Replace
+from deniable.statistics.order import Median
+
+BITS = DeterministicBits(1)
+
+
+@pytest.mark.parametrize("interval", [0, 1, 0.9999, True, "0.95", float("nan")])
+def test_an_interval_is_a_level_or_none(interval: object) -> None:
+    with pytest.raises(InvalidParameterError, match="interval"):
+        Median(bounds=(0, 1), epsilon=1, interval=interval)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"bounds": (1, 0)}, {"bounds": (0.1, 0.2), "step": 1}, {"bounds": "auto", "step": 0}]
+)
+def test_wrong_grids_are_refused_when_the_statistic_is_made(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"bounds|step"):
+        Median(epsilon=1, **wrong)  # type: ignore[arg-type]
+
+
+def test_missing_values_are_left_out_or_stand_in_the_middle() -> None:
+    values = [1.0, np.nan, 3.0, np.inf]
+    column, grid = Median(bounds=(0, 10), step=1, epsilon=1)._on_grid(values, None, BITS)
+    assert column.tolist() == [1.0, 3.0, np.inf]
+    assert grid.codes(column).tolist() == [1, 3, 10]
+    column, _ = Median(bounds=(0, 10), step=1, epsilon=1, relation=Replace)._on_grid(values, None, BITS)
+    assert column.tolist() == [1.0, 5.0, 3.0, np.inf]
+
+
+def test_integers_stay_integers() -> None:
+    for values in (np.array([2**63 - 1, 5]), np.array([2**64 - 1, 5], dtype=np.uint64)):
+        column, grid = Median(bounds=(2**60, 2**60 + 1024), step=1, epsilon=1)._on_grid(values, None, BITS)
+        assert column.dtype == np.int64
+        assert grid.codes(column).tolist() == [1024, 0]
+
+
+def test_rows_without_owner_do_not_count() -> None:
+    column, _ = Median(bounds=(0, 10), epsilon=1)._on_grid([1, 2, 3], ["a", None, "a"], BITS)
+    assert len(column) == 1
+
+
+def test_found_bounds_make_the_grid_and_are_told() -> None:
+    values = np.random.default_rng(1).uniform(0, 9, 1000)
+    statistic = Median(bounds="auto", step=Fraction(1, 2), epsilon=1)
+    _, grid = statistic._on_grid(values, None, DeterministicBits(1))
+    assert (grid.value(0), grid.value(grid.size - 1)) == (0.0, 16.0)
+    assert "[0, 16]" in statistic._notes(grid)[0]
+
+
+def test_callers_keep_their_array() -> None:
+    values = np.array([3.0, 1.0, 2.0])
+    Median(bounds=(0, 10), epsilon=1)(values, bits=BITS)
+    assert values.tolist() == [3.0, 1.0, 2.0]

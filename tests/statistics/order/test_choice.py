@@ -1,0 +1,151 @@
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy import stats
+
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Relation, Replace
+from deniable.statistics.order.choice import _bands, _coin, _Pieces, choose, reach, window
+from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.ranks import Ranks, around
+
+
+def distances(rows: object, target: float, size: int) -> np.ndarray:
+    """D of every point, from the definition."""
+    rows = np.asarray(rows)
+    below = np.array([(rows < c).sum() for c in range(size)], dtype=np.float64)
+    within = np.array([(rows <= c).sum() for c in range(size)], dtype=np.float64)
+    below[0], within[-1] = -np.inf, np.inf
+    return np.maximum(0, np.maximum(below - target, target - within))
+
+
+def known(rows: object) -> Ranks:
+    codes = np.sort(np.asarray(rows, dtype=np.int64))
+    return Ranks(codes, 0, codes.size)
+
+
+@given(
+    rows=some.lists(some.integers(0, 30), max_size=60),
+    target=some.fractions(-5, 70, max_denominator=12),
+    rate=some.sampled_from([Fraction(1, 50), Fraction(1, 7), Fraction(1, 3), Fraction(2), Fraction(100)]),
+    cut=some.booleans(),
+)
+@settings(deadline=None, max_examples=150)
+def test_pieces_tile_the_grid_and_never_promise_too_little(
+    rows: list[int], target: Fraction, rate: Fraction, cut: bool
+) -> None:
+    ranks = known(rows)
+    if cut and rows:  # as if only a window were known
+        low, high = (min(max(end, 0), len(rows) - 1) for end in (int(target) - 3, int(target) + 3))
+        ordered = ranks.window
+        ranks = Ranks(ordered[low : high + 1], low, len(rows), lambda code: int(np.searchsorted(ordered, code)))
+    width, count = _bands(rate, 31)
+    pieces = _Pieces(ranks, target, width, count, 31)
+    truth = distances(rows, float(target), 31) * target.denominator
+    covered = []
+    for bound, weight, first, exact in zip(pieces.bounds, pieces.weights, pieces.firsts, pieces.exact, strict=True):
+        inside = truth[first : first + weight]
+        assert np.all(bound <= inside + 1e-6)
+        if exact:
+            assert np.allclose(bound, inside)
+        covered += range(first, first + weight)
+    assert sorted(covered) == list(range(31))
+
+
+def chosen(rows: object, runs: int, *, target: Fraction, rate: Fraction, size: int) -> np.ndarray:
+    bits, ranks = DeterministicBits(7), known(rows)
+    return np.bincount(
+        [choose(ranks, target=target, rate=rate, size=size, bits=bits) for _ in range(runs)], minlength=size
+    )
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 40), Fraction(2, 7), Fraction(3, 2)])
+def test_points_have_the_stated_law(rate: Fraction) -> None:
+    """Pearson's chi-square at false-alarm rate 10^-4; the twin at 1.5 times the rate must be rejected."""
+    rows, target, size = [3, 3, 3, 4, 9, 9, 12, 15, 15, 15, 15, 18], Fraction(31, 4), 20
+    counts = chosen(rows, 2000, target=target, rate=rate, size=size)
+    for factor, wanted in ((1.0, True), (1.5, False)):
+        law = np.exp(-float(rate) * factor * distances(rows, float(target), size))
+        law /= law.sum()
+        rare = law * counts.sum() < 8
+        observed = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(law[~rare], law[rare].sum()) * counts.sum()
+        held = expected > 0
+        p = stats.chisquare(observed[held], expected[held]).pvalue
+        if wanted:
+            assert p > 1e-4
+        elif rate > Fraction(1, 10):  # 2000 draws cannot tell rates near 0 apart
+            assert p < 1e-6
+
+
+def test_a_window_gives_the_same_answers() -> None:
+    rows = np.random.default_rng(1).normal(500, 100, 20_000)
+    grid = Grid.between((0, 1000), 1)
+    target, rate = Fraction(9000), Fraction(1, 2)
+    ranks = around(rows, grid, *window(target, rate=rate, size=grid.size))
+    assert ranks.count_below is not None
+    everything = known(grid.codes(rows))
+    for seed in range(50):
+        one, other = (
+            choose(r, target=target, rate=rate, size=grid.size, bits=DeterministicBits(seed))
+            for r in (ranks, everything)
+        )
+        assert one == other
+
+
+def test_many_equal_rows_win() -> None:
+    rows = np.concatenate([np.full(800_000, 7), np.random.default_rng(2).integers(0, 2**40, 200_000)])
+    for q in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 10)):
+        assert choose(known(rows), target=q * 10**6, rate=Fraction(1, 10), size=2**40, bits=DeterministicBits(1)) == 7
+
+
+def test_what_the_window_leaves_out_can_be_chosen() -> None:
+    """With a window much too small the rest is chosen often, and still with the stated chance."""
+    rows, size, rate = np.repeat(np.arange(10), 2), 10, Fraction(1, 100)
+    ranks = Ranks(rows[9:11], 9, 20, lambda code: int(np.searchsorted(rows, code)))
+    bits = DeterministicBits(3)
+    draws = np.array([choose(ranks, target=Fraction(10), rate=rate, size=size, bits=bits) for _ in range(1000)])
+    law = np.exp(-0.01 * distances(rows, 10, size))
+    counts = np.bincount(draws, minlength=size)
+    assert stats.chisquare(counts, law / law.sum() * 1000).pvalue > 1e-4
+
+
+def test_chances_of_large_exponents_are_coins_one_after_the_other() -> None:
+    assert _coin(Fraction(0), DeterministicBits(1))
+    assert not _coin(Fraction(2**45), DeterministicBits(1))
+    script = [_coin(Fraction(1, 2), DeterministicBits(seed)) for seed in range(2000)]
+    assert np.mean(script) == pytest.approx(np.exp(-0.5), abs=0.055)  # five standard errors
+
+
+def neighbours(size: int, rows: int, relation: Relation) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    tables = [t for n in range(rows + 1) for t in product(range(size), repeat=n) if list(t) == sorted(t)]
+    if relation is AddRemove:
+        return [(t, tuple(sorted((*t, x)))) for t in tables for x in range(size)]
+    return [(t, tuple(sorted((*t[:i], x, *t[i + 1 :])))) for t in tables for i in range(len(t)) for x in range(size)]
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("q", [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(4, 5), Fraction(1)])
+def test_a_row_moves_distances_by_the_reach_and_no_further(q: Fraction, relation: Relation) -> None:
+    """All tables of up to four rows on four points, with the rank as it is and moved by constants."""
+    most, span = 0.0, 0.0
+    for one, other in neighbours(4, 4, relation):
+        for constant in (-2, 0, 1.5):
+            moved = distances(one, float(q) * len(one) + constant, 4) - distances(
+                other, float(q) * len(other) + constant, 4
+            )
+            most, span = max(most, np.abs(moved).max()), max(span, float(np.ptp(moved)))
+    assert most == pytest.approx(float(reach(q, relation)))
+    assert span == pytest.approx(2 * float(reach(q, relation)))  # the whole of the bounded range is attained
+
+
+def test_the_quartiles_together_have_less_than_twice_the_range() -> None:
+    worst = 0.0
+    for one, other in neighbours(4, 5, AddRemove):
+        spans = [np.ptp(distances(one, q * len(one), 4) - distances(other, q * len(other), 4)) for q in (0.25, 0.75)]
+        worst = max(worst, float(sum(spans)))
+    assert worst == pytest.approx(2.5)

@@ -1,0 +1,144 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Relation, Replace
+from deniable.statistics.order import Median, Quantile, median, quantile
+from deniable.statistics.order.quantile import rank_error
+
+NORMAL = np.random.default_rng(1).normal(50, 10, 1000)
+
+
+def test_a_quantile_is_near_the_truth_and_inside_its_interval() -> None:
+    for q in (0.1, 0.5, 0.75):
+        answer = quantile(NORMAL, q, bounds=(0, 100), epsilon=2, bits=DeterministicBits(1))
+        lower, upper = (end[0] for end in answer.intervals()["quantile"])
+        assert lower <= np.quantile(NORMAL, q) <= upper
+        assert np.quantile(NORMAL, q - 0.05) < lower <= answer.scalar() <= upper < np.quantile(NORMAL, q + 0.05)
+
+
+def test_the_interval_is_known_up_to_its_level_only() -> None:
+    answer = median(NORMAL, bounds=(0, 100), epsilon=2, interval=0.9, step=1, bits=DeterministicBits(1))
+    inner, outer = answer.intervals(0.5)["median"], answer.intervals(0.95)["median"]
+    assert inner == answer.intervals(0.9)["median"]
+    assert (outer.lower[0], outer.upper[0]) == (0.0, 100.0)
+    alone = median(NORMAL, bounds=(0, 100), epsilon=2, interval=None, bits=DeterministicBits(1))
+    assert np.isnan(alone.intervals()["median"].lower[0])
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+def test_intervals_cover_the_true_quantile(relation: Relation) -> None:
+    """At level 0.8: fewer than 65 of 100 has chance 2e-4 at that coverage, and measured are all: it is a bound."""
+    covered = 0
+    for seed in range(100):
+        values = np.random.default_rng(seed).exponential(5, 150)
+        plan = Quantile(q=0.6, bounds=(0, 60), epsilon=2, interval=0.8, relation=relation)
+        lower, upper = (end[0] for end in plan(values, bits=DeterministicBits(seed)).intervals(0.8)["quantile"])
+        covered += lower <= np.quantile(values, 0.6) <= upper
+    assert covered >= 65
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("q", ["1/2", "1/10"])
+def test_the_expected_error_is_known_before(q: str, relation: Relation) -> None:
+    plan = Quantile(q=q, bounds=(0, 1000), epsilon=1, interval=None, relation=relation)
+    values = np.arange(1000) + 0.5  # a row in every gap
+    draws = [plan(values, bits=DeterministicBits(seed)).scalar() for seed in range(600)]
+    ranks = np.searchsorted(values, draws)
+    # relative standard error of a root mean square with kurtosis 6: sqrt(5 / 4 / 600) = 4.6%; four of them
+    assert np.sqrt(np.mean((ranks - 1000 * float(Fraction(q))) ** 2)) == pytest.approx(
+        plan.expected_error(1000), rel=0.19
+    )
+
+
+def test_the_rank_error_is_that_of_the_geometric_law() -> None:
+    x = np.exp(-0.5)
+    assert rank_error(Fraction(1, 2), 500, 1000, truth=500) == pytest.approx(np.sqrt(2 * x) / (1 - x))
+    assert rank_error(Fraction(1, 10**9), 500, 1000, truth=500) == pytest.approx(1000 / np.sqrt(12), rel=0.01)
+    assert rank_error(Fraction(100), 0, 0, truth=0) == 0
+
+
+@given(
+    values=some.lists(some.floats(allow_nan=True, allow_infinity=True), max_size=5),
+    q=some.fractions(0, 1),
+    epsilon=some.sampled_from(["1e-6", 1, 1000]),
+    relation=some.sampled_from(list(Relation)),
+    bounds=some.sampled_from([(0, 1), (-1e299, 1e299), (-5, "1e-3"), "auto"]),
+    step=some.sampled_from([None, "0.001"]),
+)
+@settings(deadline=None, max_examples=60)
+def test_whatever_the_rows_are_the_answer_is_within_the_bounds(
+    values: list[float], q: Fraction, epsilon: object, relation: Relation, bounds: object, step: object
+) -> None:
+    if bounds == (-1e299, 1e299):
+        step = None
+    answer = quantile(
+        values, q, bounds=bounds, epsilon=epsilon, relation=relation, step=step, bits=DeterministicBits(1)
+    )
+    lower, upper = (-np.inf, np.inf) if isinstance(bounds, str) else (float(bound) for bound in bounds)  # type: ignore[union-attr]
+    assert lower <= answer.scalar() <= upper
+    assert len(answer) == 1
+
+
+def test_a_million_rows_of_which_most_are_equal() -> None:
+    """diffprivlib issue 107: the weights underflow there."""
+    rows = np.concatenate([np.full(800_000, 7.0), np.random.default_rng(2).uniform(0, 100, 200_000)])
+    answer = median(rows, bounds=(0, 100), epsilon="0.1", bits=DeterministicBits(1))
+    assert answer.scalar() == 7.0
+    assert answer.intervals()["median"] == (7.0, 7.0)
+
+
+def test_integers_beyond_floats_are_exact() -> None:
+    rows = np.full(1000, 2**60 + 3)
+    assert (
+        median(rows, bounds=(2**60, 2**60 + 1024), step=1, epsilon=1, bits=DeterministicBits(1)).scalar() == 2**60 + 3
+    )
+
+
+def test_the_order_of_rows_changes_no_bit() -> None:
+    one = median(NORMAL, bounds=(0, 100), epsilon=1, bits=DeterministicBits(1))
+    other = median(NORMAL[::-1].copy(), bounds=(0, 100), epsilon=1, bits=DeterministicBits(1))
+    assert one.to_dicts() == other.to_dicts()
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
+@pytest.mark.parametrize("bounds", [(0, 100), "auto"])
+def test_the_charge_is_the_price(price: dict[str, object], bounds: object) -> None:
+    plan = Median(bounds=bounds, **price)  # type: ignore[arg-type]
+    charge = plan.privacy_loss.charge()
+    if "rho" in price:
+        assert Fraction(1, 10) * (1 - Fraction(1, 10**6)) <= charge.rho <= Fraction(1, 10)
+    else:
+        assert (charge.epsilon, charge.delta) == (1, Fraction(str(price.get("delta", 0))))
+
+
+def test_rates_follow_the_relation_and_the_rows_of_a_unit() -> None:
+    def rate(**options: object) -> Fraction:
+        plan = Quantile(bounds=(0, 1), epsilon=1, interval=None, **options)  # type: ignore[arg-type]
+        return plan._rate(plan.epsilons[0])
+
+    assert rate(q="1/2") == 1
+    assert rate(q="9/10") == Fraction(5, 9)
+    assert rate(q="1/2", relation=Replace) == Fraction(1, 2)
+    assert rate(q="1/2", rows=5) == Fraction(1, 5)
+
+
+def test_of_one_unit_so_many_rows_count() -> None:
+    values, units = np.r_[np.zeros(100), np.full(1000, 9.0)], np.r_[np.arange(100), np.full(1000, 200)]
+    answer = median(values, units=units, rows=3, bounds=(0, 9), epsilon=50, step=1, bits=DeterministicBits(1))
+    assert answer.scalar() == 0.0
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, "a", None, float("nan"), True])
+def test_a_share_outside_is_refused_before_anything_is_spent(q: object) -> None:
+    with pytest.raises(InvalidParameterError, match="q"):
+        quantile(NORMAL, q, bounds=(0, 1), epsilon=1)
+
+
+def test_a_quantile_says_what_it_is() -> None:
+    assert str(Median(bounds=(0, 1), epsilon=1)) == "median(epsilon=1, bounds=(0, 1))"
