@@ -5,29 +5,40 @@ Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a
 """
 
 from deniable.statistics.count import Count, count
+from deniable.statistics.histograms import Histogram, histogram
 from deniable.statistics.hypothesis import *  # noqa: F403
 from deniable.statistics.hypothesis import __all__ as _hypothesis
+from deniable.statistics.key_counts import KeyCounts, key_counts
 from deniable.statistics.means import Mean, mean
 from deniable.statistics.order import *  # noqa: F403
 from deniable.statistics.order import __all__ as _order
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.sums import Sum, sum
+from deniable.statistics.top import Mode, TopK, mode, top_k
 from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
 from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "Count",
+    "Histogram",
+    "KeyCounts",
     "Mean",
+    "Mode",
     "StandardDeviation",
     "Statistic",
     "Sum",
+    "TopK",
     "Variance",
     "VectorCovariance",
     "VectorMean",
     "count",
+    "histogram",
+    "key_counts",
     "mean",
+    "mode",
     "standard_deviation",
     "sum",
+    "top_k",
     "variance",
     "vector_covariance",
     "vector_mean",

@@ -56,18 +56,27 @@ def codes(values: object, what: str = "values") -> tuple[NDArray[np.int64], list
     """One column of any kind as places in the list of its distinct values, in order of appearance; -1 for NULL."""
     import pyarrow as pa
 
+    column = arrow_column(values, what)
+    if not isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_encode()
+    found = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found, column.dictionary.to_pylist()
+
+
+def arrow_column(values: object, what: str = "values") -> Any:
+    """One column of any kind as an Arrow array; NaN is null.
+
+    Raises: InvalidParameterError if it is not of one type.
+    """
+    import pyarrow as pa
+
     try:
         column = pa.array(_arrow(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         raise InvalidParameterError(
             f"{what} must be one column of one type: numbers, text, dates or booleans"
         ) from None
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if not isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_encode()
-    found = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found, column.dictionary.to_pylist()
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def bounded_rows(units: object, *, rows: int, present: NDArray[np.bool_], bits: Bits) -> NDArray[np.bool_]:

@@ -1,0 +1,227 @@
+"""How many rows lie in each of some public bins."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy.exact import exact_rational
+from deniable.release import Key, Measure, Noisy, Release
+from deniable.statistics.data import Floats, arrow_column, bounded_rows, numbers
+from deniable.statistics.laws import Law
+from deniable.statistics.statistic import Answer, Options, Statistic, release
+
+_BLOCK = 2**15
+_SPAN = 2**20  # keys within a range of so many integers are counted without a search
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Statistic):
+    """The number of rows in each of some public bins, with independent noise on each.
+
+    Args:
+        bins: edges of numeric bins, increasing. A bin holds lower <= value < upper, the last one value <= upper.
+        keys: or else the values that are counted: numbers, texts, dates or booleans.
+        other: whether a last row counts the rows in no bin, NULL and NaN among them. Without it they count nowhere.
+
+    Guarantee: one unit moves the counts by at most `rows` in l1 (add/remove), or by twice that (replace).
+    """
+
+    name: ClassVar[str] = "histogram"
+
+    bins: Iterable[Any] | None = None
+    keys: Iterable[Any] | None = None
+    other: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.bins is None) == (self.keys is None):
+            raise InvalidParameterError("a histogram needs bins=[edges] or keys=[values], one of them")
+        if self.bins is not None:
+            object.__setattr__(self, "bins", _edges(self.bins))
+        else:
+            object.__setattr__(self, "keys", distinct_keys(self.keys))
+        _ = self.privacy_loss
+
+    @cached_property
+    def cells(self) -> int:
+        """How many counts there are."""
+        known = len(tuple(self.keys)) if self.keys is not None else len(tuple(self.bins or ())) - 1
+        return known + bool(self.other)
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves the counts."""
+        return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=self.cells)
+
+    @cached_property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise."""
+        return self.price.noise(self.sensitivity)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
+
+    def expected_error(self, size: int) -> float:
+        """The standard deviation of the noise of one count, whatever the size."""
+        return self.mechanism.standard_deviation()
+
+    def simultaneous_error(self, level: float = 0.95) -> int:
+        """With this probability at least, no count is further off.
+
+        Source: the counts have independent noise; for Laplace noise under replace it is at most
+            (2 / epsilon) ln(cells / (1 - level)).
+        """
+        return self.mechanism.half_width(level ** (1 / self.cells))
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        noisy = self.mechanism.release(self._exact(values, units, bits), bits=bits).values
+        return Answer(
+            parts=(*self._labels(), Measure(name="count", bases=("count",), lower=0)),
+            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),
+        )
+
+    def _labels(self) -> tuple[Key, ...]:
+        rest = (None,) * bool(self.other)
+        if self.keys is not None:
+            return (Key(name="key", values=(*self.keys, *rest)),)
+        edges = tuple(self.bins or ())
+        return Key(name="lower", values=(*edges[:-1], *rest)), Key(name="upper", values=(*edges[1:], *rest))
+
+    def _exact(self, values: object, units: object, bits: Bits) -> NDArray[np.int64]:
+        """The counts."""
+        known = self.cells - bool(self.other)
+        if units is None and (counted := _counts_of_integers(values, self.keys)) is not None:
+            counts, size = counted
+        else:
+            places = self._places(values)
+            if units is not None:
+                counting = np.full(places.shape, self.other) | (places < known)
+                places = places[bounded_rows(units, rows=self.rows, present=counting, bits=bits)]
+            counts, size = np.bincount(places, minlength=known)[:known], len(places)
+        return np.append(counts, size - counts.sum()) if self.other else counts
+
+    def _places(self, values: object) -> NDArray[np.int64]:
+        """The bin of every row; one more than the last for rows in no bin."""
+        if self.keys is not None:
+            return places_of(values, tuple(self.keys))
+        column, edges = numbers(values), np.array(self.bins)
+        places = np.empty(len(column), dtype=np.int64)
+        for start in range(0, len(column), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            places[rows] = _bins_of(column[rows], edges)
+        return places
+
+
+def histogram(
+    values: object,
+    *,
+    bins: Iterable[Any] | None = None,
+    keys: Iterable[Any] | None = None,
+    other: bool = False,
+    **options: Unpack[Options],
+) -> Release:
+    """How many rows lie in each of some public bins: see `Histogram`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.histogram([31, 45, 28], bins=[0, 18, 40, 65], epsilon=1)
+    >>> answer = dn.statistics.histogram(["a", "b", "a"], keys=["a", "b", "c"], epsilon=1)
+    """
+    return release(Histogram, values, {"bins": bins, "keys": keys, "other": other}, options)
+
+
+def distinct_keys(keys: object) -> tuple[Any, ...]:
+    """Public values of one type, none twice.
+
+    Raises: InvalidParameterError.
+    """
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise InvalidParameterError(f"keys must be a list of public values, got {keys!r}")
+    found = tuple(keys.tolist() if isinstance(keys, np.ndarray) else keys)
+    if not found:
+        raise InvalidParameterError("keys must hold at least one value")
+    column = arrow_column(found, "keys")
+    if column.null_count or len(column.unique()) != len(found):
+        raise InvalidParameterError(
+            "keys must be distinct, and none of them NULL. Rows of NULL count under other=True."
+        )
+    return found
+
+
+def places_of(values: object, keys: tuple[Any, ...]) -> NDArray[np.int64]:
+    """The place of each value in the list of keys; their number for a value that is not in it.
+
+    Raises: InvalidParameterError if the keys are of a type that the column cannot hold.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column, known = arrow_column(values, "values"), arrow_column(keys, "keys")
+    if column.null_count == len(column):  # nobody says of what type
+        return np.full(len(column), len(keys))
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    try:
+        places = pc.index_in(column, value_set=known.cast(column.type))
+    except pa.ArrowException:
+        raise InvalidParameterError(
+            f"keys of type {known.type} cannot be compared with values of type {column.type}"
+        ) from None
+    return np.asarray(places.fill_null(len(keys)).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _edges(bins: object) -> tuple[float, ...]:
+    """Finite increasing edges."""
+    if isinstance(bins, str) or not isinstance(bins, Iterable):
+        raise InvalidParameterError(f"bins must be a list of edges, got {bins!r}")
+    edges = tuple(float(exact_rational("bins", edge)) for edge in bins)
+    if len(edges) < 2 or not all(isfinite(edge) for edge in edges) or any(np.diff(edges) <= 0):
+        raise InvalidParameterError("bins must be at least two increasing edges")
+    return edges
+
+
+def _bins_of(values: Floats, edges: Floats) -> NDArray[np.int64]:
+    """The bin of each value; one more than the last for values in no bin. Even edges need no search."""
+    last = len(edges) - 2
+    width = edges[-1] / (last + 1) - edges[0] / (last + 1)
+    inside = (values >= edges[0]) & (values <= edges[-1])  # false for NaN
+    known = np.where(inside, values, edges[0])
+    if np.all(np.abs(np.diff(edges) - width) <= width / (4 * last + 4)):
+        places = np.minimum((known - edges[0]) / width, last).astype(np.int64)  # off by one at most
+        places += known >= edges[1:][places]
+        places -= known < edges[np.minimum(places, last)]
+    else:
+        places = np.searchsorted(edges, known, side="right") - 1
+    return np.where(inside, np.minimum(places, last), last + 1)
+
+
+def _counts_of_integers(values: object, keys: Iterable[Any] | None) -> tuple[NDArray[np.int64], int] | None:
+    """How often each key occurs, and the number of rows; None unless values are an array of integers, and keys near
+    ones."""
+    wanted = np.array(tuple(keys or ()))
+    if (
+        not isinstance(values, np.ndarray)
+        or values.ndim != 1
+        or values.dtype.kind not in "iu"
+        or wanted.dtype.kind != "i"
+    ):
+        return None
+    first, last = int(wanted.min()), int(wanted.max())
+    limits = np.iinfo(values.dtype)
+    if last - first > _SPAN or first - 1 < limits.min or last + 1 > limits.max:
+        return None
+    counts = np.zeros(last - first + 3, dtype=np.int64)
+    for start in range(0, len(values), _BLOCK):
+        block = np.clip(values[start : start + _BLOCK], first - 1, last + 1).astype(np.int64)
+        block -= first - 1
+        counts += np.bincount(block, minlength=len(counts))
+    return counts[wanted - first + 1], len(values)

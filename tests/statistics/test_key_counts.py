@@ -1,0 +1,160 @@
+import datetime
+from functools import partial
+from itertools import product
+from math import ceil, exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Gaussian, TruncatedLaplace
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Relation, Replace
+from deniable.statistics.key_counts import KeyCounts, bounded_counts, key_counts
+
+BITS = DeterministicBits(1)
+NGRAMS = Path(__file__).parents[3] / "shared" / "data" / "reddit_ngrams.parquet"
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), ("0.5", 1e-9), (3, 1e-5), ("0.1", 1e-3)])
+def test_one_key_a_unit_has_the_optimal_threshold(epsilon: Any, delta: float) -> None:
+    """ceil(ln((e^eps + 2 delta - 1) / ((e^eps + 1) delta)) / eps): Desfontaines, Voss, Gipson, Mandayam (2020)."""
+    e = float(epsilon)
+    optimum = ceil(log((exp(e) + 2 * delta - 1) / ((exp(e) + 1) * delta)) / e)
+    plan = KeyCounts(epsilon=epsilon, delta=delta)
+    assert plan.threshold == optimum
+    assert plan.threshold <= 1 + log(1 / (2 * delta)) / e  # Laplace noise without a bound
+
+
+def test_a_key_of_one_unit_is_published_with_probability_delta() -> None:
+    """20,000 units alone with their keys; the count of those published within five standard deviations."""
+    plan = KeyCounts(epsilon="1/2", delta="0.05")
+    q = exp(-0.5)
+    chance = q**plan.threshold * (1 - q) / (1 + q - 2 * q ** (plan.threshold + 1))
+    assert 0.03 < chance <= 0.05
+    published = len(plan(np.arange(20_000), bits=DeterministicBits(3)))
+    assert abs(published - 20_000 * chance) < 5 * np.sqrt(20_000 * chance)
+
+
+def outputs(plan: KeyCounts, count: int) -> dict[int, float]:
+    """The law of what is published of one key: its noisy count, or nothing (-1)."""
+    bound = plan.threshold
+    noise = np.arange(-bound, bound + 1)
+    weight = np.exp(-np.abs(noise) / float(plan.mechanism.scale))  # type: ignore[attr-defined]
+    law: dict[int, float] = {}
+    for k, w in zip(noise, weight / weight.sum(), strict=True):
+        seen = count + int(k) if count and count + k > bound else -1
+        law[seen] = law.get(seen, 0.0) + w
+    return law
+
+
+@pytest.mark.parametrize(("groups", "relation"), [(1, AddRemove), (2, AddRemove), (1, Replace)])
+def test_the_law_of_what_is_published_keeps_epsilon_and_delta(groups: int, relation: Relation) -> None:
+    """Enumeration of all outputs for all pairs of small tables of two keys; nothing is released of absent keys."""
+    plan = KeyCounts(epsilon=1, delta="0.1", groups=groups, relation=relation)
+    assert isinstance(plan.mechanism, TruncatedLaplace)
+    top = plan.threshold + 2
+    seen = range(-1, top + plan.threshold + 1)
+    laws = np.array([[law.get(output, 0.0) for output in seen] for law in map(partial(outputs, plan), range(top + 1))])
+    moves = [m for m in product((-1, 0, 1), repeat=2) if 0 < sum(map(abs, m)) <= plan.sensitivity.l1]
+    worst = 0.0
+    for counts in product(range(top), repeat=2):
+        for move in moves if relation is Replace else [m for m in moves if min(m) >= 0 or max(m) <= 0]:
+            other = np.add(counts, move)
+            if other.min() >= 0:
+                here, there = (np.outer(laws[first], laws[second]) for first, second in (counts, other))
+                worst = max(worst, float(np.maximum(here - exp(1) * there, 0).sum()))
+    assert 0.02 < worst <= 0.1
+
+
+def test_many_keys_a_unit_get_gaussian_noise() -> None:
+    plan = KeyCounts(epsilon=1, delta=1e-5, groups=20)
+    assert isinstance(plan.mechanism, Gaussian)
+    truncated = TruncatedLaplace.calibrated(plan.sensitivity, epsilon=1, delta=1e-5)
+    assert plan.threshold < truncated.bound / 2
+    assert plan.privacy_loss.charge().delta == KeyCounts(epsilon=1, delta=1e-5).privacy_loss.charge().delta
+    beyond = np.arange(plan.threshold - plan.rows + 1, plan.threshold + 999, dtype=np.float64)
+    sigma_squared = float(plan.mechanism.sigma_squared)
+    passes = np.exp(-(beyond**2) / (2 * sigma_squared)).sum() / np.sqrt(2 * np.pi * sigma_squared)
+    assert 0.8 * 0.5e-5 < 20 * passes <= 0.5e-5  # half of delta for all twenty keys that one unit alone may have
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 1}, {"epsilon": 1, "delta": 0}, {}], ids=str)
+def test_keys_that_nobody_declared_need_a_delta(price: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError):
+        KeyCounts(**price)
+    with pytest.raises(InvalidParameterError, match="groups"):
+        KeyCounts(epsilon=1, delta=1e-6, groups=0)
+
+
+def test_contributions_are_bounded() -> None:
+    """All tables of two owners with up to three rows each: no owner counts more often than allowed."""
+    for groups, rows in ((1, 1), (2, 1), (1, 2), (2, 3)):
+        for keys in product(range(-1, 3), repeat=3):
+            found = np.array([*keys, 0, 1])
+            owners = np.array([0, 0, 0, 1, -1])
+            counts = bounded_counts(found, owners, 3, groups=groups, rows=rows, bits=BITS)
+            ours = counts - np.array([1, 0, 0])
+            present = np.bincount([key for key in keys if key >= 0], minlength=3)
+            assert np.all((ours >= 0) & (ours <= np.minimum(present, rows)))
+            assert np.count_nonzero(ours) == min(groups, np.count_nonzero(present))
+    assert bounded_counts(np.array([], dtype=int), np.array([], dtype=int), 0, groups=1, rows=1, bits=BITS).size == 0
+
+
+def test_every_key_of_a_unit_is_drawn_equally_often() -> None:
+    """3,000 owners of 3 keys each, one drawn: 1,000 expected, standard deviation 26; five of them."""
+    keys, owners = np.tile(np.arange(3), 3000), np.repeat(np.arange(3000), 3)
+    counts = bounded_counts(keys, owners, 3, groups=1, rows=1, bits=DeterministicBits(5))
+    assert np.abs(counts - 1000).max() < 130
+
+
+def test_keys_come_in_an_order_that_tells_nothing() -> None:
+    values = ["b"] * 300 + ["a"] * 300 + ["c"] * 900 + [None] * 500 + ["rare"]
+    first = key_counts(values, epsilon=5, delta=1e-6, bits=BITS)
+    assert first["key"].tolist()[0] == "c"
+    assert set(first["key"]) == {"a", "b", "c"}
+    for key, truth in (("a", 300), ("b", 300), ("c", 900)):
+        ((count,),) = [first["count"][[k == key for k in first["key"]]]]
+        assert abs(count - truth) <= first.noisy[0].law.half_width(0.999999)
+    dates = [datetime.date(2020, 1, 1)] * 100
+    assert key_counts(dates, epsilon=1, delta=1e-6, bits=BITS)["key"].tolist() == dates[:1]
+
+
+@pytest.mark.parametrize("values", [[], [None], ["x"], [1.0, float("nan")]])
+def test_few_rows_publish_nothing(values: list[Any]) -> None:
+    answer = key_counts(values, epsilon=1, delta=1e-9, bits=BITS)
+    assert len(answer) == 0
+    assert "above" in str(answer)
+    assert answer.to_dicts() == []
+
+
+def test_units_are_checked() -> None:
+    with pytest.raises(InvalidParameterError, match="one entry for each row"):
+        key_counts(["a"], units=[1, 2], epsilon=1, delta=1e-6)
+
+
+def test_the_expected_error_is_that_of_the_noise() -> None:
+    plan = KeyCounts(epsilon=1, delta=1e-6)
+    noise = plan.mechanism.release(np.zeros(20_000, dtype=np.int64), bits=DeterministicBits(2)).values
+    assert noise.std() == pytest.approx(plan.expected_error(0), rel=0.04)
+
+
+@pytest.mark.skipif(not NGRAMS.exists(), reason="needs the shared data")
+def test_bigrams_of_authors_are_found() -> None:
+    """The most frequent bigrams of 3,486 authors; every count is that of authors, within the noise."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(NGRAMS)
+    answer = key_counts(
+        table["ngram"], units=table["author_id"], groups=20, epsilon=2, delta=1e-5, bits=DeterministicBits(1)
+    )
+    by_ngram = (
+        table.group_by(["ngram", "author_id"]).aggregate([]).group_by("ngram").aggregate([("author_id", "count")])
+    )
+    authors = dict(zip(by_ngram["ngram"].to_pylist(), by_ngram["author_id_count"].to_pylist(), strict=True))
+    assert len(answer) >= 10
+    half = answer.noisy[0].law.half_width(0.999999)
+    for key, count in zip(answer["key"], answer["count"], strict=True):
+        assert count <= authors[key] + half  # an author of more than 20 bigrams counts for some of them
