@@ -1,6 +1,7 @@
 """One family of privacy losses per file."""
 
 from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.bounded_laplace import BoundedLaplaceLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
@@ -16,6 +17,7 @@ from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.sparse_vector import SparseVectorLoss
+from deniable.privacy.losses.staircase import StaircaseLoss
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.losses.teaching import TeachingLoss
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
@@ -25,6 +27,7 @@ __all__ = [
     "ApproximateLoss",
     "BestOfLoss",
     "BestOfPoissonLoss",
+    "BoundedLaplaceLoss",
     "ConcentratedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
@@ -43,6 +46,7 @@ __all__ = [
     "RenyiLoss",
     "Restricted",
     "SparseVectorLoss",
+    "StaircaseLoss",
     "Stated",
     "TeachingLoss",
     "TruncatedLaplaceLoss",
