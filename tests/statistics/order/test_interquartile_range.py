@@ -49,7 +49,7 @@ def test_the_quartiles_are_paid_together() -> None:
         for relation in (AddRemove, Replace)
     ]
     assert rates == [Fraction(2, 5), Fraction(1, 4)]
-    assert InterquartileRange(bounds=(0, 1), epsilon=1, rows=3)._draws[0] == (Fraction(1, 15), Fraction(1, 30))
+    assert InterquartileRange(bounds=(0, 1), epsilon=1, rows=3)._draws[0] == (Fraction(1, 15), Fraction(1, 36))
 
 
 def test_the_expected_error_is_known_before() -> None:

@@ -22,6 +22,7 @@ from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
 _QUARTILES = (Fraction(1, 4), Fraction(3, 4))
+_Draw = tuple[Fraction, list[PrivacyLoss]]  # the rate, and what all draws of the kind reveal
 _TOGETHER = {Relation.ADD_REMOVE: Fraction(5, 2), Relation.REPLACE: Fraction(4)}
 
 
@@ -44,27 +45,25 @@ class InterquartileRange(OrderStatistic):
 
     @cached_property
     def _draws(self) -> tuple[tuple[Fraction, ...], list[PrivacyLoss]]:
-        """The rates of a quartile and of an end, and the losses of all draws together.
+        """The rates of a quartile and of an end, and the losses of all draws.
 
-        With a plain epsilon the draws for both quartiles are paid together; with rho they cost less one by one.
+        With a plain epsilon both quartiles are paid together; with rho one by one, which costs less there.
         """
-        price = self._bounding[1]
-        shares = (1,) if self.interval is None else (1, 1)
-        counts = (2, 4)[: len(shares)]
-        joint = [
-            (epsilon / (self.rows * _TOGETHER[self.relation] * (count // 2)), [ExponentialMechanismLoss(epsilon)])
-            for epsilon, count in zip(selections(_plain(price), shares), counts, strict=True)
-        ]
-        single = [
-            (
-                epsilon / (2 * self.rows * reach(_QUARTILES[0], self.relation)),
-                [ExponentialMechanismLoss(epsilon)] * count,
-            )
-            for part, count in zip(price.concentrated().split(*shares), counts, strict=True)
-            for epsilon in [part.split(*[1] * count)[0].selection()]
-        ]
-        best = single if price.rho is not None or (price.delta and single[0][0] > joint[0][0]) else joint
-        return tuple(rate for rate, _ in best), [loss for _, losses in best for loss in losses]
+        price, counts = self._bounding[1], (2,) if self.interval is None else (2, 4)
+        alone = 2 * self.rows * reach(_QUARTILES[0], self.relation)
+        joint: list[_Draw] = []
+        if price.epsilon is not None:
+            together = (self.rows * _TOGETHER[self.relation], 4 * alone)
+            epsilons = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
+            joint = [(e / span, [ExponentialMechanismLoss(e)]) for e, span in zip(epsilons, together, strict=False)]
+        if price.rho is not None or price.delta:
+            parts = price.concentrated().split(*(1 for _ in counts))
+            epsilons = tuple(part.split(*[1] * count)[0].selection() for part, count in zip(parts, counts, strict=True))
+            single: list[_Draw] = [
+                (e / alone, [ExponentialMechanismLoss(e)] * count) for e, count in zip(epsilons, counts, strict=True)
+            ]
+            joint = max(joint, single, key=lambda draws: draws[0][0] if draws else 0)
+        return tuple(rate for rate, _ in joint), [loss for _, losses in joint for loss in losses]
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
@@ -110,11 +109,6 @@ def interquartile_range(
     >>> answer = dn.statistics.interquartile_range([21, 45, 33, 60], bounds=(0, 100), epsilon=1)
     """
     return release(InterquartileRange, values, {"bounds": bounds, "interval": interval, "step": step}, options)
-
-
-def _plain(price: Price) -> Price:
-    """The price without its delta."""
-    return price if price.rho is not None else Price(epsilon=price.epsilon)
 
 
 def _ends(known: float, ends: list[float], grid: Grid, level: float) -> Bounds:
