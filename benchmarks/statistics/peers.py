@@ -130,7 +130,7 @@ def smartnoise(task, values):
     if name not in words:
         raise NotOffered(name)
     column = {"type": "float", "lower": task["lower"], "upper": task["upper"]}
-    table = {"row_privacy": True, "rows": len(values), "x": column}
+    table = {"row_privacy": True, "rows": len(values), "censor_dims": False, "x": column}
     frame = pd.DataFrame({"x": values})
     # epsilon is spent on each column of the rewritten query: an average is a sum and a count
     parts = {"mean": 2, "variance": 3, "standard_deviation": 3}.get(name, 1)
@@ -140,18 +140,20 @@ def smartnoise(task, values):
     return lambda: float(reader.execute(text)[1][0])
 
 
+SLOW = {"smartnoise": 30}  # it copies the frame into SQLite for every answer: so many runs at most
 LIBRARIES = {"opendp": opendp, "diffprivlib": diffprivlib, "pydp": pydp, "smartnoise": smartnoise}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=sorted(LIBRARIES))
-    library = LIBRARIES[parser.parse_args().library]
+    name = parser.parse_args().library
+    library = LIBRARIES[name]
     for line in sys.stdin:
         task = json.loads(line)
         try:
             release = library(task, np.load(task["path"]))
-            answer = {"releases": [release() for _ in range(task["runs"])]}
+            answer = {"releases": [release() for _ in range(min(task["runs"], SLOW.get(name, 10**9)))]}
         except NotOffered as reason:
             answer = {"not_offered": str(reason)}
         except Exception as error:
