@@ -60,6 +60,11 @@ def of_quantile(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int6
     return rounded(mechanism.noise, sorted(exact)[1], 12)
 
 
+def of_median(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The median of (0, 12) and (0, 12, 12): one record less or more moves it across the domain."""
+    return rounded(mechanism.noise, sorted(exact)[(len(exact) - 1) // 2], 12)
+
+
 def of_trimmed_mean(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Of four records: one change moves one of the two middle ones across the domain."""
     return rounded(mechanism.noise, sum(sorted(exact)[1:-1]) / 2, 6)
@@ -152,6 +157,7 @@ LAWS: dict[str, Law] = {
     "smooth_student_t": of_bounds,
     "smooth_laplace": of_bounds,
     "smooth_log_normal": of_bounds,
+    "smooth_median": of_median,
     "smooth_quantile": of_quantile,
     "smooth_trimmed_mean": of_trimmed_mean,
     "smooth_triangles": of_triangles,
@@ -165,6 +171,7 @@ WEAKER: dict[str, Weaker] = {
     "smooth_student_t": weaker_noise,
     "smooth_laplace": weaker_noise,
     "smooth_log_normal": weaker_noise,
+    "smooth_median": weaker_statistic,
     "smooth_quantile": weaker_statistic,
     "smooth_trimmed_mean": weaker_statistic,
     "smooth_triangles": weaker_statistic,

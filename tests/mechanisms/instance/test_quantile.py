@@ -41,6 +41,15 @@ def test_the_bound_is_that_of_all_tables_at_all_distances(size: int, q: str) -> 
         assert float(found) == pytest.approx(bound, rel=1e-8)
 
 
+def test_the_local_sensitivity_of_a_median_can_be_the_whole_domain() -> None:
+    """E83: x = (0, ..., 0, 10, ..., 10) on [0, 10]; on a bounded domain it is not unbounded."""
+    mechanism = quantile("1/2", upper=10)
+    value, bound = mechanism.measured([0] * 5 + [10] * 4)
+    assert value == 0
+    assert mechanism.measured([0] * 4 + [10] * 5)[0] == 10
+    assert float(bound) == pytest.approx(10)
+
+
 def ratio(first: np.ndarray, second: np.ndarray) -> float:
     with np.errstate(divide="ignore"):
         return float(np.abs(np.log(first) - np.log(second)).max())

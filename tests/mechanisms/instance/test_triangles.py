@@ -1,4 +1,5 @@
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import SmoothStudentT, SmoothTriangles
 from deniable.privacy import Replace, of_count
 
+from .laws import rounded
 from .tables import smooth_sensitivity
 
 NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=100)
@@ -44,6 +46,22 @@ def test_the_bound_is_that_of_all_graphs_at_all_distances() -> None:
         value, found = mechanism.measured(np.array(edges(graph)))
         assert value == triangles(graph)
         assert float(found) == pytest.approx(truth[graph], rel=1e-8)
+
+
+def test_all_neighbours_keep_to_epsilon_and_local_sensitivity_does_not() -> None:
+    """Exact laws along a path from no edge to two vertices with three common neighbours, joined. The twin's noise has
+    the scale of the local sensitivity, or next to none where that is 0."""
+    mechanism = SmoothTriangles(noise=replace(NOISE, upper=8), vertices=VERTICES)
+    path = [(0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 1)]
+    smooth, naive = [], []
+    for count in range(len(path) + 1):
+        value, bound = map(float, mechanism.measured(path[:count]))
+        local = max(count // 2, 0.01)
+        smooth.append(rounded(mechanism.noise, value, bound)[1])
+        naive.append(rounded(mechanism.noise, value, local)[1])
+    for laws, low, high in ((smooth, 0.5, 3), (naive, 3.1, 99)):
+        losses = [np.abs(np.log(a / b)).max() for a, b in pairwise(laws)]
+        assert low < max(losses) <= high
 
 
 def test_direction_repetition_and_loops_do_not_matter() -> None:

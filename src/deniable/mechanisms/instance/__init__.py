@@ -3,6 +3,7 @@
 from deniable.mechanisms.instance.base import Answer
 from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
+from deniable.mechanisms.instance.median import SmoothMedian
 from deniable.mechanisms.instance.propose_test_release import ProposeTestRelease
 from deniable.mechanisms.instance.quantile import SmoothQuantile
 from deniable.mechanisms.instance.sample_and_aggregate import SampleAndAggregate
@@ -18,6 +19,7 @@ INSTANCE = (
     SmoothStudentT,
     SmoothLaplace,
     SmoothLogNormal,
+    SmoothMedian,
     SmoothQuantile,
     SmoothTrimmedMean,
     SmoothTriangles,
@@ -37,6 +39,7 @@ __all__ = [
     "SampleAndAggregate",
     "SmoothLaplace",
     "SmoothLogNormal",
+    "SmoothMedian",
     "SmoothNoise",
     "SmoothQuantile",
     "SmoothStatistic",

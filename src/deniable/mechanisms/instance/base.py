@@ -33,7 +33,7 @@ def loss_of_rows(
     if sensitivity.relation not in proved:
         raise UnprovedError(
             f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}. "
-            "Where the number of records is private, take a quantile by the exponential mechanism."
+            "Where the number of records is private, take SmoothMedian or the exponential mechanism."
         )
     if sensitivity.l1.denominator != 1:
         raise InvalidParameterError(
@@ -71,8 +71,15 @@ def integers(exact: ArrayLike) -> NDArray[np.int64]:
 
 
 def clamped_records(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
-    """The records in order, clamped to public bounds."""
-    records = np.clip(integers(exact), lower, upper)
-    if records.ndim != 1 or records.size == 0:
-        raise InvalidParameterError(f"records must be a list of at least one integer, got shape {records.shape}")
+    """The records in order, clamped to public bounds. Their number, which may be private, is in no message."""
+    records = np.clip(integers(exact) if np.size(exact) else np.empty(0, dtype=np.int64), lower, upper)
+    if records.ndim != 1:
+        raise InvalidParameterError(f"records must be a list of integers, got {records.ndim} dimensions")
     return np.sort(records)
+
+
+def some(records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The records, of which there must be one; their number is public."""
+    if not records.size:
+        raise InvalidParameterError("there must be at least one record, got none")
+    return records

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import Answer, clamped_records
+from deniable.mechanisms.instance.base import Answer, clamped_records, some
 from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
 from deniable.noise import race, races, uniform
@@ -70,7 +70,7 @@ class InverseQuantile(InverseSensitivity):
         With c(t) records below t, and a(t) up to t, len(t) = max(0, c(t) - rank + 1, rank - a(t)); smoothing puts
         c(t - smoothing) and a(t + smoothing) in their place. c grows after a record, a at a record.
         """
-        records = clamped_records(exact, self.lower, self.upper)
+        records = some(clamped_records(exact, self.lower, self.upper))
         rank = rank_of(self.quantile, records.size)
         wide = min(self.smoothing, self.upper - self.lower)
         turns = np.concatenate([[self.lower], records + (wide + 1), records - wide])

@@ -100,7 +100,7 @@ class SmoothNoise(Mechanism):
         secret = integers(exact)
         if secret.ndim != 1 or secret.size < 2:
             raise InvalidParameterError(
-                f"the exact input is (value, A_0, ..., A_K), a list of integers, got shape {secret.shape}"
+                f"the exact input is (value, A_0, ..., A_K), a list of integers, got {secret.ndim} dimensions"
             )
         return Fraction(int(secret[0])), smooth_bound(secret[1:], beta=self.beta)
 
@@ -125,8 +125,7 @@ class SmoothStatistic(Mechanism):
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """That of the noise, for a unit with as many records as `sensitivity` counts."""
-        loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
-        return self.noise.privacy_loss(sensitivity)
+        return loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
         """The noisy statistic, clamped to the bounds of the noise."""

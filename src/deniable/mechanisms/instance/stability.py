@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.instance.base import checked_bounds, clamped_records
+from deniable.mechanisms.instance.base import checked_bounds, clamped_records, some
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
 from deniable.privacy.exact import positive_integer
 
@@ -23,7 +23,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
         by more than `bound`; n + 1 where that can never be. Proof: docs/theory/instance.md.
     """
     checked_bounds(lower, upper)
-    values = clamped_records(records, lower, upper)
+    values = some(clamped_records(records, lower, upper))
     rank = rank_of(checked_quantile(quantile), values.size)
     return int(values[rank - 1]), _distance(values, rank, positive_integer("bound", bound), lower, upper)
 
@@ -35,7 +35,7 @@ def of_interquartile_range(records: ArrayLike, *, bound: int, lower: int, upper:
         by no more than one of them.
     """
     checked_bounds(lower, upper)
-    values = clamped_records(records, lower, upper)
+    values = some(clamped_records(records, lower, upper))
     steps = positive_integer("bound", bound)
     ranks = [rank_of(Fraction(quarters, 4), values.size) for quarters in (1, 3)]
     low, high = (int(values[rank - 1]) for rank in ranks)

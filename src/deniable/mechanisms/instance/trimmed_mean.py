@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import clamped_records
+from deniable.mechanisms.instance.base import clamped_records, some
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
 from deniable.mechanisms.instance.windows import smooth_width
@@ -38,7 +38,7 @@ class SmoothTrimmedMean(SmoothStatistic):
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper
-        records = clamped_records(exact, lower, upper)
+        records = some(clamped_records(exact, lower, upper))
         kept = records.size - 2 * self.trimmed
         if kept < 1:
             raise InvalidParameterError(
