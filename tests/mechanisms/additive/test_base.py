@@ -5,7 +5,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, WorstCase
-from deniable.mechanisms.additive.base import _sum
+from deniable.mechanisms.additive.base import plus
 from deniable.noise.bits import SECURE, DeterministicBits
 from deniable.privacy import AddRemove, of_count
 
@@ -61,7 +61,7 @@ def test_noise_at_the_edge_of_64_bits_does_not_wrap(sign: int) -> None:
 
 
 def test_the_result_is_small_again_when_it_fits() -> None:
-    total = _sum(np.array([LIMIT + 5], dtype=object), np.array([-10]))
+    total = plus(np.array([LIMIT + 5], dtype=object), np.array([-10]))
     assert total.dtype == np.int64
     assert total[0] == LIMIT - 5
 

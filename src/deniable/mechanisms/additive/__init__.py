@@ -2,21 +2,33 @@
 
 from deniable.mechanisms.additive.base import AdditiveNoise, Noisy
 from deniable.mechanisms.additive.bounded_laplace import BoundedLaplace
+from deniable.mechanisms.additive.elliptical import EllipticalGaussian
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.additive.laplace import Laplace
+from deniable.mechanisms.additive.snapping import Snapping
 from deniable.mechanisms.additive.staircase import Staircase
 from deniable.mechanisms.additive.truncated_laplace import TruncatedLaplace
 from deniable.mechanisms.base import Mechanism
 
-ADDITIVE: tuple[type[Mechanism], ...] = (BoundedLaplace, Gaussian, Laplace, Staircase, TruncatedLaplace)
+ADDITIVE: tuple[type[Mechanism], ...] = (
+    BoundedLaplace,
+    EllipticalGaussian,
+    Gaussian,
+    Laplace,
+    Snapping,
+    Staircase,
+    TruncatedLaplace,
+)
 
 __all__ = [
     "ADDITIVE",
     "AdditiveNoise",
     "BoundedLaplace",
+    "EllipticalGaussian",
     "Gaussian",
     "Laplace",
     "Noisy",
+    "Snapping",
     "Staircase",
     "TruncatedLaplace",
 ]

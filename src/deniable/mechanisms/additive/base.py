@@ -59,7 +59,7 @@ class AdditiveNoise(Mechanism):
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
         secret = integers(exact)
-        return Noisy(_sum(secret, self._noise(secret.shape, bits)), bits.safe)
+        return Noisy(plus(secret, self._noise(secret.shape, bits)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release; worst cases differ in one entry or in all of them alike."""
@@ -95,7 +95,7 @@ def clamped(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
     return np.asarray(np.clip(integers(exact), lower, upper)).astype(np.int64, copy=False)
 
 
-def _sum(secret: Integers, noise: Integers) -> Integers:
+def plus(secret: Integers, noise: Integers) -> Integers:
     """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
     if secret.dtype == np.int64 and noise.dtype == np.int64:
         total = secret + noise

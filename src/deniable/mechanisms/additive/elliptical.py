@@ -1,0 +1,134 @@
+"""Gaussian noise with a covariance: a strategy is answered, everything else is made of its answers."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import Noisy, integers, plus
+from deniable.mechanisms.additive.gaussian import Gaussian
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.noise import gaussian
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
+from deniable.privacy.linear import Matrix, as_whole_numbers, of_linear_map
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EllipticalGaussian(Mechanism):
+    """Answer a matrix of whole numbers with discrete Gaussian noise: the matrix mechanism.
+
+    `answer` carries the release over to a workload; its noise then has the covariance that `covariance` states. Both
+    are post-processing, in floats.
+
+    Args:
+        strategy: rows of ints, one question each; the columns belong to the entries of the secret vector.
+        sigma_squared: of the noise on every answer of the strategy.
+
+    Guarantee: rho-zCDP with rho = l2^2 / (2 sigma_squared), where l2 is how far a unit moves strategy @ x; the whole
+        curve is in DiscreteGaussianLoss, the bound of l2 in privacy/linear.py.
+    Source: Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism"; docs/theory/additive.md, "Linear maps".
+    """
+
+    kind: ClassVar[str] = "elliptical_gaussian"
+    guarantee: ClassVar[str] = "rho-zCDP, rho = (l2 of strategy @ change)^2 / (2 sigma_squared)"
+    source: ClassVar[str] = "Li, Miklau, Hay, McGregor, Rastogi (2015)"
+
+    strategy: tuple[tuple[int, ...], ...]
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        rows = as_whole_numbers(self.strategy).tolist()
+        object.__setattr__(self, "strategy", tuple(tuple(row) for row in rows))
+        object.__setattr__(self, "sigma_squared", Gaussian(sigma_squared=self.sigma_squared).sigma_squared)
+
+    @classmethod
+    def calibrated(
+        cls,
+        strategy: Matrix,
+        sensitivity: Sensitivity,
+        *,
+        rho: object = None,
+        mu_squared: object = None,
+        epsilon: object = None,
+        delta: object = None,
+    ) -> "EllipticalGaussian":
+        """The least noise on the strategy for a target rho, mu^2, or (epsilon, delta); the sensitivity is that of x."""
+        moved = of_linear_map(strategy, sensitivity)
+        least = gaussian_sigma_squared(moved, rho=rho, mu_squared=mu_squared, epsilon=epsilon, delta=delta)
+        return cls(strategy=tuple(tuple(row) for row in as_whole_numbers(strategy).tolist()), sigma_squared=least)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> DiscreteGaussianLoss:
+        """For the sensitivity of the secret vector."""
+        return DiscreteGaussianLoss(self.sigma_squared, of_linear_map(self.strategy, sensitivity))
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+        """The noisy answers of the strategy, one for each of its rows.
+
+        Args:
+            exact: secret; a vector of integers, one for each column of the strategy.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if `exact` is not such a vector.
+        """
+        secret = integers(exact)
+        if secret.shape != (len(self.strategy[0]),):
+            raise InvalidParameterError(
+                f"the strategy takes a vector of {len(self.strategy[0])} integers, got shape {secret.shape}"
+            )
+        answers = np.asarray(self._whole @ secret.astype(object))
+        noise = gaussian.sample(sigma_squared=self.sigma_squared, size=answers.shape, bits=bits)
+        return Noisy(plus(answers, noise), bits.safe)
+
+    def answer(self, noisy: Noisy, workload: ArrayLike) -> Floats:
+        """The best linear estimate of workload @ x without bias, from a release.
+
+        Raises: InvalidParameterError if the strategy does not determine the workload.
+        """
+        return np.asarray(self._reconstruction(workload) @ noisy.values.astype(np.float64))
+
+    def covariance(self, workload: ArrayLike) -> Floats:
+        """Of the noise in `answer`; the square roots of its diagonal are the standard errors."""
+        made_by = self._reconstruction(workload)
+        return np.asarray(made_by @ made_by.T * gaussian.standard_deviation(self.sigma_squared) ** 2)
+
+    def _reconstruction(self, workload: ArrayLike) -> Floats:
+        """workload @ pseudo-inverse of the strategy."""
+        wanted = np.atleast_2d(np.asarray(workload, dtype=np.float64))
+        made = self._whole.astype(np.float64)
+        if wanted.ndim != 2 or wanted.shape[1] != made.shape[1] or not np.isfinite(wanted).all():
+            raise InvalidParameterError(
+                f"workload must be a finite matrix with {made.shape[1]} columns, got shape {np.shape(workload)}"
+            )
+        found = wanted @ np.linalg.pinv(made)
+        if np.abs(found @ made - wanted).max(initial=0.0) > 1e-8 * (1 + np.abs(wanted).max(initial=0.0)):
+            raise InvalidParameterError(
+                "the strategy does not determine the workload: each of its rows must be a combination of rows of the "
+                "strategy"
+            )
+        return np.asarray(found)
+
+    @cached_property
+    def _whole(self) -> NDArray[Any]:
+        return as_whole_numbers(self.strategy)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sums of the entries of each release."""
+        answers = np.asarray(self._whole @ np.array(exact, dtype=object))
+        return Gaussian(sigma_squared=self.sigma_squared).outcomes(tuple(answers.tolist()), runs, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two counts as their total and the first of them; one unit moves both answers.
+
+        What is seen, the sum of both answers, attains rho up to discreteness, and the curve is a bound for two answers.
+        """
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(strategy=((1, 1), (1, 0)), sigma_squared=Fraction(4))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0), neighbour=(0, 0), attains=False)

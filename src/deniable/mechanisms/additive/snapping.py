@@ -1,0 +1,101 @@
+"""The snapping mechanism, for comparison."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import Noisy, clamped, require_range
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.noise import geometric
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, LaplaceLoss, Restricted, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer, positive_rational
+
+LARGEST_BOUND = 2**58
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapping(Mechanism):
+    """Clamp to [-bound, bound], add real Laplace noise, round to multiples of a power of two >= scale, clamp again.
+
+    Use Laplace: its noise has the same guarantee without bound and rounding. The original defends noise that is drawn
+    in floating point; here the same function of an ideal real draw is computed in whole numbers, exactly. What else
+    differs from the original stands in docs/theory/additive.md.
+
+    Args:
+        scale: of the noise, in lattice steps, from 2^-56 to 2^56.
+        bound: in lattice steps, from 1 to 2^58.
+
+    Guarantee: epsilon-DP with epsilon = l1 / scale, by post-processing of real Laplace noise; nothing is added for
+        floating point.
+    Source: Mironov (2012), "On significance of the least significant bits for differential privacy".
+    """
+
+    kind: ClassVar[str] = "snapping"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale"
+    source: ClassVar[str] = "Mironov (2012)"
+
+    scale: Fraction
+    bound: int
+
+    def __post_init__(self) -> None:
+        scale, bound = positive_rational("scale", self.scale), positive_integer("bound", self.bound)
+        require_range("scale", scale, lower=Fraction(1, 2**56), upper=Fraction(2**56))
+        require_range("bound", Fraction(bound), lower=Fraction(1), upper=Fraction(LARGEST_BOUND))
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "bound", bound)
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, bound: int) -> "Snapping":
+        """The least noise that is epsilon-DP for this sensitivity."""
+        return cls(scale=_moving(sensitivity).l1 / positive_rational("epsilon", epsilon), bound=bound)
+
+    @property
+    def grid(self) -> int:
+        """Releases are multiples of it, or an end: the least power of two >= scale, and at least one lattice step."""
+        return 1 << (-(-self.scale.numerator // self.scale.denominator) - 1).bit_length()
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> Restricted:
+        return Restricted(LaplaceLoss(self.scale / _moving(sensitivity).l1), sensitivity.relation)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+        """A multiple of `grid` within the bound, or one of its ends, for each secret integer.
+
+        Args:
+            exact: secret; integers of any shape.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError if `exact` holds anything but integers.
+        """
+        secret, grid = clamped(exact, -self.bound, self.bound), self.grid
+        enough = 4 * (self.bound + grid)  # noise of this size leads to an end, however much more it is
+        doubled = clamped(
+            geometric.floored_laplace(scale=2 * self.scale, size=secret.shape, bits=bits), -enough, enough
+        )
+        rounded = (2 * secret + doubled + grid) // (2 * grid) * grid
+        return Noisy(np.asarray(np.clip(rounded, -self.bound, self.bound)), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sums of the entries of each release."""
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count with scale 3/2, seen in steps of 2 up to 40.
+
+        Events beyond both values attain epsilon; the whole curve of real noise is not seen through the rounding.
+        """
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(scale=Fraction(3, 2), bound=40)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,), attains=False)
+
+
+def _moving(sensitivity: Sensitivity) -> Sensitivity:
+    reach = sensitivity.integral()
+    if reach.l1 == 0:
+        raise InvalidParameterError("the sensitivity is 0: no unit can change this aggregate, and it needs no noise")
+    return reach
