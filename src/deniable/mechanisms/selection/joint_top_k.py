@@ -124,11 +124,15 @@ class JointTopK(Selection):
 
 def _gaps(falling: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """The gaps t >= 0 at which more sequences become possible, 0 among them."""
-    values = np.unique(falling)
-    gaps = np.zeros(1, dtype=np.int64)
-    for top in np.unique(falling[:count]):
-        gaps = np.union1d(gaps, top - values[values < top])
-    return gaps
+    values = _distinct(falling[::-1])
+    tops = _distinct(falling[:count][::-1])
+    differences = [top - values[: np.searchsorted(values, top, side="right")] for top in tops]
+    return _distinct(np.sort(np.concatenate(differences)))
+
+
+def _distinct(rising: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted numbers without repetitions."""
+    return rising[np.concatenate([[True], rising[1:] != rising[:-1]])]
 
 
 def _open_places(falling: NDArray[np.int64], count: int, gaps: NDArray[np.int64]) -> NDArray[np.int64]:

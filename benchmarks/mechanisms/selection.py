@@ -1,0 +1,147 @@
+"""How fast is a private choice? One core, one run: numpy's insecure argmax, ours, and OpenDP's, as ratios.
+
+    python benchmarks/mechanisms/selection.py [--opendp-python PATH] [--output FILE]
+
+PATH is the Python of an environment that has opendp; without it its column stays empty. FILE is
+benchmarks/results/mechanisms-selection.md.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from deniable.mechanisms import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
+from deniable.noise import races
+
+RATE = Fraction(1, 20)
+SIZES = [1000, 1_000_000]
+
+PEER = """
+import json, time
+from importlib.metadata import version
+import opendp.prelude as dp
+dp.enable_features("contrib")
+vector = dp.vector_domain(dp.atom_domain(T="i64"))
+def seconds(call):
+    call(); best = 1e9
+    for _ in range(3):
+        start = time.perf_counter(); call(); best = min(best, time.perf_counter() - start)
+    return best
+found = {"version": version("opendp")}
+noises = {"exponential": dp.max_divergence(), "gumbel": dp.zero_concentrated_divergence()}
+for noise, measure in noises.items():
+    try:
+        choose = dp.m.make_noisy_max(vector, dp.linf_distance(T="i64"), measure, scale=20.0)
+        for size in SIZES:
+            scores = [i * 7919 % 1000 for i in range(size)]
+            found[f"{noise} {size}"] = seconds(lambda: choose(scores)) / size
+    except Exception as error:
+        found[f"{noise} error"] = str(error)[:200]
+print(json.dumps(found))
+"""
+
+
+def seconds(call: Callable[[], object], repeats: int = 7) -> float:
+    """Best of some runs."""
+    call()
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def rows_of_choices(peer: dict[str, float]) -> list[str]:
+    generator = np.random.default_rng()
+    everything = np.arange(max(SIZES)) * 7919 % 1000
+    rows = []
+    for size in SIZES:
+        scores = everything[:size].copy()
+        weights = tuple((1 + scores % 97).tolist())
+
+        def insecure(scores: np.ndarray = scores) -> object:
+            return np.argmax(scores * 0.05 + generator.gumbel(size=scores.size))
+
+        repeats = 30 if size < 10**5 else 9
+        base = seconds(insecure, repeats) / size
+        ours = {
+            "exponential mechanism": (ExponentialMechanism(rate=RATE), "gumbel"),
+            "the same, weighted": (ExponentialMechanism(rate=RATE, weights=weights), ""),
+            "permute-and-flip": (PermuteAndFlip(rate=RATE), "exponential"),
+            "noisy max, Laplace": (NoisyMax(rate=RATE), ""),
+            "top 10, Gumbel": (TopK(rate=RATE, count=10), ""),
+            "top 10, exponential, 10 rounds": (TopK(rate=RATE, count=10, noise="exponential"), ""),
+            "top 10, joint": (JointTopK(rate=RATE, count=10), ""),
+        }
+        for name, (mechanism, theirs) in ours.items():
+            mine = seconds(lambda m=mechanism, s=scores: m.release(s), repeats) / size
+            other = peer.get(f"{theirs} {size}")
+            against = f"{other * 1e9:,.0f} | {other / mine:,.0f}" if other else "- | -"
+            rows.append(f"| {name} | {size:,} | {mine * 1e9:,.1f} | {base * 1e9:.1f} | {base / mine:.2f} | {against} |")
+    return rows
+
+
+def rows_of_small_races() -> list[str]:
+    generator = np.random.default_rng(1)
+    rows = []
+    for candidates in (4, 10, 100):
+        scores = generator.integers(0, 20, (100_000, candidates))
+        floats = scores.astype(np.float64)
+        base = seconds(lambda f=floats: (f + generator.gumbel(size=f.shape)).argmax(axis=1), 3)
+        mine = seconds(lambda s=scores: races.exponential_mechanism(s, rate=Fraction(1, 4)), 3)
+        rows.append(f"| 100,000 of {candidates} | {mine * 1e3:.0f} | {base * 1e3:.0f} | {base / mine:.2f} |")
+    return rows
+
+
+def machine(peer: dict[str, float]) -> str:
+    model = "unknown processor"
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
+    return (
+        f"One core of {model}, Python {platform.python_version()}, numpy {version('numpy')}, "
+        f"opendp {peer.get('version', 'absent')}."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--opendp-python", help="Python of an environment with opendp")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    peer: dict[str, float] = {}
+    if arguments.opendp_python:
+        code = PEER.replace("SIZES", repr(SIZES))
+        done = subprocess.run([arguments.opendp_python, "-c", code], capture_output=True, text=True, check=True)
+        peer = json.loads(done.stdout)
+        print({name: value for name, value in peer.items() if name.endswith("error")})
+    text = "\n".join([
+        "# Selection: speed", "", machine(peer),
+        "Nanoseconds a candidate for one choice, best of several; ratios are against ours, from this one run. "
+        "Scores are 0 to 999, rate 1/20.",
+        "numpy's column is `argmax(scores * rate + rng.gumbel(size=n))`: neither secure nor exact. OpenDP's is "
+        "`make_noisy_max` with the same noise.", "",
+        "| choice | candidates | ours, ns | numpy, ns | numpy / ours | OpenDP, ns | OpenDP / ours |",
+        "|---|---|---|---|---|---|---|", *rows_of_choices(peer), "",
+        "Many races at once, milliseconds for all:", "",
+        "| races | ours, ms | numpy, ms | numpy / ours |", "|---|---|---|---|", *rows_of_small_races(), "",
+    ])  # fmt: skip
+    print(text)
+    if arguments.output:
+        arguments.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
