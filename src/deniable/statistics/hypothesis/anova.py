@@ -1,6 +1,6 @@
 """One-way analysis of variance with absolute deviations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,8 +18,9 @@ from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
 from deniable.statistics.data import Floats, bounded_rows, numbers
+from deniable.statistics.histograms import places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
-from deniable.statistics.hypothesis.chi_squared import checked_keys, pair_of, places_of
+from deniable.statistics.hypothesis.chi_squared import categories, pair_of
 from deniable.statistics.statistic import Answer, checked_bounds, release
 
 _STEPS = 2**16  # of the lattice between the bounds
@@ -43,12 +44,12 @@ class Anova(HypothesisTest):
     null: ClassVar[str] = "all groups have the same mean"
 
     bounds: tuple[float, float]
-    keys: Sequence[object]
+    keys: tuple[object, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "bounds", checked_bounds(self.bounds))
-        object.__setattr__(self, "keys", checked_keys(self.keys))
+        object.__setattr__(self, "keys", categories(self.keys))
 
     @cached_property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
@@ -78,7 +79,7 @@ class Anova(HypothesisTest):
         column, places = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
         if column.shape != places.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
-        kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column) & (places >= 0), bits=bits)
+        kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column) & (places < len(self.keys)), bits=bits)
         clamped = np.clip(column[kept], *self.bounds) - self.bounds[0]
         steps = np.clip(np.rint(clamped / self._step), 0, _STEPS).astype(np.int64)
         exact = *_deviations(steps, places[kept], len(self.keys)), len(steps)
@@ -111,7 +112,7 @@ def anova(
     groups: object,
     *,
     bounds: tuple[float, float],
-    keys: Sequence[object],
+    keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
     """Whether groups have one mean: see `Anova`; `keys` are the names of the groups, which are public."""

@@ -1,6 +1,6 @@
 """Chi-squared tests of noisy tables: goodness of fit and independence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,8 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import positive_rational
 from deniable.release import Release
-from deniable.statistics.data import Floats, bounded_rows, codes
+from deniable.statistics.data import Floats, bounded_rows
+from deniable.statistics.histograms import distinct_keys, places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.statistic import Answer, release
 
@@ -49,8 +50,8 @@ class _TableTest(HypothesisTest):
         return self.mechanism.standard_deviation()
 
     def _noisy(self, places: NDArray[np.int64], units: object, bits: Bits) -> Floats:
-        """Noisy counts; a place of -1 is outside."""
-        kept = bounded_rows(units, rows=self.rows, present=places >= 0, bits=bits)
+        """Noisy counts; a place that is no cell is outside."""
+        kept = bounded_rows(units, rows=self.rows, present=places < self._cells, bits=bits)
         exact = np.bincount(places[kept], minlength=self._cells)
         return self.mechanism.release(exact, bits=bits).values.astype(np.float64)
 
@@ -77,12 +78,12 @@ class ChiSquaredFit(_TableTest):
     name: ClassVar[str] = "chi_squared_fit"
     null: ClassVar[str] = "rows fall into the categories in the stated proportions"
 
-    keys: Sequence[object]
-    shares: Sequence[object]
+    keys: tuple[object, ...]
+    shares: tuple[object, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "keys", checked_keys(self.keys))
+        object.__setattr__(self, "keys", categories(self.keys))
         shares = tuple(positive_rational("shares", share) for share in self.shares)
         if len(shares) != len(self.keys):
             raise InvalidParameterError(f"shares must be one a key: got {len(shares)} for {len(self.keys)} keys")
@@ -120,13 +121,13 @@ class ChiSquaredIndependence(_TableTest):
     name: ClassVar[str] = "chi_squared_independence"
     null: ClassVar[str] = "the two columns are independent"
 
-    keys: Sequence[object]
-    other_keys: Sequence[object]
+    keys: tuple[object, ...]
+    other_keys: tuple[object, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "keys", checked_keys(self.keys))
-        object.__setattr__(self, "other_keys", checked_keys(self.other_keys))
+        object.__setattr__(self, "keys", categories(self.keys))
+        object.__setattr__(self, "other_keys", categories(self.other_keys))
 
     @property
     def _cells(self) -> int:
@@ -136,8 +137,8 @@ class ChiSquaredIndependence(_TableTest):
         first, second = (places_of(column, keys) for column, keys in zip(pair_of(values), self._both, strict=True))
         if first.shape != second.shape:
             raise InvalidParameterError("the two columns must have one entry for each row")
-        inside = (first >= 0) & (second >= 0)
-        places = np.where(inside, first * len(self.other_keys) + second, -1)
+        inside = (first < len(self.keys)) & (second < len(self.other_keys))
+        places = np.where(inside, first * len(self.other_keys) + second, self._cells)
         table = self._noisy(places, units, bits).reshape(1, len(self.keys), len(self.other_keys))
         expected = _product_of_margins(table)
         total = max(round(table.sum()), 0)
@@ -149,12 +150,12 @@ class ChiSquaredIndependence(_TableTest):
         return self._tested(float(statistic), p_value(float(statistic), null))
 
     @property
-    def _both(self) -> tuple[Sequence[object], Sequence[object]]:
+    def _both(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
         return self.keys, self.other_keys
 
 
 def chi_squared_fit(
-    values: object, *, keys: Sequence[object], shares: Sequence[object], **options: Unpack[TestOptions]
+    values: object, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
 ) -> Release:
     """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`."""
     return release(ChiSquaredFit, values, {"keys": keys, "shares": shares}, options)
@@ -164,35 +165,23 @@ def chi_squared_independence(
     first: object,
     second: object,
     *,
-    keys: Sequence[object],
-    other_keys: Sequence[object],
+    keys: Iterable[object],
+    other_keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
     """Whether two categorical columns are independent: see `ChiSquaredIndependence`."""
     return release(ChiSquaredIndependence, (first, second), {"keys": keys, "other_keys": other_keys}, options)
 
 
-def checked_keys(keys: object) -> tuple[object, ...]:
+def categories(keys: object) -> tuple[object, ...]:
     """Public categories: at least two, all different.
 
     Raises: InvalidParameterError.
     """
-    if (
-        isinstance(keys, str)
-        or not isinstance(keys, Sequence | np.ndarray)
-        or len(set(keys)) != len(keys)
-        or len(keys) < 2
-    ):
-        raise InvalidParameterError(f"keys must be a list of two or more different categories, got {keys!r}")
-    return tuple(keys)
-
-
-def places_of(values: object, keys: Sequence[object]) -> NDArray[np.int64]:
-    """The place of each row's value among the keys; -1 if it is none of them."""
-    found, distinct = codes(values)
-    known = {key: place for place, key in enumerate(keys)}
-    lookup = np.array([known.get(value, -1) for value in distinct] + [-1], dtype=np.int64)
-    return lookup[found]
+    found = distinct_keys(keys)
+    if len(found) < 2:
+        raise InvalidParameterError(f"keys must be a list of two or more categories, got {keys!r}")
+    return found
 
 
 def pair_of(values: object) -> tuple[object, object]:
