@@ -114,6 +114,19 @@ def of_inverse_quantile(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray
     return of_lengths(mechanism, tuple(lengths[t] for t in domain))
 
 
+def of_inverse_median(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """len by trying all tables that are larger or smaller by few records: the least number added and removed."""
+    domain = range(mechanism.lower, mechanism.upper + 1)
+    lengths = dict.fromkeys(domain, len(exact) + 2)
+    for size in range(1, 2 * len(exact) + 2):
+        for table in multisets(domain, size):
+            changes = len(exact) + size - 2 * sum((Counter(table) & Counter(exact)).values())
+            for t in domain:
+                if abs(table[(size - 1) // 2] - t) <= mechanism.smoothing:
+                    lengths[t] = min(lengths[t], changes)
+    return of_lengths(mechanism, tuple(lengths[t] for t in domain))
+
+
 def of_blocks(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All ways to put the units into blocks, whose values are sums; the inner law is written here too."""
     found: Counter[int] = Counter()
@@ -164,6 +177,7 @@ LAWS: dict[str, Law] = {
     "propose_test_release": of_proposal,
     "stable_selection": of_lead,
     "inverse_sensitivity": of_lengths,
+    "inverse_median": of_inverse_median,
     "inverse_quantile": of_inverse_quantile,
     "sample_and_aggregate": of_blocks,
 }
@@ -178,6 +192,7 @@ WEAKER: dict[str, Weaker] = {
     "propose_test_release": weaker_test,
     "stable_selection": weaker_test,
     "inverse_sensitivity": weaker_rate,
+    "inverse_median": weaker_rate,
     "inverse_quantile": weaker_rate,
     "sample_and_aggregate": lambda mechanism: replace(
         mechanism, inner=replace(mechanism.inner, scale=mechanism.inner.scale * Fraction(7, 10))

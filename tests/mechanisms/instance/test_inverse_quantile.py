@@ -8,15 +8,9 @@ from deniable.privacy import AddRemove, Replace, of_count
 
 from .laws import of_inverse_quantile
 from .tables import multisets, replaced
+from .test_gaps import by_gaps
 
 DOMAIN = range(5)
-
-
-def by_gaps(mechanism: InverseQuantile, table: tuple[int, ...]) -> np.ndarray:
-    """The law from the gaps of the mechanism."""
-    _, length, weight = mechanism._gaps(table)
-    mass = np.repeat(np.exp(-float(mechanism.rate) * length), weight)
-    return mass / mass.sum()
 
 
 @pytest.mark.parametrize("q", ["1/2", "1/5", "1"])
@@ -47,18 +41,6 @@ def test_one_release_follows_the_same_law_as_many() -> None:
     expected = 1000 * of_inverse_quantile(mechanism, (0, 3, 3))[1]
     assert ((np.bincount(drawn, minlength=5) - expected) ** 2 / expected).sum() < 45
     assert ((np.bincount(drawn[drawn > 0], minlength=5) - expected) ** 2 / expected).sum() > 45
-
-
-@pytest.mark.parametrize(
-    "records", [[7], np.full(100_000, 7), np.repeat([-(2**60), 2**60], 5)], ids=["one", "ties", "far"]
-)
-def test_ties_single_records_and_wide_domains_give_a_value_of_the_domain(records: np.ndarray) -> None:
-    """statistics.md, trap 1: weights underflow elsewhere."""
-    for epsilon in ("1e-9", 1000):
-        mechanism = InverseQuantile.calibrated(epsilon=epsilon, lower=-(2**61), upper=2**61, smoothing=2**61)
-        value = mechanism.release(records, bits=DeterministicBits(1)).value
-        assert value is not None
-        assert -(2**61) <= value <= 2**61
 
 
 def test_the_median_of_many_records_is_close() -> None:

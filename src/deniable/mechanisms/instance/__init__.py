@@ -1,6 +1,7 @@
 """Noise that is fitted to the data at hand, with its guarantee for all data."""
 
 from deniable.mechanisms.instance.base import Answer
+from deniable.mechanisms.instance.inverse_median import InverseMedian
 from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
 from deniable.mechanisms.instance.median import SmoothMedian
@@ -24,6 +25,7 @@ INSTANCE = (
     SmoothTrimmedMean,
     SmoothTriangles,
     InverseSensitivity,
+    InverseMedian,
     InverseQuantile,
     ProposeTestRelease,
     StableSelection,
@@ -33,6 +35,7 @@ INSTANCE = (
 __all__ = [
     "INSTANCE",
     "Answer",
+    "InverseMedian",
     "InverseQuantile",
     "InverseSensitivity",
     "ProposeTestRelease",
