@@ -12,6 +12,7 @@ from deniable.statistics.key_counts import KeyCounts, key_counts
 from deniable.statistics.means import Mean, mean
 from deniable.statistics.order import *  # noqa: F403
 from deniable.statistics.order import __all__ as _order
+from deniable.statistics.regression import AdaptiveRidge, SufficientRegression, TheilSen, linear_regression
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.sums import Sum, sum
 from deniable.statistics.top import Mode, TopK, mode, top_k
@@ -19,6 +20,7 @@ from deniable.statistics.variances import StandardDeviation, Variance, standard_
 from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
+    "AdaptiveRidge",
     "Count",
     "Histogram",
     "KeyCounts",
@@ -26,7 +28,9 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Mode",
     "StandardDeviation",
     "Statistic",
+    "SufficientRegression",
     "Sum",
+    "TheilSen",
     "TopK",
     "Variance",
     "VectorCovariance",
@@ -34,6 +38,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "count",
     "histogram",
     "key_counts",
+    "linear_regression",
     "mean",
     "mode",
     "standard_deviation",

@@ -1,0 +1,172 @@
+"""What all linear regressions share: public bounds, rows between -1 and 1, and coefficients in the user's units."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Relation, compose
+from deniable.release import Bounds, Estimate, Key
+from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.data import Floats, bounded_rows, numbers, table
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Answer, Statistic
+
+SMALL = 1e-300  # so wide are bounds at least
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows that count, each column scaled to [-1, 1] between its bounds, and what leads back.
+
+    Args:
+        features: shape (rows, columns); target: shape (rows,).
+        middles, halves: of the bounds of the features, and of the target at the end.
+    """
+
+    features: Floats
+    target: Floats
+    names: tuple[str, ...]
+    middles: Floats
+    halves: Floats
+
+    def terms(self, scaled: Floats) -> Floats:
+        """Coefficients of the columns as they came, from those of scaled ones; the intercept first."""
+        found = self.back @ scaled
+        found[0] += self.middles[-1]
+        return np.asarray(found, dtype=np.float64)
+
+    @property
+    def back(self) -> Floats:
+        """The linear part of that."""
+        slopes = self.halves[-1] / self.halves[:-1]
+        found = np.diag(np.append(self.halves[-1], slopes))
+        found[0, 1:] = -slopes * self.middles[:-1]
+        return np.asarray(found, dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regression(Statistic):
+    """The coefficients of y = intercept + sum of slope * x, one a row.
+
+    Call it with the pair (features, target): a table, or one column, and a column of equal length. Values are clamped
+    to the bounds. A row in which a value is no number is left out under add/remove; under replace such a value is the
+    middle of its bounds.
+
+    Args:
+        bounds: for each feature a pair (lower, upper), or "auto".
+        target_bounds: a pair (lower, upper) for the target, or "auto".
+
+    Error: `expected_error` is the root mean squared error of the fitted line that the noise adds, as a share of half of
+        the width of the target's bounds, where features are spread evenly over their bounds.
+    """
+
+    bounds: object
+    target_bounds: object
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._bounding
+
+    @abstractmethod
+    def _losses(self) -> list[PrivacyLoss]:
+        """Of everything but the search for bounds."""
+
+    @abstractmethod
+    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+        """Noisy coefficients in the user's units, their intervals, and notes."""
+
+    @property
+    def features(self) -> int:
+        """How many columns the target depends on."""
+        assert isinstance(self.bounds, Sequence)
+        return len(self.bounds)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        losses = self._losses()
+        for search in self._bounding[0]:
+            losses = [search.with_loss(losses)]
+        return self.price.stated(compose(losses) if len(losses) > 1 else losses[0])
+
+    @cached_property
+    def _bounding(self) -> tuple[tuple[Bounding, ...], Price]:
+        """How each column is bounded, the target last, and what is left of the price."""
+        if isinstance(self.bounds, str) or not isinstance(self.bounds, Sequence) or not self.bounds:
+            raise InvalidParameterError(
+                f'bounds must be a list with a pair (lower, upper) or "auto" for each feature, got {self.bounds!r}'
+            )
+        columns = [*self.bounds, self.target_bounds]
+        searched = [isinstance(pair, str) for pair in columns]
+        parts = self.price.split(*[1] * max(sum(searched), 1))
+        found, rest = zip(
+            *[resolve(pair, parts[0], relation=self.relation, rows=self.rows) for pair in columns], strict=True
+        )
+        left = [part for part, search in zip(rest, searched, strict=True) if search]
+        return found, _together(left) if left else self.price
+
+    @property
+    def _public_size(self) -> bool:
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        rows = self._read(values, units, bits)
+        coefficients, ends, notes = self._fit(rows, bits)
+        pairs = zip(self._bounding[0], rows.middles, rows.halves, strict=True)
+        searched = [(search, (middle - half, middle + half)) for search, middle, half in pairs if search.public is None]
+        if searched:
+            notes = (*notes, *searched[0][0].notes(*(ends for _, ends in searched)))
+        return Answer(
+            parts=(
+                Key(name="term", values=("intercept", *rows.names), kind="string"),
+                Estimate(name="coefficient", estimates=coefficients, ends=ends),
+            ),
+            notes=notes,
+        )
+
+    def _read(self, values: object, units: object, bits: Bits) -> Rows:
+        if not isinstance(values, tuple | list) or len(values) != 2:
+            raise InvalidParameterError("a regression is asked with the pair (features, target)")
+        features, names = _features(values[0])
+        target = numbers(values[1], "target")
+        if len(features) != len(target) or features.shape[1] != self.features:
+            raise InvalidParameterError(
+                f"features and target must have one row for each other, and bounds one pair for each feature, got "
+                f"{self.features} pairs for {features.shape[1]} features"
+            )
+        columns = np.column_stack([features, target])
+        missing = np.isnan(columns)
+        private = self.relation is Relation.ADD_REMOVE
+        present = np.asarray(~missing.any(axis=1) | (not private), dtype=np.bool_)
+        kept = bounded_rows(units, rows=self.rows, present=present, bits=bits)
+        columns, missing = columns[kept], missing[kept]
+        ends = [
+            search.ends(np.ascontiguousarray(column), bits=bits)
+            for search, column in zip(self._bounding[0], columns.T, strict=True)
+        ]
+        lower, upper = np.array(ends).T
+        middles, halves = lower / 2 + upper / 2, np.maximum(upper / 2 - lower / 2, SMALL)
+        scaled = np.where(missing, 0.0, (np.clip(columns, lower, upper) - middles) / halves)
+        scaled = np.clip(scaled, -1.0, 1.0)
+        return Rows(scaled[:, :-1], scaled[:, -1], names, middles, halves)
+
+
+def _features(values: object) -> tuple[Floats, tuple[str, ...]]:
+    """A table, or one column as a table."""
+    if np.ndim(values) == 1 and not hasattr(values, "columns"):  # type: ignore[arg-type]
+        name = getattr(values, "name", None)
+        return numbers(values, "features")[:, np.newaxis], (name if isinstance(name, str) else "x0",)
+    return table(values, "features")
+
+
+def _together(parts: Sequence[Price]) -> Price:
+    """The sum of equal prices."""
+    first, count = parts[0], len(parts)
+    if first.rho is not None:
+        return Price(rho=first.rho * count)
+    assert first.epsilon is not None
+    return Price(epsilon=first.epsilon * count, delta=first.delta * count)

@@ -1,0 +1,134 @@
+"""Linear regression of one feature by medians of lines through pairs of rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import Bits
+from deniable.noise.race import checked_rate
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy.exact import positive_integer
+from deniable.release import Bounds
+from deniable.statistics.data import Floats
+from deniable.statistics.order.choice import choose
+from deniable.statistics.order.ends import lower_end, upper_end
+from deniable.statistics.order.quantile import margin, selections
+from deniable.statistics.order.ranks import Ranks
+from deniable.statistics.regression.linear import Regression, Rows
+from deniable.statistics.regression.matchings import matched
+
+_HALF = 2**30  # grid points from the middle of the target's bounds to either end
+_SIZE = 2 * _HALF + 1
+_PLACES = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is read
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheilSen(Regression):
+    """The line through two medians: of where lines through random pairs of rows pass a quarter and three quarters.
+
+    Rows far from the line hardly move it, and no moment of the data matters. Every matching pairs each row with one
+    other, so a row is in so many pairs as there are matchings; rank errors grow with their number, and so does the
+    number of pairs.
+
+    Args:
+        matchings: how many times rows are paired; more use the data better, and take longer.
+        interval: the level at which the intervals hold; None spends the whole price on the estimates.
+
+    Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
+        distance of any point from the median rank by at most 1 a matching under replace, and 3/2 under add/remove,
+        where one pair is exchanged and one may come or go: docs/theory/regression.md.
+    Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
+    Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions.
+    Raises: InvalidParameterError unless there is one feature.
+    Source: Alabi, McMillan, Sarathy, Smith, Vadhan (2020), arXiv:2007.05157, "Differentially private simple linear
+        regression", for the matchings; Asi, Duchi (2020), arXiv:2005.10630, for the medians.
+    """
+
+    name: ClassVar[str] = "theil_sen"
+
+    matchings: int = 10
+    interval: float | None = 0.95
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "matchings", positive_integer("matchings", self.matchings))
+        level = self.interval
+        if level is not None and (isinstance(level, bool) or not isinstance(level, float) or not 0 < level <= 0.999):
+            raise InvalidParameterError(f"interval must be a level above 0 and at most 0.999, or None, got {level!r}")
+        if self.features != 1:
+            raise InvalidParameterError(
+                f"theil_sen takes one feature, got bounds of {self.features}. Use method='sufficient' for more."
+            )
+        _ = self.privacy_loss, self._rates
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """The bounded range of each median, and of each end of its interval."""
+        shares = (1,) if self.interval is None else (2, 1, 1)
+        return selections(self._bounding[1], shares * len(_PLACES))[: len(shares)]
+
+    @cached_property
+    def _reach(self) -> Fraction:
+        """How far one unit moves the distance of any point from the median rank."""
+        pairs = Fraction(1) if self.relation is Relation.REPLACE else Fraction(3, 2)
+        return pairs * self.matchings * self.rows
+
+    @cached_property
+    def _rates(self) -> list[Fraction]:
+        """How fast the chances of each draw fall with the distance in ranks."""
+        return [2 * checked_rate(epsilon / (4 * self._reach)) for epsilon in self.epsilons]
+
+    def expected_error(self, size: int) -> float:
+        pairs = max(self.matchings * (size // 2), 1)
+        return min(float(np.sqrt(2) * 2 * self._reach / self.epsilons[0]) / pairs, 0.5)
+
+    def _losses(self) -> list[PrivacyLoss]:
+        losses = [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.epsilons]
+        return [loss for loss in losses for _ in _PLACES]
+
+    def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
+        first, second = matched(len(rows.target), self.matchings, bits=bits)
+        heights = [_crossings(rows.features[:, 0], rows.target, first, second, place) for place in _PLACES]
+        found = np.array([self._median(height, bits) for height in heights]) / _HALF - 1  # (places, 3)
+        coefficients = rows.terms(_line(found[:, 0]))
+        corners = np.array([rows.terms(_line(np.array([a, b]))) for a in found[0, 1:] for b in found[1, 1:]])
+        known = 0.0 if self.interval is None else self.interval
+
+        def ends(level: float) -> Bounds:
+            if level > known:
+                return Bounds(np.full(2, -np.inf), np.full(2, np.inf))
+            return Bounds(corners.min(axis=0), corners.max(axis=0))
+
+        return coefficients, ends, ()
+
+    def _median(self, heights: Floats, bits: Bits) -> tuple[int, int, int]:
+        """The codes of the median and of the ends of its interval."""
+        codes = np.sort(np.rint((np.clip(heights, -1.0, 1.0) + 1) * _HALF).astype(np.int64))
+        ranks, middle = Ranks(codes, 0, codes.size), Fraction(codes.size, 2)
+        rate, *slower = self._rates
+        code = choose(ranks, target=middle, rate=rate, size=_SIZE, bits=bits)
+        if self.interval is None:
+            return code, code, code
+        away = margin(slower[0], (1 + self.interval) / 2)
+        low = lower_end(ranks, code, target=middle - away, rate=slower[0], bits=bits)
+        return code, low, upper_end(ranks, _SIZE, code, target=middle + away, rate=slower[1], bits=bits)
+
+
+def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, place: float) -> Floats:
+    """Where the line through each pair of rows is at that place; half way between the two where it is vertical."""
+    run, rise = feature[second] - feature[first], target[second] - target[first]
+    vertical = run == 0
+    with np.errstate(over="ignore"):
+        slope = np.where(vertical, 0.0, rise / np.where(vertical, 1.0, run))
+    from_first = target[first] + slope * (place - feature[first])
+    return np.asarray(np.where(vertical, (target[first] + target[second]) / 2, from_first))
+
+
+def _line(heights: Floats) -> Floats:
+    """Intercept and slope of the line with these heights at the two places."""
+    return np.array([heights.sum() / 2, (heights[1] - heights[0]) / (_PLACES[1] - _PLACES[0])])
