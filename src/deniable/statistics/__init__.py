@@ -5,6 +5,7 @@ Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a
 """
 
 from deniable.statistics.count import Count, count
+from deniable.statistics.covariances import Correlation, Covariance, correlation, covariance
 from deniable.statistics.histograms import Histogram, histogram
 from deniable.statistics.hypothesis import *  # noqa: F403
 from deniable.statistics.hypothesis import __all__ as _hypothesis
@@ -21,7 +22,9 @@ from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_cov
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "AdaptiveRidge",
+    "Correlation",
     "Count",
+    "Covariance",
     "Histogram",
     "KeyCounts",
     "Mean",
@@ -35,7 +38,9 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Variance",
     "VectorCovariance",
     "VectorMean",
+    "correlation",
     "count",
+    "covariance",
     "histogram",
     "key_counts",
     "linear_regression",

@@ -1,0 +1,242 @@
+"""Covariances and correlations of the columns of a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import AdditiveNoise
+from deniable.noise.bits import SECURE, Bits, DeterministicBits
+from deniable.privacy import PrivacyLoss, Relation, compose
+from deniable.release import Bounds, Estimate, Key, Release
+from deniable.statistics.bounds import SHARE, Bounding, resolve
+from deniable.statistics.data import Floats, table
+from deniable.statistics.price import Price
+from deniable.statistics.products import LARGEST_TABLE, Products, Separate, Table
+from deniable.statistics.shares import UNIT, rows_that_count, shares
+from deniable.statistics.statistic import Answer, Options, Payer, Statistic, release
+
+_FEWEST, _MOST = 1000, 4000  # draws for an interval
+_NUMBERS = 2**23  # held at once for them
+_FIXED = 20261122  # the draws are public, and the same for every release
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covariance(Statistic):
+    """The covariance of every two columns, with the variances, as a matrix that is a covariance matrix.
+
+    The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`.
+    Rows with a value that is no number are left out under add/remove; under replace such a value is the middle.
+
+    Args:
+        bounds: one entry for each column: a pair (lower, upper) of public numbers, or "auto".
+
+    Guarantee: docs/theory/moments.md. Of two designs the one with the smaller expected error is taken.
+    Error: expected_error is for independent columns of evenly spread values, as a share of the product of the widths of
+        two columns: the root mean square over the matrix.
+    """
+
+    name: ClassVar[str] = "covariance"
+
+    bounds: Sequence[object]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.bounds, str) or not isinstance(self.bounds, Sequence) or not self.bounds:
+            raise InvalidParameterError(
+                f'bounds must have an entry for each column, a pair (lower, upper) or "auto", got {self.bounds!r}'
+            )
+        _ = self.privacy_loss
+
+    @cached_property
+    def _resolved(self) -> tuple[tuple[Bounding, ...], Price]:
+        columns = len(self.bounds)
+        parts = self.price.split(*[1] * columns)
+        found = [
+            resolve(bounds, part, relation=self.relation, rows=self.rows)[0]
+            for bounds, part in zip(self.bounds, parts, strict=True)
+        ]
+        searched = Fraction(sum(bounding.public is None for bounding in found), columns) * SHARE
+        rest = self.price.split(1 - searched, searched)[0]
+        return tuple(found), rest
+
+    @cached_property
+    def _chosen(self) -> tuple[Products, AdditiveNoise]:
+        columns, rest = len(self.bounds), self._resolved[1]
+        kinds: list[type[Products]] = [Separate, Table] if columns <= LARGEST_TABLE else [Separate]
+        designs = [kind(columns=columns, relation=self.relation, rows=self.rows) for kind in kinds]
+        noises = [rest.noise(design.sensitivity) for design in designs]
+        return min(zip(designs, noises, strict=True), key=lambda pair: pair[0].error * pair[1].standard_deviation())
+
+    @property
+    def design(self) -> Products:
+        """The sums that get noise."""
+        return self._chosen[0]
+
+    @property
+    def mechanism(self) -> AdditiveNoise:
+        """The noise on the sums."""
+        return self._chosen[1]
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        losses = [self.mechanism.privacy_loss(self.design.sensitivity)]
+        losses += [b.mechanism.privacy_loss(b.sensitivity) for b in self._resolved[0] if b.mechanism and b.sensitivity]
+        return self.price.stated(compose(losses) if len(losses) > 1 else losses[0])
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether the number of rows that count is public: under replace every unit has one."""
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+    def expected_error(self, size: int) -> float:
+        return min(self.design.error * self.mechanism.standard_deviation() / UNIT / max(size, 1), 1 / 4)
+
+    def __call__(
+        self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Release:
+        shape = getattr(values, "shape", None)
+        if shape is not None and (len(shape) != 2 or shape[1] != len(self.bounds)):
+            raise InvalidParameterError(f"values must be a table of {len(self.bounds)} columns, as many as bounds")
+        return super().__call__(values, units=units, ledger=ledger, bits=bits)
+
+    def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        found, names = table(values)
+        if len(names) != len(self.bounds):
+            raise InvalidParameterError(f"values must be a table of {len(self.bounds)} columns, as many as bounds")
+        rows = rows_that_count(found, units, rows=self.rows, relation=self.relation, bits=bits)
+        ends = [b.ends(rows[:, place], bits=bits) for place, b in enumerate(self._resolved[0])]
+        count, totals = 0, [0] * len(self.design.maps.size)
+        for block in shares(rows, ends, relation=self.relation):
+            count += block.shape[1]
+            totals = [total + part for total, part in zip(totals, self.design.sums(block), strict=True)]
+        noisy = self.mechanism.release(totals, bits=bits).values.astype(np.float64) / UNIT
+        widths = np.array([upper - lower for lower, upper in ends])
+        return self._published(noisy, count if self.size_is_public else None, widths, names, ends)
+
+    def _published(
+        self,
+        noisy: Floats,
+        count: int | None,
+        widths: Floats,
+        names: tuple[str, ...],
+        ends: list[tuple[float, float]],
+    ) -> Answer:
+        """The release, from public numbers alone."""
+        matrix = nearest_covariance(self._matrices(noisy[np.newaxis], count)[0][0])
+        estimates = self._final(matrix, widths).ravel()
+
+        def intervals(level: float) -> Bounds:
+            lower, upper = self._intervals(noisy, count, level)
+            lower, upper = (self._scaled(end, widths).ravel() for end in (lower, upper))
+            return Bounds(np.minimum(lower, estimates), np.maximum(upper, estimates))
+
+        columns = len(names)
+        return Answer(
+            parts=(
+                Key(name="row", values=tuple(np.repeat(names, columns).tolist())),
+                Key(name="column", values=names * columns),
+                Estimate(
+                    name=self.name,
+                    estimates=estimates,
+                    ends=intervals,
+                    post_processing="moved to the nearest matrix without negative eigenvalues",
+                ),
+            ),
+            notes=tuple(note for b, end in zip(self._resolved[0], ends, strict=True) for note in b.notes(end)),
+        )
+
+    def _matrices(self, noisy: Floats, count: int | None) -> tuple[Floats, Floats]:
+        """Covariances as shares of the widths, of shape (draws, columns, columns), and the numbers of rows."""
+        maps, columns = self.design.maps, len(self.bounds)
+        rows = noisy @ maps.size if count is None else np.full(len(noisy), float(count))
+        spread = np.sqrt((maps.size**2).sum()) * self.mechanism.standard_deviation() / UNIT
+        size = np.maximum(rows, 1.0 if count is not None else 2 * spread)[:, np.newaxis]
+        values, products = noisy @ maps.values.T / size, noisy @ maps.products.T / size
+        first, second = self.design.pairs
+        found = np.empty((len(noisy), columns, columns))
+        found[:, first, second] = products - values[:, first] * values[:, second]
+        found[:, second, first] = found[:, first, second]
+        return found, rows
+
+    def _intervals(self, noisy: Floats, count: int | None, level: float) -> tuple[Floats, Floats]:
+        """Ends of what the final step makes of the noisy sums less fresh draws of the noise; shares of the widths."""
+        wanted = int(np.clip(_NUMBERS // (noisy.size + len(self.bounds) ** 2), _FEWEST, _MOST))
+        words = DeterministicBits(_FIXED).words(wanted * noisy.size).reshape(wanted, noisy.size)
+        draws = self.mechanism.quantile((words.astype(np.float64) + 0.5) * 2.0**-64) / UNIT
+        matrices, rows = self._matrices(noisy - draws, count)
+        final, least, most = self._of_draws(matrices)
+        undefined = np.isnan(final) | (rows <= 0)[:, np.newaxis, np.newaxis]
+        tail = (1 - level) / 2
+        lower = np.quantile(np.where(undefined, least, final), tail, axis=0, method="lower")
+        upper = np.quantile(np.where(undefined, most, final), 1 - tail, axis=0, method="higher")
+        return np.clip(lower, least, most), np.clip(upper, least, most)
+
+    def _of_draws(self, matrices: Floats) -> tuple[Floats, Floats, Floats]:
+        """The final numbers of each draw, as shares; and between what they can lie."""
+        diagonal = np.eye(len(self.bounds), dtype=np.bool_)
+        return matrices, np.where(diagonal, 0.0, -0.25), np.full(diagonal.shape, 0.25)
+
+    def _final(self, matrix: Floats, widths: Floats) -> Floats:
+        """What is published of a covariance matrix in shares."""
+        return self._scaled(matrix, widths)
+
+    def _scaled(self, shares_of_widths: Floats, widths: Floats) -> Floats:
+        return shares_of_widths * np.outer(widths, widths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation(Covariance):
+    """The correlation of every two columns, as a matrix that is a correlation matrix; 0 where a variance seems to be 0.
+
+    Guarantee, Args: see `Covariance`.
+    Error: expected_error is for independent columns of evenly spread values: the root mean square over pairs of
+        different columns, at most.
+    """
+
+    name: ClassVar[str] = "correlation"
+
+    def expected_error(self, size: int) -> float:
+        return min(12 * super().expected_error(size), 1.0)
+
+    def _of_draws(self, matrices: Floats) -> tuple[Floats, Floats, Floats]:
+        variances = np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = matrices / np.sqrt(variances[:, :, np.newaxis] * variances[:, np.newaxis, :])
+        diagonal = np.eye(len(self.bounds), dtype=np.bool_)
+        found = np.where(diagonal, 1.0, np.where(np.isfinite(found), found, np.nan))
+        return found, np.where(diagonal, 1.0, -1.0), np.ones(diagonal.shape)
+
+    def _final(self, matrix: Floats, widths: Floats) -> Floats:
+        found, _, _ = self._of_draws(matrix[np.newaxis])
+        return np.clip(np.nan_to_num(found[0], nan=0.0), -1, 1)
+
+    def _scaled(self, shares_of_widths: Floats, widths: Floats) -> Floats:
+        return shares_of_widths
+
+
+def covariance(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
+    """The covariance of every two columns of a table: see `Covariance`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.covariance([[1, 2], [3, 5]], bounds=[(0, 9), (0, 9)], epsilon=1)
+    """
+    return release(Covariance, values, {"bounds": bounds}, options)
+
+
+def correlation(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
+    """The correlation of every two columns of a table: see `Correlation`."""
+    return release(Correlation, values, {"bounds": bounds}, options)
+
+
+def nearest_covariance(matrix: Floats) -> Floats:
+    """The nearest matrix without negative eigenvalues, its variances at most 1/4: values lie between their bounds."""
+    values, vectors = np.linalg.eigh(matrix)
+    found = (vectors * np.maximum(values, 0)) @ vectors.T
+    shrink = np.sqrt(0.25 / np.maximum(np.diagonal(found), 0.25))
+    scaled: Floats = found * np.outer(shrink, shrink)
+    return (scaled + scaled.T) / 2
