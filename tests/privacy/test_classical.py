@@ -101,7 +101,7 @@ def test_the_printed_denominator_gives_no_privacy() -> None:
 
 
 def test_the_proof_and_the_definition_disagree_about_the_constant() -> None:
-    """E23, delta = 10^-4: sqrt(2 ln(2/delta)) = 4.4505 in the proof, sqrt(2 ln(1.25/delta)) = 4.3436 in Definition 5."""
+    """E23, delta = 10^-4: sqrt(2 ln(2/delta)) = 4.4505 in the proof, sqrt(2 ln(1.25/delta)) = 4.3436 in the theorem."""
     assert math.sqrt(2 * math.log(2e4)) == pytest.approx(4.4505, abs=1e-4)
     assert classical(1, 1e-4) == pytest.approx(4.3436, abs=1e-4)
 
