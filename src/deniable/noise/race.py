@@ -13,7 +13,6 @@ arXiv:2105.07260.
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +42,8 @@ def exponential_mechanism(
     Args:
         scores: an integer array, or an iterable of such arrays, which is read once and not kept.
         rate: exact; epsilon / (2 sensitivity), or epsilon / sensitivity where all scores move the same way.
-        weights: integers >= 0 in the same pieces as scores, a base measure; None for all equal. Those of weight 0 are
-            never chosen.
+        weights: integers >= 0, a base measure, as one array or in the same pieces as scores; None for all equal. Those
+            of weight 0 are never chosen.
         bits: leave it out, except in tests.
 
     Raises: InvalidParameterError if nobody can be chosen, an array does not hold integers, or rate is a float.
@@ -230,20 +229,22 @@ class _Race:
 def _pieces(scores: Chunks, weights: Chunks | None) -> Iterator[tuple[Integers, Integers | None]]:
     """Blocks of scores with their weights, checked."""
     chunks = [scores] if isinstance(scores, np.ndarray) else scores
-    others: Iterator[Integers | None] = repeat(None)
-    if weights is not None:
-        others = iter([weights] if isinstance(weights, np.ndarray) else weights)
+    others = weights if isinstance(weights, np.ndarray) or weights is None else iter(weights)
+    passed = 0
     for chunk in chunks:
-        weight = next(others, None)
         check_integers("scores", chunk)
-        if weights is not None:
-            if weight is None or weight.shape != chunk.shape:
-                raise InvalidParameterError(
-                    "weights must come in the same pieces as scores. Give one weight a candidate."
-                )
+        weight = next(others, None) if isinstance(others, Iterator) else others
+        if weight is not None:
             check_integers("weights", weight)
-            if weight.size and weight.min() < 0:
-                raise InvalidParameterError("weights must be >= 0")
+            if isinstance(others, np.ndarray):
+                weight = weight[passed : passed + chunk.size]
+        if weights is not None and (weight is None or weight.shape != chunk.shape):
+            raise InvalidParameterError("weights must be as many as scores, one array or in the same pieces")
+        if weight is not None and weight.size and weight.min() < 0:
+            raise InvalidParameterError("weights must be >= 0")
         for start in range(0, chunk.size, _BLOCK):
             part = slice(start, start + _BLOCK)
             yield chunk[part], None if weight is None else weight[part]
+        passed += chunk.size
+    if isinstance(others, np.ndarray) and others.size != passed:
+        raise InvalidParameterError("weights must be as many as scores, one array or in the same pieces")

@@ -64,6 +64,46 @@ def test_monotone_scores_are_refused_under_replace() -> None:
         PermuteAndFlip(rate=Fraction(1), monotone=True).privacy_loss(PAIR)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ExponentialMechanism.calibrated(COUNT * 3, rho="0.02", weights=(1, 2)),
+        PermuteAndFlip.calibrated(COUNT * 3, rho="0.02", monotone=True),
+        TopK.calibrated(COUNT * 3, rho="0.02", count=10),
+        JointTopK.calibrated(COUNT * 3, rho="0.02", count=10),
+    ],
+)
+def test_a_target_rho_is_met_and_used_up(mechanism: Selection) -> None:
+    rho = mechanism.privacy_loss(COUNT * 3).rho
+    assert rho is not None
+    assert Fraction("0.02") * (1 - Fraction(1, 10**5)) < rho <= Fraction("0.02")
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+def test_a_target_pair_is_met_and_used_up(kind: type[Selection]) -> None:
+    mechanism = kind.calibrated(COUNT, epsilon="0.5", delta="1e-3")
+    found = mechanism.privacy_loss(COUNT).epsilon("1e-3")
+    assert 0.499 < found.upper <= 0.5
+    assert mechanism.rate > kind.calibrated(COUNT, epsilon="0.5").rate
+
+
+def test_ten_rounds_cost_less_under_a_pair_than_ten_times_one() -> None:
+    rounds = TopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=10)
+    assert rounds.privacy_loss(COUNT).proves(Fraction(1), Fraction(1, 10**6))
+    assert rounds.rate > Fraction(7, 5) * TopK.calibrated(COUNT, epsilon=1, count=10).rate
+
+
+@pytest.mark.parametrize("target", [{}, {"delta": 0.1}, {"rho": 1, "epsilon": 1}, {"rho": 1, "delta": 0.1}])
+def test_one_target_is_needed(target: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError, match="give one target"):
+        PermuteAndFlip.calibrated(COUNT, **target)  # type: ignore[arg-type]
+
+
+def test_scores_are_integers_and_so_is_how_far_they_move() -> None:
+    """A bound of 3/2 on the change of integers is one of 1."""
+    assert PermuteAndFlip.calibrated(COUNT * Fraction(3, 2), epsilon=1).rate == Fraction(1, 2)
+
+
 def test_scores_that_nobody_can_change_cost_nothing_and_need_no_noise() -> None:
     still = Sensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fraction(0), relation=AddRemove)
     assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == Restricted(PureLoss(0), AddRemove)

@@ -73,9 +73,11 @@ def test_wrong_weights_are_refused(weights: tuple[int, ...]) -> None:
 
 def test_weights_must_be_as_many_as_candidates() -> None:
     mechanism = ExponentialMechanism(rate=Fraction(1), weights=(1, 2))
-    for call in (mechanism.release, mechanism.probabilities):
-        with pytest.raises(InvalidParameterError, match="2 weights for 3 candidates"):
-            call([1, 2, 3])
+    for scores in ([1, 2, 3], [1]):
+        with pytest.raises(InvalidParameterError, match="weights must be as many as scores"):
+            mechanism.release(scores)
+    with pytest.raises(InvalidParameterError, match="2 weights for 3 candidates"):
+        mechanism.probabilities([1, 2, 3])
     with pytest.raises(InvalidParameterError, match="2 weights for 3 candidates"):
         mechanism.gap_bound(3, failure=0.1)
     assert ExponentialMechanism.calibrated(COUNT, epsilon=1, weights=(1, 2)).weights == (1, 2)

@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
 from deniable.noise.race import checked_rate
-from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity
-from deniable.privacy.exact import positive_rational
+from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
+from deniable.privacy.concentrated import epsilon_within
+from deniable.privacy.exact import positive_rational, probability
 
 Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
@@ -44,37 +45,62 @@ class Selection(Mechanism):
         object.__setattr__(self, "rate", checked_rate(positive_rational("rate", self.rate)))
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, monotone: bool = False) -> Self:
-        """The least noise that is epsilon-DP for scores with this sensitivity."""
-        return cls(rate=rate_for(sensitivity, epsilon, monotone=monotone), monotone=monotone)
+    def calibrated(
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        epsilon: object = None,
+        delta: object = None,
+        rho: object = None,
+        monotone: bool = False,
+        **parameters: Any,
+    ) -> Self:
+        """The least noise for a target epsilon, (epsilon, delta) or rho, for scores with this sensitivity.
+
+        Args:
+            parameters: the other fields of the mechanism.
+
+        Raises: InvalidParameterError unless one target is given, or if no unit can change a score.
+        """
+        mechanism = cls(rate=Fraction(1), monotone=monotone, **parameters)
+        moved = mechanism._moved(sensitivity)
+        if not moved:
+            raise InvalidParameterError(
+                "the sensitivity is 0: no unit can change a score, and the choice needs no noise"
+            )
+        return replace(mechanism, rate=mechanism._limit_for(epsilon, delta, rho) / moved)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        require_monotone(sensitivity, self.monotone)
-        if not sensitivity.linf:
+        moved = self._moved(sensitivity)
+        if not moved:
             return Restricted(PureLoss(0), sensitivity.relation)
-        loss = self._loss(self.rate * sensitivity.linf * (1 if self.monotone else 2))
+        loss = self._loss(self.rate * moved)
         return loss if loss.relations == {sensitivity.relation} else Restricted(loss, sensitivity.relation)
+
+    def _moved(self, sensitivity: Sensitivity) -> Fraction:
+        """How far one unit may move two integer scores apart."""
+        if self.monotone and sensitivity.relation is not AddRemove:
+            raise UnprovedError(
+                f"monotone scores are proved for {Relation.ADD_REMOVE}; this sensitivity is for "
+                f"{sensitivity.relation}. Leave monotone out."
+            )
+        return sensitivity.integral().linf * (1 if self.monotone else 2)
+
+    def _limit_for(self, epsilon: object, delta: object, rho: object) -> Fraction:
+        """The largest argument of `_loss` that meets the target; epsilon is linear in it, rho quadratic."""
+        unit = self._loss(Fraction(1))
+        assert unit.pure_epsilon is not None
+        assert unit.rho is not None
+        if (epsilon is None) == (rho is None) or (epsilon is None and delta is not None):
+            raise InvalidParameterError("give one target: epsilon, epsilon with delta, or rho")
+        if rho is not None:
+            return epsilon_within(positive_rational("rho", rho) / unit.rho, per=1)
+        target, failure = positive_rational("epsilon", epsilon), probability("delta", 0 if delta is None else delta)
+        return calibrate(self._loss, epsilon=target, delta=failure) if failure else target / unit.pure_epsilon
 
     @abstractmethod
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         """The loss where scores move apart by at most `limit` in units of the noise."""
-
-
-def rate_for(sensitivity: Sensitivity, epsilon: object, *, monotone: bool) -> Fraction:
-    """epsilon / (2 linf), or epsilon / linf for monotone scores."""
-    require_monotone(sensitivity, monotone)
-    if not sensitivity.linf:
-        raise InvalidParameterError("the sensitivity is 0: no unit can change a score, and the choice needs no noise")
-    return positive_rational("epsilon", epsilon) / (sensitivity.linf * (1 if monotone else 2))
-
-
-def require_monotone(sensitivity: Sensitivity, monotone: bool) -> None:
-    """Refuse monotone scores under replace: one unit goes, which lowers some, another comes, which raises others."""
-    if monotone and sensitivity.relation is not AddRemove:
-        raise UnprovedError(
-            f"monotone scores are proved for {Relation.ADD_REMOVE}; this sensitivity is for {sensitivity.relation}. "
-            "Leave monotone out."
-        )
 
 
 def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.integer]]:

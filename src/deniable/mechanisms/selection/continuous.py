@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, rate_for, small_scores
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, small_scores
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Sensitivity, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
 _LARGEST_SET = 10**6
 _LARGEST_LENGTH = 2**62
@@ -52,14 +52,6 @@ class ContinuousExponential(Selection):
             raise InvalidParameterError(
                 f"upper must be above lower, by at most 2^62, got lower={self.lower}, upper={self.upper}"
             )
-
-    @classmethod
-    def calibrated(  # type: ignore[override]
-        cls, sensitivity: Sensitivity, *, epsilon: object, lower: int, upper: int, monotone: bool = False
-    ) -> Self:
-        """The least noise that is epsilon-DP for scores with this sensitivity."""
-        rate = rate_for(sensitivity, epsilon, monotone=monotone)
-        return cls(rate=rate, monotone=monotone, lower=lower, upper=upper)
 
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, rate_for, small_scores
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, small_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Sensitivity, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
 _LARGEST_SET = 10**6
 _LARGEST_WEIGHT = 2**62
@@ -50,18 +50,6 @@ class ExponentialMechanism(Selection):
             raise InvalidParameterError("weights must be ints in [0, 2^62], one of them at least 1")
         object.__setattr__(self, "weights", weights)
 
-    @classmethod
-    def calibrated(
-        cls,
-        sensitivity: Sensitivity,
-        *,
-        epsilon: object,
-        monotone: bool = False,
-        weights: tuple[int, ...] | None = None,
-    ) -> Self:
-        """The least noise that is epsilon-DP for scores with this sensitivity."""
-        return cls(rate=rate_for(sensitivity, epsilon, monotone=monotone), monotone=monotone, weights=weights)
-
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
@@ -75,12 +63,8 @@ class ExponentialMechanism(Selection):
         Raises: InvalidParameterError if there is no candidate, a score is no integer, or weights are not as many.
         """
         checked = checked_scores(scores)
-        if self.weights is None:
-            return Chosen(race.exponential_mechanism(checked, rate=self.rate, bits=bits), bits.safe)
-        chunks = [checked] if isinstance(checked, np.ndarray) else list(checked)
-        weights = self._weights_for(sum(chunk.size for chunk in chunks))
-        pieces = np.split(weights, np.cumsum([chunk.size for chunk in chunks])[:-1])
-        return Chosen(race.exponential_mechanism(chunks, rate=self.rate, weights=pieces, bits=bits), bits.safe)
+        weights = None if self.weights is None else self._weights
+        return Chosen(race.exponential_mechanism(checked, rate=self.rate, weights=weights, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Indices."""

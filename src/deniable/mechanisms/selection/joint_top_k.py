@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import perm, prod
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, rate_for
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise import contest, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.certified import exp_of_minus, log
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Sensitivity, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 from deniable.privacy.exact import positive_integer
 
 if TYPE_CHECKING:
@@ -51,13 +51,6 @@ class JointTopK(Selection):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "count", positive_integer("count", self.count))
-
-    @classmethod
-    def calibrated(  # type: ignore[override]
-        cls, sensitivity: Sensitivity, *, epsilon: object, count: int, monotone: bool = False
-    ) -> Self:
-        """The least noise that is epsilon-DP for scores with this sensitivity."""
-        return cls(rate=rate_for(sensitivity, epsilon, monotone=monotone) / 2, monotone=monotone, count=count)
 
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(2 * limit, monotone=self.monotone)
@@ -112,7 +105,7 @@ class JointTopK(Selection):
             shape = (found[rows].size, gaps.size)
             bases, errors = np.broadcast_to(base, shape), np.broadcast_to(error, shape)
             found[rows] = races.decide("gumbel", bases, errors, exact, count=1, bits=bits, guard=guard)[:, 0]
-        return gaps[found]
+        return np.asarray(gaps[found], dtype=np.int64)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -132,12 +125,13 @@ def _gaps(falling: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def _distinct(rising: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sorted numbers without repetitions."""
-    return rising[np.concatenate([[True], rising[1:] != rising[:-1]])]
+    return np.asarray(rising[np.concatenate([[True], rising[1:] != rising[:-1]])], dtype=np.int64)
 
 
 def _open_places(falling: NDArray[np.int64], count: int, gaps: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many candidates have a score of at least (i-th best) - t; shape (gaps, count), never fewer than i."""
-    return np.searchsorted(-falling, gaps[:, None] - falling[:count], side="right").astype(np.int64)
+    found = np.searchsorted(-falling, gaps[:, None] - falling[:count], side="right")
+    return np.asarray(found, dtype=np.int64)
 
 
 def _log_weights(

@@ -89,11 +89,11 @@ class NoisyMax(Selection):
 def noisy_max(
     sensitivity: Sensitivity,
     *,
-    epsilon: object,
     noise: Literal["exponential", "gumbel", "laplace"] = "exponential",
     monotone: bool = False,
+    **target: object,
 ) -> Selection:
-    """Report noisy max with any of three noises, calibrated to epsilon.
+    """Report noisy max with any of three noises, calibrated to a target as in `Selection.calibrated`.
 
     Exponential noise is permute-and-flip, Gumbel noise the exponential mechanism. At equal epsilon the first is the
     most exact.
@@ -105,7 +105,7 @@ def noisy_max(
     }
     if noise not in kinds:
         raise InvalidParameterError(f"noise must be one of {sorted(kinds)}, got {noise!r}")
-    return kinds[noise].calibrated(sensitivity, epsilon=epsilon, monotone=monotone)
+    return kinds[noise].calibrated(sensitivity, monotone=monotone, **target)
 
 
 def _integral(gaps: NDArray[np.float64], x: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

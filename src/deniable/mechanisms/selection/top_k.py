@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, rate_for
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import (
@@ -18,10 +18,9 @@ from deniable.privacy import (
     LaplaceLoss,
     PermuteAndFlipLoss,
     PrivacyLoss,
-    Sensitivity,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import positive_integer
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 
@@ -54,20 +53,6 @@ class TopK(Selection):
         object.__setattr__(self, "count", positive_integer("count", self.count))
         if self.noise not in get_args(Noise):
             raise InvalidParameterError(f"noise must be one of {sorted(get_args(Noise))}, got {self.noise!r}")
-
-    @classmethod
-    def calibrated(  # type: ignore[override]
-        cls,
-        sensitivity: Sensitivity,
-        *,
-        epsilon: object,
-        count: int,
-        monotone: bool = False,
-        noise: Noise = "gumbel",
-    ) -> Self:
-        """The least noise for which the rounds together are epsilon-DP: each gets epsilon / count."""
-        each = positive_rational("epsilon", epsilon) / positive_integer("count", count)
-        return cls(rate=rate_for(sensitivity, each, monotone=monotone), monotone=monotone, count=count, noise=noise)
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         rounds: dict[str, PrivacyLoss] = {
