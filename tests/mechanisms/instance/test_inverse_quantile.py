@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from deniable.errors import UnprovedError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import InverseQuantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
@@ -47,6 +47,11 @@ def test_the_median_of_many_records_is_close() -> None:
     records = np.arange(100_001)
     answer = InverseQuantile.calibrated(epsilon=1, lower=0, upper=10**9).release(records, bits=DeterministicBits(1))
     assert abs(answer.value - 50_000) < 50
+
+
+def test_a_quantile_of_no_record_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="at least one record"):
+        InverseQuantile.calibrated(epsilon=1, lower=0, upper=9).release([])
 
 
 def test_add_remove_is_refused() -> None:

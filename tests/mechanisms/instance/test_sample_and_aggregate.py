@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,7 @@ def test_a_function_that_fails_looks_like_its_lowest_value() -> None:
     for function, total in (
         (fails, -20),
         (lambda part: float("nan"), -20),
+        (lambda part: warnings.warn("secret 77", stacklevel=1) or 1, 4),
         (lambda part: "a word", -20),
         (lambda part: float("inf"), 36),
         (lambda part: 2.6, 12),

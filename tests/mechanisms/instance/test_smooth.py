@@ -50,8 +50,10 @@ def test_an_input_of_another_shape_is_refused_without_showing_it(exact: list[obj
 
 
 def test_beta_that_leaves_no_room_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="uses up"):
+    with pytest.raises(InvalidParameterError, match="shift of 0"):
         SmoothStudentT(epsilon=1, degrees=1, beta=1, lower=0, upper=1)
+    with pytest.raises(InvalidParameterError, match="less epsilon"):
+        SmoothStudentT(epsilon=10**6, degrees=1, beta=1, lower=0, upper=1)
     with pytest.raises(InvalidParameterError, match="2\\^-20"):
         SmoothStudentT(epsilon=1, degrees=1, beta="1e-7", lower=0, upper=1)
 

@@ -54,6 +54,7 @@ def test_a_clear_winner_is_named_whatever_the_number_of_candidates() -> None:
     assert mechanism.release(counts, bits=DeterministicBits(1)).value == 777
     counts[778] = 99
     assert mechanism.release(counts, bits=DeterministicBits(1)).value is None
+    assert mechanism.release([-(2**63), 2**63 - 1], bits=DeterministicBits(1)).value == 1
 
 
 def test_a_threshold_below_what_one_unit_moves_is_refused() -> None:

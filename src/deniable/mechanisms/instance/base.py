@@ -22,7 +22,13 @@ class Answer:
 def loss_of_rows(
     loss: PrivacyLoss, sensitivity: Sensitivity, *, proved: frozenset[Relation] = frozenset({Replace})
 ) -> PrivacyLoss:
-    """The loss of a unit with `sensitivity.l1` records, when that of one record is `loss`.
+    """The loss of a unit with several records, when that of one record is `loss`; arguments as in `records_of`."""
+    records = records_of(sensitivity, proved=proved)
+    return Restricted(loss.group(records) if records > 1 else loss, sensitivity.relation)
+
+
+def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
+    """How many records a unit owns.
 
     Args:
         sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
@@ -40,8 +46,7 @@ def loss_of_rows(
             f"a unit owns a whole number of records, got l1={sensitivity.l1}. "
             "Pass of_count(rows=..., groups=1, cells=1, relation=...)."
         )
-    several = loss.group(int(sensitivity.l1)) if sensitivity.l1 > 1 else loss
-    return Restricted(several, sensitivity.relation)
+    return max(int(sensitivity.l1), 1)
 
 
 def checked_bounds(lower: object, upper: object) -> None:

@@ -39,7 +39,7 @@ class DistanceTest(Mechanism):
             raise InvalidParameterError(f"threshold must be a whole number >= 0, got {self.threshold!r}")
 
     def _passes(self, distance: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
-        noisy = self.test.release(np.full(runs, max(distance, 0), dtype=np.int64), bits=bits)
+        noisy = self.test.release(np.full(runs, min(max(distance, 0), 2**62), dtype=np.int64), bits=bits)
         return np.asarray(noisy.values > self.threshold, dtype=np.bool_)
 
 

@@ -10,10 +10,10 @@ from scipy import ndimage
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.instance.base import Answer, checked_bounds, integers, loss_of_rows
+from deniable.mechanisms.instance.base import Answer, checked_bounds, integers, records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
 from deniable.privacy.exact import positive_rational
 
 _MOST_CANDIDATES = 10**8
@@ -58,8 +58,9 @@ class InverseSensitivity(Mechanism):
         return frozenset(Relation)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when a unit owns the records that `sensitivity` counts; len is that of its relation."""
-        return loss_of_rows(ExponentialMechanismLoss(2 * self.rate), sensitivity, proved=self._proved)
+        """The loss when len moves by as many records as `sensitivity` counts; its relation is that of len."""
+        records = records_of(sensitivity, proved=self._proved)
+        return Restricted(ExponentialMechanismLoss(2 * self.rate * records), sensitivity.relation)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
         """One value of the grid."""

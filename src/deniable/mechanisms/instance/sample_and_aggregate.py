@@ -1,5 +1,6 @@
 """Sample and aggregate: any function, evaluated on random blocks, and a private aggregate of its values."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,7 +91,9 @@ class SampleAndAggregate(Mechanism):
     def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
         """The function on one block, or `lower` where it fails."""
         try:
-            value = float(function(part))  # type: ignore[arg-type]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what it says depends on private rows
+                value = float(function(part))  # type: ignore[arg-type]
         except Exception:
             return self.lower
         if np.isnan(value):

@@ -27,6 +27,7 @@ LEAST_BOUND = Fraction(1, 2**20)
 """A smooth bound is never below it, in lattice steps: the scale of the noise stays positive."""
 
 _SMALLEST_BETA = Fraction(1, 2**20)
+_SHIFTS = (Fraction(1, 2**40), Fraction(2**10))  # so that the scale of the noise can always be drawn
 _ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
 
 
@@ -34,9 +35,10 @@ _ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
 class SmoothNoise(Mechanism):
     """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
 
-    The exact input is (value, A_0, A_1, ..., A_K): the statistic, and bounds A_k on its local sensitivity at all tables
-    within k changes; the last one holds for all larger k. `smooth_bound` makes S of them. A statistic with a quicker
-    formula for S has a mechanism of its own, which takes one of these as its `noise`.
+    The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
+    within k changes; the last one is that of all larger k. Bounds in their place must be at least A_0 at k = 0, and at
+    most the neighbour's bounds at k + 1. `smooth_bound` makes S of them. A statistic with a quicker formula for S has
+    a mechanism of its own, which takes one of these as its `noise`.
 
     Proof: docs/theory/smooth_sensitivity.md.
     """
@@ -51,9 +53,10 @@ class SmoothNoise(Mechanism):
         if beta < _SMALLEST_BETA:
             raise InvalidParameterError(f"beta must be at least 2^-20, got {self.beta}. Ask for a larger epsilon.")
         object.__setattr__(self, "beta", beta)
-        if self.shift <= 0:
+        if not _SHIFTS[0] <= self.shift <= _SHIFTS[1]:
             raise InvalidParameterError(
-                f"beta={self.beta} uses up the whole guarantee. Take a smaller beta, or `calibrated`."
+                f"beta={self.beta} leaves a shift of {float(self.shift):.3g}, which must be in [2^-40, 2^10]. "
+                "If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
             )
 
     @property
@@ -139,8 +142,8 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
     """The maximum of e^(-beta k) A_k, rounded so that it stays beta-smooth.
 
     Args:
-        local: A_k for k = 0, 1, ..., K: bounds on the local sensitivity of every table within k changes; whole lattice
-            steps, from 0 to 2^62. The last one must hold for all larger k.
+        local: A_k for k = 0, 1, ..., K: the largest local sensitivity of the tables within k changes; whole lattice
+            steps, from 0 to 2^62. The last one is that of all larger k.
         beta: exact.
 
     Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
