@@ -61,11 +61,12 @@ def sample_enclosed(*, p: Callable[[], "arb"], size: parameters.Size = None, bit
     """Independent coins that are True with the probability that `p` encloses.
 
     Args:
-        p: an enclosure of one irrational number of (0, 1) at the working precision of python-flint.
+        p: an enclosure of one irrational number of (0, 1) at the working precision of python-flint. The first word of
+            that number is kept for each such function: give the same one again.
         size: shape of the result; None for an array without dimensions.
         bits: leave it out, except in tests.
     """
-    threshold = refine.certified_floor(lambda: p() * 2**WORD)
+    threshold = _enclosed_threshold(p)
     prefix = refine.Prefix(threshold, WORD)
     return _coins(threshold, lambda: refine.below(prefix, p, bits), parameters.shape(size), bits)
 
@@ -117,3 +118,8 @@ def _exp_threshold(exponent: Fraction) -> int:
         return 1 << WORD
     chance = refine.exp_of_minus(exponent)
     return refine.certified_floor(lambda: chance() * (1 << WORD))
+
+
+@lru_cache(maxsize=256)
+def _enclosed_threshold(chance: Callable[[], "arb"]) -> int:
+    return refine.certified_floor(lambda: chance() * 2**WORD)

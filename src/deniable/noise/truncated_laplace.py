@@ -8,6 +8,7 @@ Proof: docs/theory/additive.md, "Folding".
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def sample(
     if last == 0:
         return np.zeros(shape, dtype=np.int64)
     distance = geometric.sample(scale=1 / rate, size=shape, bits=bits)
-    left = bernoulli.sample_enclosed(p=_left_share(rate, last, last), size=shape, bits=bits)
+    left = bernoulli.sample_enclosed(p=_public_share(rate, last), size=shape, bits=bits)
     right = (distance % (last + 1)).astype(np.int64, copy=False)
     return np.where(left, ~(distance % last).astype(np.int64, copy=False), right)
 
@@ -145,6 +146,12 @@ def _left_share(rate: Fraction, left: int, right: int) -> Callable[[], "arb"]:
         return below / (below - (-refine.ball(rate * (right + 1))).expm1())
 
     return enclosure
+
+
+@lru_cache(maxsize=64)
+def _public_share(rate: Fraction, bound: int) -> Callable[[], "arb"]:
+    """`_left_share` with public bounds, the same function for the same bounds."""
+    return _left_share(rate, bound, bound)
 
 
 def _one_minus_exp(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,6 +19,8 @@ from deniable.privacy.exact import positive_rational
 class Laplace(AdditiveNoise):
     """Add noise with P(k) ~ exp(-|k| / scale) to every integer.
 
+    For counts it is also called the geometric, or two-sided geometric, mechanism, with parameter e^(-1/scale).
+
     Guarantee: epsilon-DP with epsilon = l1 sensitivity / scale; the whole curve is in DiscreteLaplaceLoss.
     Source: Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841.
     """

@@ -175,11 +175,8 @@ def _at_least(tally: int, holders: int, count: int, p: float, q: float) -> float
 
 def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:
     """The probability that an answer is reported by who holds it, and by who does not."""
-    if mechanism.truth is not None:
-        return float(mechanism.truth), float((1 - mechanism.truth) / (mechanism.choices - 1))
-    assert mechanism.epsilon is not None
-    odds = math.exp(-float(mechanism.epsilon))
-    return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
+    p, q = _enclosed(mechanism)
+    return float(p), float(q)
 
 
 def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:

@@ -1,7 +1,9 @@
 """Randomised response: every person's answer is true with a known probability, else another one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -113,13 +115,8 @@ class RandomizedResponse(Mechanism):
     def _lies(self, shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
         if self.truth is not None:
             return bernoulli.sample(p=1 - self.truth, size=shape, bits=bits)
-        limit, others = self.epsilon, self.choices - 1
-        assert limit is not None
-
-        def chance() -> "arb":
-            return others / (refine.ball(limit).exp() + others)
-
-        return bernoulli.sample_enclosed(p=chance, size=shape, bits=bits)
+        assert self.epsilon is not None
+        return bernoulli.sample_enclosed(p=_lie(self.epsilon, self.choices - 1), size=shape, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The reports of each run as one number, with `choices` as its base."""
@@ -131,3 +128,9 @@ class RandomizedResponse(Mechanism):
         """One of three answers at epsilon = 1 for another: the event that it is reported attains the curve."""
         mechanism = cls(choices=3, epsilon=Fraction(1))
         return WorstCase(mechanism=mechanism, sensitivity=mechanism.reach(), exact=(2,), neighbour=(0,))
+
+
+@lru_cache(maxsize=64)
+def _lie(epsilon: Fraction, others: int) -> Callable[[], "arb"]:
+    """Enclosures of the probability of another answer, (k - 1) / (e^epsilon + k - 1)."""
+    return lambda: others / (refine.ball(epsilon).exp() + others)
