@@ -9,8 +9,9 @@ from scipy import stats
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order.choice import _bands, _coin, _Pieces, choose, reach, window
+from deniable.statistics.order.choice import EQUAL, _bands, _coin, _Pieces, choose, reach, window
 from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.measure import Measure
 from deniable.statistics.order.ranks import Ranks, around
 
 
@@ -43,8 +44,7 @@ def test_pieces_tile_the_grid_and_never_promise_too_little(
         low, high = (min(max(end, 0), len(rows) - 1) for end in (int(target) - 3, int(target) + 3))
         ordered = ranks.window
         ranks = Ranks(ordered[low : high + 1], low, len(rows), lambda code: int(np.searchsorted(ordered, code)))
-    width, count = _bands(rate, 31)
-    pieces = _Pieces(ranks, target, width, count, 31)
+    pieces = _Pieces(ranks, target, _bands(rate, 31), (0, 30), EQUAL)
     truth = distances(rows, float(target), 31) * target.denominator
     covered = []
     for bound, weight, first, exact in zip(pieces.bounds, pieces.weights, pieces.firsts, pieces.exact, strict=True):
@@ -59,7 +59,7 @@ def test_pieces_tile_the_grid_and_never_promise_too_little(
 def chosen(rows: object, runs: int, *, target: Fraction, rate: Fraction, size: int) -> np.ndarray:
     bits, ranks = DeterministicBits(7), known(rows)
     return np.bincount(
-        [choose(ranks, target=target, rate=rate, size=size, bits=bits) for _ in range(runs)], minlength=size
+        [choose(ranks, target=target, rate=rate, codes=(0, size - 1), bits=bits) for _ in range(runs)], minlength=size
     )
 
 
@@ -82,6 +82,17 @@ def test_points_have_the_stated_law(rate: Fraction) -> None:
             assert p < 1e-6
 
 
+def test_weights_and_other_first_codes_enter_the_law() -> None:
+    measure, rows, rate = Measure(levels=1), np.repeat([23, 25, 28, 41], 3), Fraction(1, 3)
+    bits, ranks = DeterministicBits(7), known(rows)
+    draws = [
+        choose(ranks, target=Fraction(5), rate=rate, codes=(20, 44), measure=measure, bits=bits) for _ in range(2000)
+    ]
+    law = np.exp(-float(rate) * distances(rows - 20, 5, 25)) * np.where(np.arange(20, 45) % 10 == 0, 2, 1)
+    counts = np.bincount(draws, minlength=45)[20:]
+    assert stats.chisquare(counts, law / law.sum() * 2000).pvalue > 1e-4
+
+
 def test_a_window_gives_the_same_answers() -> None:
     rows = np.random.default_rng(1).normal(500, 100, 20_000)
     grid = Grid.between((0, 1000), 1)
@@ -91,7 +102,7 @@ def test_a_window_gives_the_same_answers() -> None:
     everything = known(grid.codes(rows))
     for seed in range(50):
         one, other = (
-            choose(r, target=target, rate=rate, size=grid.size, bits=DeterministicBits(seed))
+            choose(r, target=target, rate=rate, codes=(0, grid.size - 1), bits=DeterministicBits(seed))
             for r in (ranks, everything)
         )
         assert one == other
@@ -100,7 +111,10 @@ def test_a_window_gives_the_same_answers() -> None:
 def test_many_equal_rows_win() -> None:
     rows = np.concatenate([np.full(800_000, 7), np.random.default_rng(2).integers(0, 2**40, 200_000)])
     for q in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 10)):
-        assert choose(known(rows), target=q * 10**6, rate=Fraction(1, 10), size=2**40, bits=DeterministicBits(1)) == 7
+        assert (
+            choose(known(rows), target=q * 10**6, rate=Fraction(1, 10), codes=(0, 2**40 - 1), bits=DeterministicBits(1))
+            == 7
+        )
 
 
 def test_what_the_window_leaves_out_can_be_chosen() -> None:
@@ -108,7 +122,9 @@ def test_what_the_window_leaves_out_can_be_chosen() -> None:
     rows, size, rate = np.repeat(np.arange(10), 2), 10, Fraction(1, 100)
     ranks = Ranks(rows[9:11], 9, 20, lambda code: int(np.searchsorted(rows, code)))
     bits = DeterministicBits(3)
-    draws = np.array([choose(ranks, target=Fraction(10), rate=rate, size=size, bits=bits) for _ in range(1000)])
+    draws = np.array(
+        [choose(ranks, target=Fraction(10), rate=rate, codes=(0, size - 1), bits=bits) for _ in range(1000)]
+    )
     law = np.exp(-0.01 * distances(rows, 10, size))
     counts = np.bincount(draws, minlength=size)
     assert stats.chisquare(counts, law / law.sum() * 1000).pvalue > 1e-4

@@ -17,9 +17,10 @@ def test_a_declared_step_gives_its_multiples() -> None:
 @pytest.mark.parametrize("bounds", [(0, 1), (-1e-9, 1e9), (-1e308, 1e307), (1e6, 1e6 + 1), (-40.0, 64.0)])
 def test_an_undeclared_step_is_fine_whatever_the_bounds(bounds: tuple[float, float]) -> None:
     grid = Grid.between(bounds)
-    assert 2**30 <= grid.size <= 2**32 + 1
+    assert 0.9e9 <= grid.size <= 10**10 + 1
     last = grid.first + grid.step * (grid.size - 1)
-    assert Fraction(str(bounds[1])) - 2 * grid.step <= last <= Fraction(str(bounds[1]))
+    assert Fraction(str(bounds[0])) <= grid.first
+    assert Fraction(str(bounds[1])) - grid.step <= last <= Fraction(str(bounds[1]))
     points = np.sort(np.random.default_rng(1).uniform(0, 1, 1000)) * (bounds[1] - bounds[0]) + bounds[0]
     codes = grid.codes(points)
     assert np.all(np.diff(codes) >= 0)
@@ -46,9 +47,7 @@ def test_a_grid_beyond_floats_clamps_inside() -> None:
     assert grid.codes(np.array([0.0, np.inf])).tolist() == [0, 2**61]
 
 
-@pytest.mark.parametrize(
-    ("bounds", "step"), [((0.1, 0.9), 1), ((0, LARGEST_SIZE), 1), ((0, 1), 1e-30), ((0, 1), 0), ((0, 1e-300), None)]
-)
+@pytest.mark.parametrize(("bounds", "step"), [((0.1, 0.9), 1), ((0, LARGEST_SIZE), 1), ((0, 1), 1e-30), ((0, 1), 0)])
 def test_a_grid_without_points_or_with_too_many_is_refused(bounds: tuple[float, float], step: object) -> None:
     with pytest.raises(InvalidParameterError, match=r"step|bounds"):
         Grid.between(bounds, step)

@@ -37,7 +37,7 @@ def test_intervals_cover_the_true_quantile(relation: Relation) -> None:
     covered = 0
     for seed in range(100):
         values = np.random.default_rng(seed).exponential(5, 150)
-        plan = Quantile(q=0.6, bounds=(0, 60), epsilon=2, interval=0.8, relation=relation)
+        plan = Quantile(share=0.6, bounds=(0, 60), epsilon=2, interval=0.8, relation=relation)
         lower, upper = (end[0] for end in plan(values, bits=DeterministicBits(seed)).intervals(0.8)["quantile"])
         covered += lower <= np.quantile(values, 0.6) <= upper
     assert covered >= 65
@@ -46,7 +46,7 @@ def test_intervals_cover_the_true_quantile(relation: Relation) -> None:
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 @pytest.mark.parametrize("q", ["1/2", "1/10"])
 def test_the_expected_error_is_known_before(q: str, relation: Relation) -> None:
-    plan = Quantile(q=q, bounds=(0, 1000), epsilon=1, interval=None, relation=relation)
+    plan = Quantile(share=q, bounds=(0, 1000), epsilon=1, interval=None, relation=relation, step="0.001")
     values = np.arange(1000) + 0.5  # a row in every gap
     draws = [plan(values, bits=DeterministicBits(seed)).scalar() for seed in range(600)]
     ranks = np.searchsorted(values, draws)
@@ -54,6 +54,17 @@ def test_the_expected_error_is_known_before(q: str, relation: Relation) -> None:
     assert np.sqrt(np.mean((ranks - 1000 * float(Fraction(q))) ** 2)) == pytest.approx(
         plan.expected_error(1000), rel=0.19
     )
+
+
+def test_round_numbers_cost_little_where_values_are_spread_evenly() -> None:
+    """Mean squared error over random targets; measured 1.02 times that of equal weights, expected 1.06."""
+    plan = Median(bounds=(0, 1000), epsilon="1/2", interval=None)
+    errors = []
+    for seed in range(500):
+        draw = np.random.default_rng(seed)
+        values = np.sort(draw.uniform(0, 1000, 400))
+        errors.append(np.searchsorted(values, plan(values, bits=DeterministicBits(seed)).scalar()) - 200)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(plan.expected_error(400), rel=0.25)
 
 
 def test_the_rank_error_is_that_of_the_geometric_law() -> None:
@@ -93,6 +104,14 @@ def test_a_million_rows_of_which_most_are_equal() -> None:
     assert answer.intervals()["median"] == (7.0, 7.0)
 
 
+def test_whole_numbers_are_found_without_a_declared_step() -> None:
+    """Twelve rows a value, so six ranks from the gaps beside it, each of 10^7 points that no row has."""
+    ages = np.repeat(np.arange(20, 61), 12)
+    answers = [median(ages, bounds=(0, 100), epsilon=1, interval=None, bits=DeterministicBits(k)) for k in range(40)]
+    # other points have chance 2 * 1.6 / 0.11 * e^-6 = 7%: more than 12 of 40 has chance 1e-5
+    assert sum(answer.scalar() == 40 for answer in answers) >= 28
+
+
 def test_integers_beyond_floats_are_exact() -> None:
     rows = np.full(1000, 2**60 + 3)
     assert (
@@ -122,10 +141,10 @@ def test_rates_follow_the_relation_and_the_rows_of_a_unit() -> None:
         plan = Quantile(bounds=(0, 1), epsilon=1, interval=None, **options)  # type: ignore[arg-type]
         return plan._rate(plan.epsilons[0])
 
-    assert rate(q="1/2") == 1
-    assert rate(q="9/10") == Fraction(5, 9)
-    assert rate(q="1/2", relation=Replace) == Fraction(1, 2)
-    assert rate(q="1/2", rows=5) == Fraction(1, 5)
+    assert rate(share="1/2") == 1
+    assert rate(share="9/10") == Fraction(5, 9)
+    assert rate(share="1/2", relation=Replace) == Fraction(1, 2)
+    assert rate(share="1/2", rows=5) == Fraction(1, 5)
 
 
 def test_of_one_unit_so_many_rows_count() -> None:
@@ -136,7 +155,7 @@ def test_of_one_unit_so_many_rows_count() -> None:
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, "a", None, float("nan"), True])
 def test_a_share_outside_is_refused_before_anything_is_spent(q: object) -> None:
-    with pytest.raises(InvalidParameterError, match="q"):
+    with pytest.raises(InvalidParameterError, match="share"):
         quantile(NORMAL, q, bounds=(0, 1), epsilon=1)
 
 

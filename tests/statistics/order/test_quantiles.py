@@ -19,7 +19,7 @@ def rank_error(values: np.ndarray, shares: np.ndarray, found: np.ndarray) -> flo
 
 def test_quantiles_come_in_the_order_that_was_asked() -> None:
     answer = quantiles(NORMAL, [0.9, 0.1, 0.5, 0.1], bounds=(0, 100), epsilon=5, bits=DeterministicBits(1))
-    assert answer["quantile"].tolist() == [0.9, 0.1, 0.5, 0.1]
+    assert answer["share"].tolist() == [0.9, 0.1, 0.5, 0.1]
     assert np.allclose(answer["value"], np.quantile(NORMAL, [0.9, 0.1, 0.5, 0.1]), atol=0.5)
     assert answer["value"][1] == answer["value"][3]
 
@@ -29,7 +29,7 @@ def test_ninety_nine_quantiles_of_a_thousand_rows(law: str) -> None:
     """At epsilon 1, on [-100, 100]: at most 24 ranks of mean error. Measured: 13."""
     shares = np.arange(1, 100) / 100
     errors = []
-    plan = Quantiles(q=shares, bounds=(-100, 100), epsilon=1, interval=None)
+    plan = Quantiles(shares=shares, bounds=(-100, 100), epsilon=1, interval=None)
     for seed in range(6):
         draw = np.random.default_rng(seed)
         values = draw.normal(0, 5, 1000) if law == "normal" else draw.uniform(-5, 5, 1000)
@@ -38,14 +38,14 @@ def test_ninety_nine_quantiles_of_a_thousand_rows(law: str) -> None:
 
 
 def test_the_error_grows_slower_than_the_number() -> None:
-    plans = [Quantiles(q=np.arange(1, m + 1) / (m + 1), bounds=(0, 1), epsilon=1) for m in (1, 3, 15, 63, 255)]
+    plans = [Quantiles(shares=np.arange(1, m + 1) / (m + 1), bounds=(0, 1), epsilon=1) for m in (1, 3, 15, 63, 255)]
     errors = [plan.expected_error(10**6) for plan in plans]
     assert errors == sorted(errors)
     assert errors[-1] < 40 * errors[0]  # 255 times at equal shares of epsilon
 
 
 def test_the_expected_error_is_known_before() -> None:
-    plan = Quantiles(q=DECILES, bounds=(0, 2000), epsilon=1, interval=None)
+    plan = Quantiles(shares=DECILES, bounds=(0, 2000), epsilon=1, interval=None, step=0.001)
     values = np.arange(2000) + 0.5
     errors = [
         np.searchsorted(values, plan(values, bits=DeterministicBits(seed))["value"]) - 2000 * np.array(DECILES)
@@ -57,7 +57,7 @@ def test_the_expected_error_is_known_before() -> None:
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 def test_all_intervals_hold_together(relation: Relation) -> None:
     """At level 0.8: fewer than 32 of 60 has chance 1e-6. Each must be narrower than the bounds."""
-    plan = Quantiles(q=DECILES, bounds=(0, 100), epsilon=2, interval=0.8, relation=relation)
+    plan = Quantiles(shares=DECILES, bounds=(0, 100), epsilon=2, interval=0.8, relation=relation)
     covered, widths = 0, []
     for seed in range(60):
         values = np.random.default_rng(seed).exponential(10, 600)
@@ -82,7 +82,7 @@ def test_ties_do_not_spread_errors() -> None:
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
 def test_the_charge_is_the_price(price: dict[str, object], interval: float | None, relation: Relation) -> None:
-    plan = Quantiles(q=DECILES, bounds=(0, 1), interval=interval, relation=relation, **price)  # type: ignore[arg-type]
+    plan = Quantiles(shares=DECILES, bounds=(0, 1), interval=interval, relation=relation, **price)  # type: ignore[arg-type]
     charge = plan.privacy_loss.charge()
     if "rho" in price:
         assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
@@ -112,5 +112,5 @@ def test_the_order_of_rows_changes_no_bit() -> None:
 
 @pytest.mark.parametrize("q", [[], 0.5, "0.5", [0.5, 1.5], [k / 1024 for k in range(1024)], None])
 def test_wrong_lists_are_refused(q: object) -> None:
-    with pytest.raises(InvalidParameterError, match="q "):
-        Quantiles(q=q, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="share"):
+        Quantiles(shares=q, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]

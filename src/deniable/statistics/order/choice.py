@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from deniable.noise import bernoulli, race, uniform
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
+from deniable.statistics.order.measure import Measure
 from deniable.statistics.order.ranks import Ranks
 
+EQUAL = Measure()
 _NATS = 32.0  # the ranks left out of the window win with probability e^-32 or so, which is paid by a slow look
 _LARGEST_EXPONENT = 2**40  # of one coin
 
@@ -42,17 +44,20 @@ def window(target: Fraction, *, rate: Fraction, size: int) -> tuple[int, int]:
     return floor(target) - width * count, floor(target) + width * count
 
 
-def choose(ranks: Ranks, *, target: Fraction, rate: Fraction, size: int, bits: Bits) -> int:
-    """The code of a point with probability proportional to exp(-rate D).
+def choose(
+    ranks: Ranks, *, target: Fraction, rate: Fraction, codes: tuple[int, int], measure: Measure = EQUAL, bits: Bits
+) -> int:
+    """The code of a point with probability proportional to its weight times exp(-rate D).
 
     Args:
         ranks: of the rows; it must know those of `window(...)`.
         target: the wanted rank t; any number.
         rate: per rank; epsilon / (2 reach).
-        size: the number of points.
+        codes: the first and the last point; the codes of all rows lie between them.
+        measure: the weights of the points.
     """
     scale = target.denominator
-    pieces = _Pieces(ranks, target, *_bands(rate, size), size)
+    pieces = _Pieces(ranks, target, _bands(rate, codes[1] - codes[0] + 1), codes, measure)
     while True:
         code, excess = pieces.propose(rate / scale, bits)
         if _coin(rate / scale * excess, bits):
@@ -62,28 +67,34 @@ def choose(ranks: Ranks, *, target: Fraction, rate: Fraction, size: int, bits: B
 class _Pieces:
     """The grid cut into points and open intervals between them, each with a lower bound on its D, times `scale`."""
 
-    def __init__(self, ranks: Ranks, target: Fraction, width: int, count: int, size: int) -> None:
-        self.ranks, self.size = ranks, size
+    def __init__(
+        self, ranks: Ranks, target: Fraction, bands: tuple[int, int], codes: tuple[int, int], measure: Measure
+    ) -> None:
+        width, count = bands
+        self.ranks, self.codes, self.measure = ranks, codes, measure
         self.wanted, self.scale = target.numerator, target.denominator
         centre = min(max(floor(target), 0), max(ranks.total - 1, 0))
         places = np.arange(centre - width * count, centre + width * count + 1, width) if width < ranks.total else centre
         places = np.unique(np.clip(places, ranks.start, ranks.end - 1)) if ranks.window.size else np.empty(0, np.int64)
-        ends = [0] * (ranks.start == 0) + [size - 1] * (ranks.end == ranks.total)
+        ends = [codes[0]] * (ranks.start == 0) + [codes[1]] * (ranks.end == ranks.total)
         cuts = np.unique(np.concatenate([ranks.window[places - ranks.start], np.array(ends, dtype=np.int64)]))
         below = ranks.start + np.searchsorted(ranks.window, cuts, side="left")
         within = ranks.start + np.searchsorted(ranks.window, cuts, side="right")
         low, high = np.append(0, within), np.append(below, ranks.total)  # of the rows below a point of an interval
         bounds = np.concatenate([self._distances(cuts, below, within), self._outside(low, high)])
-        weights = np.concatenate([np.ones_like(cuts), np.diff(cuts, prepend=-1, append=size) - 1])
-        firsts = np.concatenate([cuts, np.append(-1, cuts) + 1])
+        firsts = np.concatenate([cuts, [codes[0]], cuts + 1])
+        behind = np.concatenate([cuts + 1, cuts, [codes[1] + 1]])
+        weights = measure.below(behind) - measure.below(firsts)
         exact = np.concatenate([np.ones(cuts.size, dtype=np.bool_), low == high])
         held = weights > 0
-        self.bounds, self.weights, self.firsts, self.exact = (a[held] for a in (bounds, weights, firsts, exact))
+        self.bounds, self.weights, self.exact = bounds[held], weights[held], exact[held]
+        self.firsts, self.behind = firsts[held], behind[held]
 
     def propose(self, rate: Fraction, bits: Bits) -> tuple[int, int]:
         """A point, and how far its D is above the bound of its piece."""
         piece = race.exponential_mechanism(-self.bounds, rate=rate, weights=self.weights, bits=bits)
-        code = int(self.firsts[piece]) + int(uniform.below(int(self.weights[piece]), bits=bits))
+        place = int(uniform.below(int(self.weights[piece]), bits=bits))
+        code = self.measure.locate(int(self.firsts[piece]), int(self.behind[piece]), place)
         if self.exact[piece]:
             return code, 0
         below, within = self.ranks.below(code), self.ranks.below(code + 1)
@@ -94,8 +105,8 @@ class _Pieces:
         self, codes: NDArray[np.int64], below: NDArray[np.int64], within: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """scale D of points, from the rows below and within."""
-        over = np.where(codes == 0, 0, below * self.scale - self.wanted)
-        under = np.where(codes == self.size - 1, 0, self.wanted - within * self.scale)
+        over = np.where(codes == self.codes[0], 0, below * self.scale - self.wanted)
+        under = np.where(codes == self.codes[1], 0, self.wanted - within * self.scale)
         return np.maximum(0, np.maximum(over, under))
 
     def _outside(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.noise.bits import Bits
 from deniable.statistics.order.choice import choose
-from deniable.statistics.order.grid import Codes
+from deniable.statistics.order.measure import Codes
 from deniable.statistics.order.ranks import Ranks
 
 CELLS = 512  # above the number of cells on either side
@@ -24,7 +24,7 @@ _DISTANCES: Codes = np.unique(np.floor(2.0 ** (np.arange(62 * _PER_OCTAVE + 1) /
 def lower_end(ranks: Ranks, estimate: int, *, target: Fraction, rate: Fraction, bits: Bits) -> int:
     """The code below which the quantile does not lie; at most the estimate."""
     edges = np.unique(np.concatenate([[0, estimate], estimate - _DISTANCES[: np.searchsorted(_DISTANCES, estimate)]]))
-    return int(edges[choose(ranks.cut(edges), target=target, rate=rate, size=edges.size, bits=bits)])
+    return int(edges[choose(ranks.cut(edges), target=target, rate=rate, codes=(0, edges.size - 1), bits=bits)])
 
 
 def upper_end(ranks: Ranks, size: int, estimate: int, *, target: Fraction, rate: Fraction, bits: Bits) -> int:
@@ -32,5 +32,5 @@ def upper_end(ranks: Ranks, size: int, estimate: int, *, target: Fraction, rate:
     first = estimate + 1  # of the second cell
     edges = np.concatenate([[0], first + np.append(0, _DISTANCES)])
     edges = edges[edges < size]
-    cell = choose(ranks.cut(edges), target=target, rate=rate, size=edges.size, bits=bits)
+    cell = choose(ranks.cut(edges), target=target, rate=rate, codes=(0, edges.size - 1), bits=bits)
     return int(np.append(edges[1:], size)[cell]) - 1

@@ -20,13 +20,13 @@ class Minimum(Quantile):
     empty range between the lower bound and the data does not win. The interval reaches from the lower bound to an end
     that is at or above the smallest value; that end takes a third of the price.
 
-    Guarantee: that of `Quantile` at q = 0 with a constant added to the rank.
+    Guarantee: that of `Quantile` at share 0 with a constant added to the rank.
     """
 
     name: ClassVar[str] = "minimum"
     sides: ClassVar[tuple[int, ...]] = (1,)
 
-    q: object = field(default=Fraction(0), init=False)
+    share: object = field(default=Fraction(0), init=False)
 
     def _target(self, total: int) -> Fraction:
         return Fraction(ceil(_DEPTH / self._rate(self.epsilons[0])))
@@ -39,7 +39,7 @@ class Maximum(Quantile):
     name: ClassVar[str] = "maximum"
     sides: ClassVar[tuple[int, ...]] = (-1,)
 
-    q: object = field(default=Fraction(1), init=False)
+    share: object = field(default=Fraction(1), init=False)
 
     def _target(self, total: int) -> Fraction:
         return Fraction(total - ceil(_DEPTH / self._rate(self.epsilons[0])))

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, log10
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import exact_rational, positive_rational
+from deniable.statistics.order.measure import Codes, Measure
 
-Codes = NDArray[np.int64]
 Values = NDArray[np.float64] | NDArray[np.int64]
 
 LARGEST_SIZE = 2**62
-_POINTS = 2**32  # of a grid whose step was not declared
+_DIGITS = 9  # of the width of the bounds, where the step was not declared
 _EXACT = 2**53  # integers below it are floats
 
 
@@ -22,27 +22,28 @@ _EXACT = 2**53  # integers below it are floats
 class Grid:
     """The points first, first + step, first + 2 step, ...; a code is the place of a point, from 0.
 
+    Args:
+        levels: how many powers of ten make points weigh more: see `Measure`; 0 if the step was declared.
+
     Guarantee: each value is put on its point by itself and monotonically, so the order of values is that of codes.
     """
 
     first: Fraction
     step: Fraction
     size: int
+    levels: int = 0
 
     @classmethod
     def between(cls, bounds: tuple[object, object], step: object = None) -> "Grid":
-        """The multiples of `step` between public bounds; without a step, 2^30 to 2^32 points from the lower bound on.
+        """The multiples of `step` between public bounds; by default those of a power of ten, 10^9 to 10^10 of them.
 
         Raises: InvalidParameterError if no multiple lies between the bounds, or more than 2^62 of them do.
         """
         lower, upper = (exact_rational("bounds", bound) for bound in bounds)
         if step is None:
-            width = upper - lower
-            exponent = 32 - (width.numerator.bit_length() - width.denominator.bit_length()) - 1
-            fine = Fraction(2) ** -exponent
-            if exponent > 1000:
-                raise InvalidParameterError(f"bounds are too close together: ({lower}, {upper}). Choose another unit.")
-            return cls(first=lower, step=fine, size=min(floor(width / fine), _POINTS) + 1)
+            fine = Fraction(10) ** (floor(log10(upper - lower)) - _DIGITS)
+            first, last = ceil(lower / fine), floor(upper / fine)
+            return cls(first=first * fine, step=fine, size=last - first + 1, levels=_DIGITS)
         declared = positive_rational("step", step)
         first, last = ceil(lower / declared), floor(upper / declared)
         if not first <= last < first + LARGEST_SIZE:
@@ -91,6 +92,11 @@ class Grid:
     def middle(self) -> float:
         """What stands for a missing value under replace."""
         return self.value((self.size - 1) // 2)
+
+    def measure(self, digits: int = 0) -> Measure:
+        """What the points weigh, with so many binary digits behind each."""
+        offset = int(self.first / self.step) % 10**self.levels if self.levels else 0
+        return Measure(offset=offset, levels=self.levels, digits=digits)
 
     def _is_integral(self) -> bool:
         last = self.first + self.step * (self.size - 1)

@@ -88,7 +88,7 @@ class InterquartileRange(OrderStatistic):
                 for sign in (-1, 1)
             ]
             ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
-            code = choose(ranks, target=target, rate=rate, size=grid.size, bits=bits)
+            code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
             codes.append(code)
             for distance, slower in zip(aside, end_rates, strict=True):
                 low = lower_end(ranks, code, target=target - distance, rate=slower, bits=bits)

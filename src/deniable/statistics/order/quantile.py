@@ -28,14 +28,14 @@ _LARGEST_RANK = 2**40
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OrderStatistic):
-    """The value below which a share q of the rows lies, with an interval for it.
+    """The value below which this share of the rows lies, with an interval for it.
 
     The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
     score. The ends of the interval are two more draws, aimed so far below and above that they miss the true quantile
     with probability 1 - interval at most, whatever the data are; they take half of the price.
 
     Args:
-        q: in [0, 1]; read to a denominator of 10^6.
+        share: in [0, 1]; read to a denominator of 10^6.
         bounds, interval, step: as for every `OrderStatistic`.
 
     Guarantee: bounded range epsilon for each draw, with rate = epsilon / (2 rows reach) and reach = max(q, 1 - q)
@@ -45,11 +45,11 @@ class Quantile(OrderStatistic):
     name: ClassVar[str] = "quantile"
     sides: ClassVar[tuple[int, ...]] = (-1, 1)  # the ends that are drawn: below, above
 
-    q: object
+    share: object
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "q", share(self.q))
+        object.__setattr__(self, "share", checked_share(self.share))
         _ = self.epsilons
 
     @cached_property
@@ -70,16 +70,16 @@ class Quantile(OrderStatistic):
 
     def _rate(self, epsilon: Fraction) -> Fraction:
         """How fast chances fall with the distance in ranks."""
-        assert isinstance(self.q, Fraction)
-        return epsilon / (2 * self.rows * reach(self.q, self.relation))
+        assert isinstance(self.share, Fraction)
+        return epsilon / (2 * self.rows * reach(self.share, self.relation))
 
     def _target(self, total: int) -> Fraction:
         """The rank at which the estimate aims; a public constant from the rank that is asked for."""
         return self._truth(total)
 
     def _truth(self, total: int) -> Fraction:
-        assert isinstance(self.q, Fraction)
-        return self.q * total
+        assert isinstance(self.share, Fraction)
+        return self.share * total
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
@@ -92,7 +92,7 @@ class Quantile(OrderStatistic):
         spans = [window(target, rate=rate, size=grid.size)]
         spans += [window(aim, rate=slower, size=CELLS) for _, aim, slower in ends]
         ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
-        code = choose(ranks, target=target, rate=rate, size=grid.size, bits=bits)
+        code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
         low, high = 0, grid.size - 1
         for side, aim, slower in ends:
             if side < 0:
@@ -110,24 +110,24 @@ class Median(Quantile):
 
     name: ClassVar[str] = "median"
 
-    q: object = field(default=Fraction(1, 2), init=False)
+    share: object = field(default=Fraction(1, 2), init=False)
 
 
 def quantile(
     values: object,
-    q: object,
+    share: object,
     *,
     bounds: object,
     interval: float | None = 0.95,
     step: object = None,
     **options: Unpack[Options],
 ) -> Release:
-    """The value below which a share q of the rows lies: see `Quantile`.
+    """The value below which this share of the rows lies: see `Quantile`.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.quantile([21, 45, 33, 60], 0.9, bounds=(0, 100), epsilon=1)
     """
-    parameters = {"q": q, "bounds": bounds, "interval": interval, "step": step}
+    parameters = {"share": share, "bounds": bounds, "interval": interval, "step": step}
     return release(Quantile, values, parameters, options)
 
 
@@ -142,14 +142,14 @@ def median(
     return release(Median, values, {"bounds": bounds, "interval": interval, "step": step}, options)
 
 
-def share(q: object) -> Fraction:
+def checked_share(share: object) -> Fraction:
     """A quantile as a fraction with a denominator of at most 10^6.
 
     Raises: InvalidParameterError unless it is a number of [0, 1].
     """
-    exact = exact_rational("q", q)
+    exact = exact_rational("share", share)
     if not 0 <= exact <= 1:
-        raise InvalidParameterError(f"q must be in [0, 1], got {q!r}")
+        raise InvalidParameterError(f"share must be in [0, 1], got {share!r}")
     return exact.limit_denominator(LARGEST_DENOMINATOR)
 
 

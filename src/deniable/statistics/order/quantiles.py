@@ -17,7 +17,7 @@ from deniable.release import Estimate, Key, Release
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
-from deniable.statistics.order.quantile import known_ends, selections, share
+from deniable.statistics.order.quantile import checked_share, known_ends, selections
 from deniable.statistics.order.ranks import around
 from deniable.statistics.order.tree import Node, levels, nodes, rank_errors, rate, recursive, scattered
 from deniable.statistics.price import Price
@@ -36,7 +36,7 @@ class Quantiles(OrderStatistic):
     intervals are as fine as the list of quantiles is.
 
     Args:
-        q: shares of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
+        shares: of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
         bounds, step: as for every `OrderStatistic`.
         interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
 
@@ -45,21 +45,23 @@ class Quantiles(OrderStatistic):
 
     name: ClassVar[str] = "quantiles"
 
-    q: Sequence[object]
+    shares: Sequence[object]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.q, str) or not isinstance(self.q, Sequence | np.ndarray) or not len(self.q):
-            raise InvalidParameterError(f"q must be a list of shares such as [0.25, 0.5, 0.75], got {self.q!r}")
-        object.__setattr__(self, "q", tuple(share(q) for q in self.q))
-        if len(self._shares) >= LARGEST_COUNT:
-            raise InvalidParameterError(f"q must hold fewer than {LARGEST_COUNT} shares, got {len(self._shares)}")
+        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence | np.ndarray) or not len(self.shares):
+            raise InvalidParameterError(
+                f"shares must be a list of shares such as [0.25, 0.5, 0.75], got {self.shares!r}"
+            )
+        object.__setattr__(self, "shares", tuple(checked_share(q) for q in self.shares))
+        if len(self._distinct) >= LARGEST_COUNT:
+            raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
         _ = self.epsilon_of_level, self.counting
 
     @cached_property
-    def _shares(self) -> list[Fraction]:
+    def _distinct(self) -> list[Fraction]:
         """The different ones, in order."""
-        return sorted({share(q) for q in self.q})
+        return sorted({checked_share(q) for q in self.shares})
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
@@ -73,17 +75,17 @@ class Quantiles(OrderStatistic):
     @cached_property
     def epsilon_of_level(self) -> Fraction:
         """The bounded range of one level of the tree."""
-        return selections(self._prices[0], (1,) * levels(len(self._shares)))[0]
+        return selections(self._prices[0], (1,) * levels(len(self._distinct)))[0]
 
     @cached_property
     def counting(self) -> PrefixCounts | None:
         """How rows between the quantiles are counted; None without intervals."""
         price = self._prices[1]
-        return None if price is None else PrefixCounts(len(self._shares) + 1, price, self.relation, self.rows)
+        return None if price is None else PrefixCounts(len(self._distinct) + 1, price, self.relation, self.rows)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses: list[PrivacyLoss] = [ExponentialMechanismLoss(self.epsilon_of_level)] * levels(len(self._shares))
+        losses: list[PrivacyLoss] = [ExponentialMechanismLoss(self.epsilon_of_level)] * levels(len(self._distinct))
         if self.counting is not None:
             losses.append(self.counting.privacy_loss)
         return self.price.stated(self._bounding[0].with_loss(losses))
@@ -95,7 +97,7 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def _tree(self) -> list[Node]:
-        return nodes(self._shares)
+        return nodes(self._distinct)
 
     @cached_property
     def _rates(self) -> list[Fraction]:
@@ -104,25 +106,27 @@ class Quantiles(OrderStatistic):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
-        found, ranks = recursive(fine, grid.size << digits, self._tree, self._rates, bits=bits)
+        found, ranks = recursive(
+            fine, grid.size << digits, self._tree, self._rates, measure=grid.measure(digits), bits=bits
+        )
         codes = found >> digits
-        order = np.searchsorted(np.array(self._shares, dtype=object), np.array(self.q, dtype=object))
+        order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
         if self.counting is not None and self.interval is not None:
             public = fine.size if self.relation is Relation.REPLACE and units is None else None
             below = self.counting.release(np.diff(ranks, prepend=0, append=fine.size), bits=bits)
             noise = self.counting.draws(_DRAWS, bits=bits)
-            lower, upper = _proved(self._shares, below, _reach(noise, self.interval, public is None), public)
+            lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
             low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
-        key = Key(name="quantile", values=[float(share(q)) for q in self.q], kind="double")
+        key = Key(name="share", values=[float(checked_share(q)) for q in self.shares], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
 
 def quantiles(
     values: object,
-    q: Sequence[object],
+    shares: Sequence[object],
     *,
     bounds: object,
     interval: float | None = 0.95,
@@ -134,7 +138,7 @@ def quantiles(
     >>> import deniable as dn
     >>> answer = dn.statistics.quantiles([21, 45, 33, 60], [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)
     """
-    parameters = {"q": q, "bounds": bounds, "interval": interval, "step": step}
+    parameters = {"shares": shares, "bounds": bounds, "interval": interval, "step": step}
     return release(Quantiles, values, parameters, options)
 
 

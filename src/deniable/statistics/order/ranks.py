@@ -6,7 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from deniable.statistics.order.grid import Codes, Grid, Values
+from deniable.statistics.order.grid import Grid, Values
+from deniable.statistics.order.measure import Codes
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
-from deniable.statistics.order.choice import choose, reach, window
-from deniable.statistics.order.grid import LARGEST_SIZE, Codes
+from deniable.statistics.order.choice import EQUAL, choose, reach, window
+from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.quantile import rank_error
 from deniable.statistics.order.ranks import Ranks
 
 _FINEST = 10**4  # denominators of shares within a part
 _WORD = 64
+_LARGEST_BITS = 60  # of a code; weights are below eight times as many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +66,8 @@ def rate(node: Node, epsilon: Fraction, *, rows: int, relation: Relation) -> Fra
 
 def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
     """Codes in order with random digits behind them, in order again, and how many digits there are."""
-    digits = LARGEST_SIZE.bit_length() - 1 - size.bit_length()
-    if digits <= 0:
+    digits = max(0, _LARGEST_BITS - size.bit_length())
+    if not digits:
         return codes, 0
     fine = (codes << digits) | (bits.words(codes.size) >> np.uint64(_WORD - digits)).view(np.int64)
     fine.sort(kind="stable")  # quick where hardly any rows are equal
@@ -74,22 +75,23 @@ def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
 
 
 def recursive(
-    ordered: Codes, size: int, tree: Sequence[Node], rates: Sequence[Fraction], *, bits: Bits
+    ordered: Codes, size: int, tree: Sequence[Node], rates: Sequence[Fraction], *, measure: Measure = EQUAL, bits: Bits
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The code of every quantile, and how many rows are below it, which is secret.
 
     Args:
         ordered: codes of [0, size), in order.
+        measure: the weights of all codes.
     """
     count = len(tree)
     found = np.array([0] * count + [size - 1, 0], dtype=np.int64)  # the last two stand for the bounds
     ranks = np.array([0] * count + [ordered.size, 0], dtype=np.int64)
     for node, speed in zip(tree, rates, strict=True):
         first, last = int(ranks[node.below]), int(ranks[node.above])
-        lower, upper = int(found[node.below]), int(found[node.above])
+        codes = int(found[node.below]), int(found[node.above])
         target = node.share * (last - first)
-        part = _part(ordered[first:last], lower, *window(target, rate=speed, size=upper - lower + 1))
-        code = lower + choose(part, target=target, rate=speed, size=upper - lower + 1, bits=bits)
+        part = _part(ordered[first:last], *window(target, rate=speed, size=codes[1] - codes[0] + 1))
+        code = choose(part, target=target, rate=speed, codes=codes, measure=measure, bits=bits)
         found[node.place] = code
         ranks[node.place] = first + int(np.searchsorted(ordered[first:last], code))
     return found[:count], ranks[:count]
@@ -127,8 +129,7 @@ def _nodes(shares: Sequence[Fraction], first: int, last: int, level: int, end: i
     yield from _nodes(shares, place + 1, last, level + 1, end)
 
 
-def _part(ordered: Codes, lower: int, first: int, last: int) -> Ranks:
-    """The rows of one part with codes from its own lower end, of which only the ranks in the window are copied."""
+def _part(ordered: Codes, first: int, last: int) -> Ranks:
+    """The rows of one part, of which the ranks in the window are looked at."""
     first, last = max(0, min(first, ordered.size)), max(0, min(last + 1, ordered.size))
-    known = ordered[first:last] - lower
-    return Ranks(known, first, ordered.size, lambda code: int(np.searchsorted(ordered, code + lower)))
+    return Ranks(ordered[first:last], first, ordered.size, lambda code: int(np.searchsorted(ordered, code)))

@@ -1,0 +1,59 @@
+"""How much each point of a grid weighs before any row is seen: round numbers weigh more.
+
+People write round numbers, so many rows may be equal, and a value that many rows have should not be drowned by the
+millions of points beside it that none has. So every power of ten, 10^j steps with j >= 1, gives its multiples weight:
+together a tenth of what all points weigh. Where values are spread evenly this costs about 6% of the squared error;
+where they are whole numbers, their points weigh 2.7 nats less than the gaps between them, and not 16.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Weights of the codes 0, 1, 2, ...; each code of a grid may be parted into 2^digits finer ones of the same weight.
+
+    Args:
+        offset: the place of the first point among the multiples of the step, mod 10^levels.
+        levels: how many powers of ten give weight; 0 for equal weights.
+        digits: binary digits that were put behind each code.
+    """
+
+    offset: int = 0
+    levels: int = 0
+    digits: int = 0
+
+    def below(self, codes: Codes) -> Codes:
+        """The weight of all codes below these."""
+        total = codes.copy()
+        for level in range(1, self.levels + 1):
+            total += 10 ** (level - 1) * self._count(codes, level)
+        return total
+
+    def locate(self, first: int, end: int, place: int) -> int:
+        """The code at this place of the weight of [first, end); for uniform places, each is as likely as it weighs."""
+        if place < end - first:
+            return first + place
+        place -= end - first
+        for level in range(1, self.levels + 1):
+            before, behind = (int(count) for count in self._count(np.array([first, end]), level))
+            weight = 10 ** (level - 1)
+            if place < weight * (behind - before):
+                block, digits = divmod(before + place // weight, 2**self.digits)
+                return int(((-self.offset % 10**level + block * 10**level) << self.digits) + digits)
+            place -= weight * (behind - before)
+        raise AssertionError("the place lies beyond the weight")
+
+    def _count(self, codes: Codes, level: int) -> Codes:
+        """How many finer codes below these belong to multiples of 10^level steps."""
+        step, first = 10**level, -self.offset % 10**level
+        blocks = codes >> self.digits
+        whole = np.maximum(blocks - first + step - 1, 0) // step << self.digits
+        partial = np.where((blocks - first) % step == 0, codes & (2**self.digits - 1), 0)
+        counts: Codes = whole + np.where(blocks >= first, partial, 0)
+        return counts
