@@ -246,6 +246,12 @@ def test_wrong_weights_are_refused(weights: object) -> None:
         exponential_mechanism(np.array([1, 2]), rate=1, weights=weights)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_wrong_counts_are_refused(count: object) -> None:
+    with pytest.raises(InvalidParameterError, match="count must be an int >= 1"):
+        race.top(np.array([1, 2]), count=count, rate=1)  # type: ignore[arg-type]
+
+
 def test_weights_of_zero_alone_choose_nobody() -> None:
     with pytest.raises(InvalidParameterError, match="at least one candidate of positive weight"):
         exponential_mechanism(np.array([1, 2]), rate=1, weights=np.array([0, 0]))

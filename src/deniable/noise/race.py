@@ -128,6 +128,8 @@ class _Race:
         self.noise = noise
         self.rate = checked_rate(rate)
         self.bits = bits
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InvalidParameterError(f"count must be an int >= 1, got {count!r}")
         self.count = count
         self.width = width
         self.reference = 0  # scores are taken relative to it, so that floats stay small

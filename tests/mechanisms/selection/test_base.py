@@ -15,6 +15,7 @@ from deniable.mechanisms import (
     Selection,
     TopK,
 )
+from deniable.mechanisms.selection import base
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, Sensitivity, of_count
 
@@ -148,6 +149,12 @@ def test_scores_that_are_no_integers_are_refused_before_anything(scores: object,
             mechanism.release(scores)  # type: ignore[attr-defined]
 
 
+def test_only_single_choices_take_scores_piece_by_piece() -> None:
+    for mechanism in (TopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)):
+        with pytest.raises(InvalidParameterError, match="got 0 dimensions of object"):
+            mechanism.release(iter([np.array([1, 2])]))  # type: ignore[arg-type]
+
+
 def test_errors_name_no_score() -> None:
     for secret in ([123456.5, 2.0], [[123456, 2]]):
         with pytest.raises(InvalidParameterError) as caught:
@@ -164,6 +171,12 @@ def test_wrong_rates_are_refused(rate: object) -> None:
 def test_monotone_is_a_yes_or_no() -> None:
     with pytest.raises(InvalidParameterError, match="monotone must be True or False, got 1"):
         PermuteAndFlip(rate=Fraction(1), monotone=1)  # type: ignore[arg-type]
+
+
+def test_differences_of_large_scores_are_exact() -> None:
+    for scores in ([2**63 - 1, 2**63 - 3, -(2**63)], np.array([2**64 - 1, 2**64 - 3, 0], dtype=np.uint64)):
+        assert base.below_the_best(scores, 3).tolist() == [0, -2, -float(2**64)]
+    assert base.below_the_best(np.array([-3, 100], dtype=np.int8), 3).tolist() == [-103, 0]
 
 
 def test_ties_are_broken_evenly() -> None:

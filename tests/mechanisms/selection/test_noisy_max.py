@@ -50,6 +50,16 @@ def test_every_set_of_winners_keeps_to_the_curve_of_laplace_noise() -> None:
     assert broken
 
 
+def test_permute_and_flip_chooses_better_at_the_same_cost() -> None:
+    """No theorem, but so for all of these: any set of the best is chosen at least as often."""
+    generator = np.random.default_rng(8)
+    for _ in range(150):
+        scores = np.sort(generator.integers(-9, 1, int(generator.integers(2, 10))))[::-1]
+        rate = Fraction(int(generator.integers(1, 30)), 10)
+        ours, other = (kind(rate=rate).probabilities(scores).cumsum() for kind in (PermuteAndFlip, NoisyMax))
+        assert (ours >= other - 1e-13).all()
+
+
 def test_all_noises_are_found_under_one_name() -> None:
     assert noisy_max(COUNT, epsilon=1) == PermuteAndFlip(rate=Fraction(1, 2))
     assert noisy_max(COUNT, epsilon=1, noise="gumbel") == ExponentialMechanism(rate=Fraction(1, 2))

@@ -104,9 +104,12 @@ class Selection(Mechanism):
 
 
 def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.integer]]:
-    """Integers of one dimension; of an iterator, arrays are checked as they come. Errors name no value."""
-    if isinstance(scores, Iterator):
-        return scores
+    """An array of scores; or an iterator, whose arrays are checked as they come."""
+    return scores if isinstance(scores, Iterator) else checked_array(scores)
+
+
+def checked_array(scores: ArrayLike) -> NDArray[np.integer]:
+    """Integers of one dimension. Errors name no value."""
     array = np.asarray(scores)
     if array.size == 0:
         raise InvalidParameterError("there must be at least one candidate, got an empty list of scores")
@@ -118,11 +121,10 @@ def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.
     return array
 
 
-def small_scores(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
-    """Scores of a small set relative to the best, in float64."""
-    array = checked_scores(scores)
-    assert isinstance(array, np.ndarray)
+def below_the_best(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
+    """Scores of a small set minus the best one: exact differences, which 64 bits without a sign hold, as floats."""
+    array = checked_array(scores)
     if array.size > largest:
         raise InvalidParameterError(f"probabilities are computed for at most {largest} candidates, got {array.size}")
-    best = int(array.max())
-    return np.array([float(int(score) - best) for score in array])
+    bits = array if array.dtype == np.uint64 else array.astype(np.int64).view(np.uint64)
+    return np.negative(bits[array.argmax()] - bits, dtype=np.float64)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores, small_scores
+from deniable.mechanisms.selection.base import Chosen, Selection, below_the_best, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
@@ -86,7 +86,7 @@ class ContinuousExponential(Selection):
         """The probabilities of the pieces, in float64."""
         ends, array = self._pieces(breaks, scores)
         with np.errstate(divide="ignore"):
-            gaps = float(self.rate) * small_scores(array, _LARGEST_SET) + np.log(np.diff(ends).astype(np.float64))
+            gaps = float(self.rate) * below_the_best(array, _LARGEST_SET) + np.log(np.diff(ends).astype(np.float64))
         mass = np.exp(gaps - gaps.max())
         return np.asarray(mass / mass.sum(), dtype=np.float64)
 
@@ -101,8 +101,7 @@ class ContinuousExponential(Selection):
 
     def _pieces(self, breaks: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
         """All ends of pieces, one more than the scores, and the scores."""
-        array = checked_scores(scores)
-        assert isinstance(array, np.ndarray)
+        array = checked_array(scores)
         inner = np.asarray(breaks)
         if not inner.size:
             inner = np.empty(0, dtype=np.int64)

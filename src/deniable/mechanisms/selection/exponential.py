@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, small_scores
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
@@ -76,7 +76,7 @@ class ExponentialMechanism(Selection):
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """The law of the choice, in float64 and relative to the best score, so that nothing overflows."""
-        gaps = float(self.rate) * small_scores(scores, _LARGEST_SET)
+        gaps = float(self.rate) * below_the_best(scores, _LARGEST_SET)
         if self.weights is not None:
             with np.errstate(divide="ignore"):
                 gaps += np.log(self._weights_for(gaps.size).astype(np.float64))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_array
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise import contest, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
@@ -57,8 +57,7 @@ class JointTopK(Selection):
 
     def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
-        array = checked_scores(scores)
-        assert isinstance(array, np.ndarray)
+        array = checked_array(scores)
         return Chosen(tuple(self._draw(array, 1, bits)[0].tolist()), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:

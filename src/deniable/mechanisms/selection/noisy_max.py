@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, small_scores
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
@@ -54,7 +54,7 @@ class NoisyMax(Selection):
 
         Error: below 10^-12. Pieces have no kink inside, and beyond the best score the integrand is a polynomial.
         """
-        gaps = float(self.rate) * small_scores(scores, _LARGEST_SET)
+        gaps = float(self.rate) * below_the_best(scores, _LARGEST_SET)
         near = np.unique(gaps[gaps > -_REACH])
         cuts = np.unique(np.concatenate([near, np.arange(-_REACH, 0.5)]))
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)

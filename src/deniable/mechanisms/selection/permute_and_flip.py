@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, checked_scores, small_scores
+from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PermuteAndFlipLoss, of_count
@@ -51,7 +51,7 @@ class PermuteAndFlip(Selection):
         Candidate i has the probability p_i times the integral over t in [0, 1] of the product of 1 - p_j t over j != i,
         with p_j = exp(rate (score_j - best)). The integrand is a polynomial, for which Gauss-Legendre is exact.
         """
-        p = np.exp(float(self.rate) * small_scores(scores, _LARGEST_SET))
+        p = np.exp(float(self.rate) * below_the_best(scores, _LARGEST_SET))
         nodes, weights = np.polynomial.legendre.leggauss(p.size // 2 + 1)
         t = (nodes[:, None] + 1) / 2  # (nodes, candidates)
         everyone = np.exp(np.log1p(-p * t).sum(axis=1, keepdims=True))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_scores
+from deniable.mechanisms.selection.base import Chosen, Selection, checked_array
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import (
@@ -64,8 +64,7 @@ class TopK(Selection):
 
     def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
-        array = checked_scores(scores)
-        assert isinstance(array, np.ndarray)
+        array = checked_array(scores)
         self._require_enough(array.size)
         if self.noise == "gumbel":
             found = race.top(array, count=self.count, rate=self.rate, bits=bits)
