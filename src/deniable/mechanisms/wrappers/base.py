@@ -1,0 +1,107 @@
+"""What mechanisms made of one mechanism have in common."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.base import Integers
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.interactive import INTERACTIVE
+from deniable.noise.bits import SECURE, Bits
+
+
+class _Releases(Protocol):
+    def release(self, exact: ArrayLike, *, bits: Bits) -> object: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapper(Mechanism):
+    """A mechanism made of another one that releases its answer at once; a session cannot be wrapped."""
+
+    base: Mechanism
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", checked_part(self.base))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledWrapper(Wrapper):
+    """Runs on the sum of the rows of a secret random sample; each row is what one unit adds to the aggregate."""
+
+    @abstractmethod
+    def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
+        """Who is in each of `runs` independent samples: shape (runs, units)."""
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
+        """What the mechanism releases about the sum over a sample that nobody sees.
+
+        Args:
+            exact: secret; one whole number, or one row of them, for each unit.
+            bits: leave it out, except in tests.
+        """
+        rows = np.asarray(exact)
+        if rows.size == 0:
+            rows = rows.astype(np.int64)
+        if rows.ndim not in (1, 2) or rows.dtype.kind != "i":
+            raise InvalidParameterError("exact must hold one whole number, or one row of them, for each unit, in int64")
+        table = rows.reshape(len(rows), 1 if rows.ndim == 1 else rows.shape[1]).astype(np.int64)
+        return release_of(self.base, column_sums(table[self._samples(len(rows), 1, bits)[0]]), bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """Outcomes of the mechanism on sums of one number for each unit, of a fresh sample each time."""
+        sums = self._samples(len(exact), runs, bits) @ np.array(exact, dtype=np.int64)
+        kinds, counts = np.unique(sums, return_counts=True)
+        parts = [
+            self.base.outcomes((int(kind),), int(count), bits=bits) for kind, count in zip(kinds, counts, strict=True)
+        ]
+        return scattered(parts, sums)
+
+
+def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
+    """The outcomes of all parts in the places of their kinds; parts come in the order of the kinds."""
+    found: NDArray[Any] = np.concatenate(parts)
+    result = np.empty_like(found)
+    result[np.argsort(kinds, kind="stable")] = found
+    return result
+
+
+def checked_part(mechanism: object) -> Mechanism:
+    """A mechanism that gives its answer in one release."""
+    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE) or not hasattr(mechanism, "release"):
+        raise InvalidParameterError(f"a wrapper takes a mechanism that releases its answer at once, got {mechanism!r}")
+    return mechanism
+
+
+def release_of(mechanism: Mechanism, exact: ArrayLike, bits: Bits) -> object:
+    """What the mechanism releases."""
+    return cast(_Releases, mechanism).release(exact, bits=bits)
+
+
+def answer_of(release: object) -> object:
+    """The released values inside a release."""
+    for name in ("values", "value"):
+        if hasattr(release, name):
+            return getattr(release, name)
+    return release
+
+
+def with_answer(release: object, function: Callable[[object], object]) -> object:
+    """The release with a function of its values in their place."""
+    for name in ("values", "value"):
+        if is_dataclass(release) and not isinstance(release, type) and hasattr(release, name):
+            return replace(release, **{name: function(getattr(release, name))})
+    return function(release)
+
+
+def column_sums(rows: NDArray[np.int64]) -> Integers:
+    """Exact sums of int64 columns, whatever their size: the halves of 32 bits are summed apart."""
+    high, low = (rows >> 32).sum(axis=0, dtype=np.int64), (rows & 0xFFFFFFFF).sum(axis=0, dtype=np.int64)
+    exact = high.astype(object) * 2**32 + low.astype(object)
+    limits = np.iinfo(np.int64)
+    fits = all(limits.min <= value <= limits.max for value in exact)
+    return exact.astype(np.int64) if fits else np.asarray(exact, dtype=object)

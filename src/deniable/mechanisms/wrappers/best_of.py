@@ -1,0 +1,66 @@
+"""The best of a geometric, logarithmic or other truncated negative binomial number of runs."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.wrappers.repeats import Repeated, chain
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, BestOfLoss, Sensitivity, of_count
+from deniable.privacy.exact import exact_rational, positive_rational
+
+_SMALLEST_STOP = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOf(Repeated):
+    """Run a mechanism K >= 1 times and release the best: private choice of hyper-parameters.
+
+    K is geometric for shape = 1: every run is the last with probability `stop`. P(K = k) is proportional to
+    (1 - stop)^k (shape)(shape + 1)...(shape + k - 1)/k! in general, logarithmic for shape = 0.
+
+    Args:
+        stop: in [10^-6, 1).
+        shape: in (-1, 1].
+
+    Guarantee: below (2 + shape) epsilon for an epsilon-DP mechanism; the whole curve is in `BestOfLoss`.
+    Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620; docs/theory/tuning.md.
+    """
+
+    kind: ClassVar[str] = "best_of"
+    guarantee: ClassVar[str] = "epsilon + (1 + shape) ln((e^epsilon + stop) / (1 + stop e^epsilon))"
+    source: ClassVar[str] = "Liu, Talwar (2019); Papernot, Steinke (2022)"
+
+    stop: Fraction
+    shape: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "stop", positive_rational("stop", self.stop))
+        object.__setattr__(self, "shape", exact_rational("shape", self.shape))
+        if not _SMALLEST_STOP <= self.stop < 1:
+            raise InvalidParameterError(f"stop must be in [1e-6, 1), got {float(self.stop):.3g}")
+        if not -1 < self.shape <= 1:
+            raise InvalidParameterError(f"shape must be in (-1, 1], got {self.shape}")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> BestOfLoss:
+        return BestOfLoss(self.base.privacy_loss(sensitivity), self.stop, self.shape)
+
+    def _runs(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        return chain(count, first=1, stop=self.stop, keep=lambda k: (k + self.shape) / (k + 1), bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """The largest of some noisy counts.
+
+        The claim is reached by other mechanisms, with another order of their outcomes.
+        """
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(base=Laplace(scale=Fraction(1)), stop=Fraction(1, 2), shape=Fraction(1, 2))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0,), neighbour=(1,), attains=False)

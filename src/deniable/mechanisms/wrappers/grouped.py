@@ -1,0 +1,54 @@
+"""Group privacy: the same release, with the guarantee for several units together."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.wrappers.base import Wrapper, release_of
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouped(Wrapper):
+    """Run a mechanism, and state what it reveals about `size` units together: a family, a household.
+
+    The sensitivity remains that to one unit.
+
+    Guarantee: size * epsilon for an epsilon-DP mechanism; (size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))
+        for an (epsilon, delta)-DP one, and not (size epsilon, size delta); the whole curve is in `GroupLoss`.
+    Source: Vadhan (2017), lemma 2.2; docs/theory/group.md.
+    """
+
+    kind: ClassVar[str] = "grouped"
+    guarantee: ClassVar[str] = "size * epsilon, delta (e^(size epsilon) - 1) / (e^epsilon - 1)"
+    source: ClassVar[str] = "Vadhan (2017), lemma 2.2"
+
+    size: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "size", positive_integer("size", self.size))
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return self.base.privacy_loss(sensitivity).group(self.size)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
+        """What the mechanism releases."""
+        return release_of(self.base, exact, bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """Outcomes of the mechanism."""
+        return self.base.outcomes(exact, runs, bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count with two units more."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(base=Laplace(scale=Fraction(2)), size=2)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2,), neighbour=(0,))

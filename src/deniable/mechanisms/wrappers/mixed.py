@@ -1,0 +1,89 @@
+"""A mixture: one of several mechanisms, drawn by a public coin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.wrappers.base import checked_part, release_of, scattered
+from deniable.noise import bernoulli
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, mixture, of_count
+from deniable.privacy.exact import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixed(Mechanism):
+    """Run one of several mechanisms, drawn with public weights: parts=[("1/4", first), ("3/4", second)].
+
+    Guarantee: delta is at most the weighted sum of the deltas at each epsilon, also when it is known which one ran.
+        Weights are numbers that are fixed here. Weights that depend on the data have no such bound: the choice itself
+        then tells, whatever is chosen.
+    Source: Kifer, Lin (2010); docs/theory/parallel.md.
+    """
+
+    kind: ClassVar[str] = "mixed"
+    guarantee: ClassVar[str] = "the weighted mean of the deltas of `parts`, at each epsilon"
+    source: ClassVar[str] = "Kifer, Lin (2010)"
+
+    parts: tuple[tuple[Fraction, Mechanism], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(_checked(part) for part in self.parts))
+        total = sum((weight for weight, _ in self.parts), Fraction(0))
+        if total != 1:
+            raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return mixture([(weight, part.privacy_loss(sensitivity)) for weight, part in self.parts])
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
+        """What the mechanism that was drawn releases."""
+        return release_of(self.parts[int(self._drawn(1, bits)[0])][1], exact, bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """Outcomes of the mechanisms that were drawn."""
+        drawn = self._drawn(runs, bits)
+        counts = np.bincount(drawn, minlength=len(self.parts))
+        parts = [
+            part.outcomes(exact, int(count), bits=bits)
+            for (_, part), count in zip(self.parts, counts, strict=True)
+            if count
+        ]
+        return scattered(parts, drawn)
+
+    def _drawn(self, runs: int, bits: Bits) -> NDArray[np.intp]:
+        """The place of a part for each run: coin after coin with the chance of each part among those that are left."""
+        found, open_, left = np.full(runs, len(self.parts) - 1), np.arange(runs), Fraction(1)
+        for place, (weight, _) in enumerate(self.parts[:-1]):
+            taken = bernoulli.sample(p=weight / left, size=open_.size, bits=bits)
+            found[open_[taken]] = place
+            open_, left = open_[~taken], left - weight
+        return found
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count with little noise or with more, told by nothing but its value.
+
+        The claim is attained only where it is also known which noise was drawn.
+        """
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        parts = ((Fraction(1, 3), Laplace(scale=Fraction(1))), (Fraction(2, 3), Laplace(scale=Fraction(1, 2))))
+        return WorstCase(mechanism=cls(parts=parts), sensitivity=reach, exact=(1,), neighbour=(0,), attains=False)
+
+
+def _checked(part: object) -> tuple[Fraction, Mechanism]:
+    if not isinstance(part, Sequence) or len(part) != 2:
+        raise InvalidParameterError(f"parts must be pairs (weight, mechanism), got {part!r}")
+    if callable(part[0]):
+        raise UnprovedError(
+            "the weights of a mixture must be public numbers: no theorem covers weights that depend on the data. "
+            "Choose with a mechanism, such as ExponentialMechanism, and add its loss."
+        )
+    return positive_rational("weight", part[0]), checked_part(part[1])

@@ -1,0 +1,55 @@
+"""A mechanism on a Poisson sample of the units."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.wrappers.base import SampledWrapper
+from deniable.noise import bernoulli
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonSampled(SampledWrapper):
+    """Run a mechanism on the sum over a sample that each unit joins with probability `rate`, independently.
+
+    The sample is secret, and so is its size: never divide by it, and never release it.
+
+    Guarantee: ln(1 + rate (e^epsilon - 1)) for an epsilon-DP mechanism, under add/remove; the whole curve is in
+        `PoissonSampledLoss`.
+    Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; docs/theory/sampling.md.
+    """
+
+    kind: ClassVar[str] = "poisson_sampled"
+    guarantee: ClassVar[str] = "ln(1 + rate (e^epsilon - 1)) under add/remove"
+    source: ClassVar[str] = "Zhu, Dong, Wang (2022)"
+
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rate", positive_rational("rate", self.rate))
+        if self.rate >= 1:
+            raise InvalidParameterError(f"rate must be in (0, 1), got {self.rate}. Without a sample use the mechanism.")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """Raises: UnprovedError unless the sensitivity is that under add/remove."""
+        return self.base.privacy_loss(sensitivity).poisson_sampled(rate=self.rate)
+
+    def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
+        return bernoulli.sample(p=self.rate, size=(runs, units), bits=bits)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A unit that is in the table or not."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(base=Laplace(scale=Fraction(1, 2)), rate=Fraction(2, 5))
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=())

@@ -1,0 +1,83 @@
+"""Post-processing: a function of the release alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.wrappers.base import Wrapper, release_of, with_answer
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+
+Function = Callable[[NDArray[Any]], NDArray[Any]]
+
+_FUNCTIONS: dict[str, Function] = {
+    "absolute": np.abs,
+    "nonnegative": lambda values: np.maximum(values, 0),
+    "parity": lambda values: values % 2,
+    "sign": np.sign,
+}
+
+
+def define(name: str, function: Function) -> None:
+    """Give a name to a public function of released values, entry by entry, for `PostProcessed(function=name)`.
+
+    JSON holds the name, so the program that reads it has to define the function again. A name is defined once.
+    """
+    if not isinstance(name, str) or not name or not callable(function):
+        raise InvalidParameterError(f"define takes a name and a function, got {name!r} and {function!r}")
+    if _FUNCTIONS.setdefault(name, function) is not function:
+        raise InvalidParameterError(f"there is already a function {name!r}. Choose another name.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostProcessed(Wrapper):
+    """Release a public function of what a mechanism releases.
+
+    `function` is "absolute", "nonnegative", "parity", "sign", or a name given with `define`. It sees the released
+    values and nothing else.
+
+    Guarantee: that of the mechanism.
+    Source: Dwork, Roth (2014), proposition 2.1.
+    """
+
+    kind: ClassVar[str] = "post_processed"
+    guarantee: ClassVar[str] = "that of `base`"
+    source: ClassVar[str] = "Dwork, Roth (2014), proposition 2.1"
+
+    function: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.function not in _FUNCTIONS:
+            raise InvalidParameterError(
+                f"function must be one of {sorted(_FUNCTIONS)}, got {self.function!r}. "
+                "Give a function of your own a name with define(name, function)."
+            )
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return self.base.privacy_loss(sensitivity)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
+        """The mechanism's release, with the function of its values in their place."""
+        return with_answer(release_of(self.base, exact, bits), lambda answer: self._applied(np.asarray(answer)))
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The function of each outcome of the mechanism."""
+        return self._applied(self.base.outcomes(exact, runs, bits=bits))
+
+    def _applied(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(_FUNCTIONS[self.function](values))
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A count at epsilon = 1: the events {at least 1} and above tell what they told before."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        mechanism = cls(base=Laplace(scale=Fraction(1)), function="nonnegative")
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,))

@@ -1,0 +1,74 @@
+"""A mechanism on a random set of units of a fixed size."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.wrappers.base import SampledWrapper
+from deniable.noise.bits import Bits
+from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetSampled(SampledWrapper):
+    """Run a mechanism on the sum over a uniformly random set of `size` units out of `population`.
+
+    The number of units is public, so everything is stated under replace.
+
+    Guarantee: ln(1 + size/population (e^epsilon - 1)) for an epsilon-DP mechanism, under replace; the whole curve is in
+        `SubsetSampledLoss`.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; docs/theory/sampling.md.
+    """
+
+    kind: ClassVar[str] = "subset_sampled"
+    guarantee: ClassVar[str] = "ln(1 + size / population (e^epsilon - 1)) under replace"
+    source: ClassVar[str] = "Balle, Barthe, Gaboardi (2018)"
+
+    size: int
+    population: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "size", positive_integer("size", self.size))
+        object.__setattr__(self, "population", positive_integer("population", self.population))
+        if self.size >= self.population:
+            raise InvalidParameterError(f"size must be below population={self.population}, got {self.size}")
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """Raises: UnprovedError unless the sensitivity is that under replace."""
+        loss = self.base.privacy_loss(sensitivity)
+        return loss.sampled_without_replacement(size=self.size, population=self.population)
+
+    def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
+        """Those with the least of independent random words; where two words are equal, all are drawn again.
+
+        Given that they differ, words are in any order with the same probability.
+        """
+        if units != self.population:
+            raise InvalidParameterError(
+                f"population={self.population} is public, and these are not so many units. Give all of them."
+            )
+        chosen = np.zeros((runs, units), dtype=np.bool_)
+        open_ = np.arange(runs)
+        while open_.size:
+            words = bits.words(open_.size * units).reshape(-1, units)
+            least = np.argsort(words, axis=1)
+            ordered = np.take_along_axis(words, least, axis=1)
+            apart = (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+            chosen[open_[apart, None], least[apart, : self.size]] = True
+            open_ = open_[~apart]
+        return chosen
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Five units, of which one is counted or not."""
+        reach = of_count(rows=1, groups=1, relation=Replace, cells=1)
+        mechanism = cls(base=Laplace(scale=Fraction(1, 2)), size=2, population=5)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0, 0, 0), neighbour=(0, 0, 0, 0, 0))

@@ -1,0 +1,120 @@
+"""What all wrappers have in common."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms import (
+    FAMILIES,
+    AboveThreshold,
+    BestOf,
+    BestOfPoisson,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Mechanism,
+    Mixed,
+    NameAndShame,
+    PoissonSampled,
+    PostProcessed,
+    SubsetSampled,
+)
+from deniable.mechanisms.additive.base import Noisy
+from deniable.mechanisms.wrappers.base import answer_of, column_sums, with_answer
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Replace, of_count
+
+QUIET = Laplace(scale=Fraction(1, 1000))  # adds nothing, for all practical purposes
+ALL: list[Mechanism] = [
+    PostProcessed(base=QUIET, function="absolute"),
+    Mixed(parts=(("1/2", QUIET), ("1/2", Gaussian(sigma_squared=Fraction(1, 1000))))),  # type: ignore[arg-type]
+    Grouped(base=QUIET, size=3),
+    PoissonSampled(base=QUIET, rate=Fraction(1, 2)),
+    SubsetSampled(base=QUIET, size=2, population=4),
+    BestOf(base=QUIET, stop=Fraction(1, 3)),
+    BestOfPoisson(base=QUIET, mean=Fraction(2)),
+]
+by_kind = pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: mechanism.kind)
+
+
+def test_every_one_is_tried_here() -> None:
+    assert {type(mechanism) for mechanism in ALL} == set(FAMILIES["Wrappers"])
+
+
+@by_kind
+def test_wrappers_of_wrappers_are_written_and_read(mechanism: Mechanism) -> None:
+    both = Grouped(base=mechanism, size=2)
+    assert Mechanism.from_json(both.to_json()) == both
+    assert Mechanism.from_json(mechanism.to_json()) == mechanism
+
+
+@by_kind
+def test_a_session_cannot_be_wrapped(mechanism: Mechanism) -> None:
+    session = AboveThreshold(threshold_scale=Fraction(1), query_scale=Fraction(1))
+    for wrong in (session, "laplace", None):
+        with pytest.raises(InvalidParameterError, match="at once"):
+            replace(mechanism, **{"parts": ((1, wrong),)} if isinstance(mechanism, Mixed) else {"base": wrong})
+
+
+@by_kind
+def test_what_wraps_a_mechanism_for_teaching_cannot_be_charged(mechanism: Mechanism) -> None:
+    shame = NameAndShame(delta=Fraction(1, 100))
+    wrapped = replace(mechanism, **{"parts": ((1, shame),)} if isinstance(mechanism, Mixed) else {"base": shame})
+    for relation in (AddRemove, Replace):
+        with pytest.raises(UnprovedError):
+            wrapped.privacy_loss(of_count(rows=1, groups=1, relation=relation)).charge()
+
+
+@pytest.mark.parametrize("mechanism", ALL[3:5], ids=lambda mechanism: mechanism.kind)
+def test_a_sample_is_summed_and_released(mechanism: PoissonSampled | SubsetSampled) -> None:
+    """Four units with rows (2^k, -2^k): the release says who was in the sample, and the two columns agree."""
+    rows = np.array([[1, -1], [2, -2], [4, -4], [8, -8]])
+    seen = set()
+    for seed in range(60):
+        found = mechanism.release(rows, bits=DeterministicBits(seed))
+        assert isinstance(found, Noisy)
+        assert not found.safe
+        assert found.values[0] == -found.values[1]
+        seen.add(int(found.values[0]))
+    assert seen <= set(range(16))
+    assert len(seen) > 5
+    if isinstance(mechanism, SubsetSampled):
+        assert {bin(value).count("1") for value in seen} == {2}
+    alone, small = (mechanism.release(rows[:, 0].astype(kind), bits=DeterministicBits(1)) for kind in ("i8", "i2"))
+    assert isinstance(alone, Noisy)
+    assert isinstance(small, Noisy)
+    assert alone.values.shape == (1,)
+    assert alone.values == small.values
+
+
+@pytest.mark.parametrize("wrong", [[0.5] * 4, [[[1]]] * 4, ["a"] * 4])
+def test_a_sample_is_of_whole_numbers(wrong: list[object]) -> None:
+    with pytest.raises(InvalidParameterError, match="int64"):
+        PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release(wrong)  # type: ignore[arg-type]
+
+
+def test_a_sample_of_nobody_has_the_sum_zero() -> None:
+    found = PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release([])
+    assert isinstance(found, Noisy)
+    assert found.values.tolist() == [0]
+
+
+def test_sums_do_not_wrap_around() -> None:
+    top, bottom = 2**63 - 1, -(2**63)
+    rows = np.array([[top, bottom, 5], [top, bottom, -7], [1, -1, 0]])
+    assert column_sums(rows).tolist() == [2 * top + 1, 2 * bottom - 1, -2]
+    assert column_sums(rows[:, 2:]).dtype == np.int64
+
+
+def test_answers_are_found_inside_releases() -> None:
+    release = Noisy(np.array([1, -2]), True)
+    changed = with_answer(release, np.abs)
+    assert isinstance(changed, Noisy)
+    assert changed.values.tolist() == [1, 2]
+    assert changed.safe
+    assert answer_of(release) is release.values
+    assert answer_of(7) == 7
+    assert with_answer(-7, abs) == 7

@@ -1,0 +1,84 @@
+"""The best of a random number of runs: the numbers of runs, the choice, and why a fixed number is not free."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import BestOf, BestOfPoisson, Laplace, Mixed
+from deniable.mechanisms.additive.base import Noisy
+from deniable.mechanisms.wrappers.repeats import chain
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, of_count
+from tests.mechanisms.wrappers.laws import noisy
+
+QUIET = Laplace(scale=Fraction(1, 1000))
+REACH = of_count(rows=1, groups=1, relation=AddRemove)
+
+
+def test_the_best_of_a_fixed_number_of_runs_is_not_private_as_one_run() -> None:
+    """The negative: the largest of 20 counts with epsilon = 1/2 loses 8 on a small value, 1.5 at most is claimed."""
+    base = Laplace(scale=Fraction(2))
+    upto = [np.cumsum(noisy(base, count)) for count in (0, 1)]
+    laws = [np.diff(side**20) for side in upto]
+    small = np.argmin(np.abs(np.arange(-199, 201) + 10))
+    assert math.log(laws[0][small] / laws[1][small]) > 8
+    assert float(BestOf(base=base, stop=Fraction(1, 20)).privacy_loss(REACH).pure_epsilon or 0) < 1.5
+
+
+def test_the_chain_has_the_law_of_its_products() -> None:
+    """100,000 numbers: P(k) proportional to (2/3)^k / k, each within six standard deviations."""
+    found = chain(100_000, first=1, stop=Fraction(1, 3), keep=lambda k: Fraction(k, k + 1), bits=DeterministicBits(5))
+    k = np.arange(1, 60)
+    chances = (2 / 3) ** k / k / math.log(3)
+    counts = np.bincount(found, minlength=60)[1:60]
+    assert (np.abs(counts - 100_000 * chances) <= 6 * np.sqrt(100_000 * chances) + 2).all()
+
+
+def test_the_best_trial_is_returned_by_its_score() -> None:
+    mechanism = BestOf(base=QUIET, stop=Fraction(1, 50))
+    for seed in range(20):
+        trials: list[int] = []
+
+        def trial(trials: list[int] = trials) -> int:
+            trials.append(len(trials) * 7 % 11)
+            return trials[-1]
+
+        assert mechanism.best_of(trial, score=float, bits=DeterministicBits(seed)) == max(trials)
+
+
+def test_a_score_that_is_no_number_is_the_least() -> None:
+    mechanism = BestOf(base=QUIET, stop=Fraction(1, 50))
+    for scores in ([math.nan, -5.0, 1.0, math.nan], [1.0, math.nan, -5.0, 0.5]):
+        stream = iter(scores * 1000)
+        found = mechanism.best_of(lambda stream=stream: next(stream), score=float, bits=DeterministicBits(1))
+        assert found == 1.0
+    only = mechanism.best_of(lambda: math.nan, score=float)
+    assert only is not None
+    assert math.isnan(only)
+
+
+def test_hyper_parameters_are_drawn_in_each_run() -> None:
+    """Coarse or fine noise by a fair coin, the one with the smaller error wins: public scores of public releases."""
+    base = Mixed(parts=(("1/2", Laplace(scale=Fraction(1000))), ("1/2", QUIET)))  # type: ignore[arg-type]
+    mechanism = BestOf(base=base, stop=Fraction(1, 100))
+    found = mechanism.release([500], score=lambda release: -abs(int(release.values[0]) - 500))
+    assert isinstance(found, Noisy)
+    assert found.values.tolist() == [500]
+
+
+def test_without_a_score_a_release_is_one_number() -> None:
+    mechanism = BestOf(base=QUIET, stop=Fraction(1, 2))
+    found = mechanism.release([3])
+    assert isinstance(found, Noisy)
+    assert found.values.tolist() == [3]
+    with pytest.raises(InvalidParameterError, match="score"):
+        mechanism.release([3, 4])
+
+
+def test_no_run_gives_nothing() -> None:
+    mechanism = BestOfPoisson(base=QUIET, mean=Fraction(1, 10**5))
+    assert mechanism.release([3], bits=DeterministicBits(1)) is None
+    assert (mechanism.outcomes((3,), 5, bits=DeterministicBits(1)) == -(2**63)).all()
