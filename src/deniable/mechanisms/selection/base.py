@@ -127,4 +127,4 @@ def below_the_best(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
     if array.size > largest:
         raise InvalidParameterError(f"probabilities are computed for at most {largest} candidates, got {array.size}")
     bits = array if array.dtype == np.uint64 else array.astype(np.int64).view(np.uint64)
-    return np.negative(bits[array.argmax()] - bits, dtype=np.float64)
+    return np.asarray(-(bits[array.argmax()] - bits).astype(np.float64), dtype=np.float64)
