@@ -49,6 +49,16 @@ def test_the_median_of_many_records_is_close() -> None:
     assert abs(answer.value - 50_000) < 50
 
 
+def test_a_third_of_wild_records_leaves_the_median_among_the_others() -> None:
+    """Breakdown: inventory, item 77. A mean of the same records is far out."""
+    records = [*range(400, 600), *[10**6] * 100]
+    drawn = InverseQuantile.calibrated(epsilon=1, lower=0, upper=10**6).outcomes(
+        tuple(records), 200, bits=DeterministicBits(1)
+    )
+    assert drawn.min() >= 400
+    assert drawn.max() < 600 < np.mean(records)
+
+
 def test_a_quantile_of_no_record_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at least one record"):
         InverseQuantile.calibrated(epsilon=1, lower=0, upper=9).release([])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import PrivacyLoss, Relation, Replace, Restricted, Sensitivity
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
 
@@ -37,9 +37,9 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
     Raises: UnprovedError for another relation.
     """
     if sensitivity.relation not in proved:
+        median = " For medians there are InverseMedian and SmoothMedian." if sensitivity.relation is AddRemove else ""
         raise UnprovedError(
-            f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}. "
-            "Where the number of records is private, take SmoothMedian or the exponential mechanism."
+            f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}.{median}"
         )
     if sensitivity.l1.denominator != 1:
         raise InvalidParameterError(

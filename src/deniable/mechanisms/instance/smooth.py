@@ -36,9 +36,9 @@ class SmoothNoise(Mechanism):
     """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
 
     The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
-    within k changes; the last one is that of all larger k. Bounds in their place must be at least A_0 at k = 0, and at
-    most the neighbour's bounds at k + 1. `smooth_bound` makes S of them. A statistic with a quicker formula for S has
-    a mechanism of its own, which takes one of these as its `noise`.
+    within k changes; the last one is that of all larger k. All are cut to what [lower, upper] allows. Bounds in place of
+    the A_k must be at least the local sensitivity at k = 0, and at most the neighbour's bounds at k + 1. `smooth_bound`
+    makes S of them. A statistic with a quicker formula has a mechanism of its own, which takes one of these as `noise`.
 
     Proof: docs/theory/smooth_sensitivity.md.
     """
@@ -105,7 +105,8 @@ class SmoothNoise(Mechanism):
             raise InvalidParameterError(
                 f"the exact input is (value, A_0, ..., A_K), a list of integers, got {secret.ndim} dimensions"
             )
-        return Fraction(int(secret[0])), smooth_bound(secret[1:], beta=self.beta)
+        value = min(max(int(secret[0]), self.lower), self.upper)  # which moves no further than the bounds are apart
+        return Fraction(value), smooth_bound(np.minimum(secret[1:], self.upper - self.lower), beta=self.beta)
 
 
 @dataclass(frozen=True, kw_only=True)
