@@ -36,8 +36,8 @@ class SmoothNoise(Mechanism):
     """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
 
     The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
-    within k changes; the last one is that of all larger k. All are cut to what [lower, upper] allows. Bounds in place of
-    the A_k must be at least the local sensitivity at k = 0, and at most the neighbour's bounds at k + 1. `smooth_bound`
+    within k changes; the last one is that of all larger k. All are cut to what [lower, upper] allows. Bounds in their
+    place must be at least the local sensitivity at k = 0, and at most the neighbour's bounds at k + 1. `smooth_bound`
     makes S of them. A statistic with a quicker formula has a mechanism of its own, which takes one of these as `noise`.
 
     Proof: docs/theory/smooth_sensitivity.md.
