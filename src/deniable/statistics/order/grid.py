@@ -43,7 +43,7 @@ class Grid:
         if step is None:
             fine = Fraction(10) ** (floor(log10(upper - lower)) - _DIGITS)
             first, last = ceil(lower / fine), floor(upper / fine)
-            return cls(first=first * fine, step=fine, size=last - first + 1, levels=_DIGITS)
+            return cls(first=first * fine, step=fine, size=last - first + 1, levels=_DIGITS - 1)
         declared = positive_rational("step", step)
         first, last = ceil(lower / declared), floor(upper / declared)
         if not first <= last < first + LARGEST_SIZE:
