@@ -1,4 +1,6 @@
 from collections import Counter
+from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -43,20 +45,27 @@ def test_equal_words_are_drawn_again() -> None:
     assert (first.tolist(), second.tolist()) == ([0, 2], [1, 3])
 
 
-def test_one_row_more_changes_one_pair_and_adds_at_most_one() -> None:
-    """The coupling of the docstring: for every order of the others and every place of the new row."""
-    from itertools import permutations
+def pairings(rows: int) -> set[frozenset[frozenset[int]]]:
+    """All pairings that leave out at most one row."""
+    return {
+        frozenset(frozenset(order[i : i + 2]) for i in range(0, rows - 1, 2)) for order in permutations(range(rows))
+    }
 
-    for rows in (2, 3, 4, 5):
-        orders = Counter()  # type: ignore[var-annotated]
-        for order in permutations(range(rows)):
-            before = {frozenset(order[i : i + 2]) for i in range(0, rows - 1, 2)}
-            for place in range(rows + 1):
-                moved = [*order, rows] if place == rows else [*order[:place], rows, *order[place + 1 :], order[place]]
-                orders[tuple(moved)] += 1
-                after = {frozenset(moved[i : i + 2]) for i in range(0, rows, 2)}
-                after = {pair for pair in after if len(pair) == 2}
-                assert len(before - after) <= 1
-                assert len(after - before) - len(before - after) <= 1
-        assert len(set(orders.values())) == 1  # the new order is uniform
-        assert len(orders) == np.prod(np.arange(1, rows + 2))
+
+def test_one_row_more_adds_one_pair_or_exchanges_one() -> None:
+    """The coupling of docs/theory/regression.md, exactly: from the uniform law on pairings of the old rows to the
+    uniform law on those of all, by steps that add the new row."""
+    for rows in (1, 2, 3, 4, 5, 6):
+        new, chances = rows, Counter()  # type: ignore[var-annotated]
+        for before in pairings(rows):
+            paired = frozenset().union(*before)
+            if rows % 2:  # the row that was left out meets the new one
+                (left,) = set(range(rows)) - paired
+                chances[before | {frozenset({left, new})}] += Fraction(1)
+                continue
+            chances[before] += Fraction(1, rows + 1)
+            for one in paired:  # the new row takes the place of one that is left out
+                (pair,) = (pair for pair in before if one in pair)
+                chances[before - {pair} | {pair - {one} | {new}}] += Fraction(1, rows + 1)
+        assert set(chances) == pairings(rows + 1)
+        assert len(set(chances.values())) == 1

@@ -1,9 +1,8 @@
 """Random pairings of rows.
 
-Guarantee: each matching pairs the neighbours in a uniformly random order. A row more, put at a uniformly random place
-of the order of the others, whose row there goes to the end, makes a uniformly random order of all: one pair has a row
-exchanged, and at the end one pair may be added. So the pairings of neighbouring data can be drawn together such that
-one row changes one pair and adds at most one.
+Guarantee: each matching pairs the neighbours in a uniformly random order, and so is uniform among all pairings that
+leave out at most one row. The pairings of neighbouring data can be drawn together such that one row more adds one pair,
+or exchanges one (docs/theory/regression.md).
 """
 
 import numpy as np

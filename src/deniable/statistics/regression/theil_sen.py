@@ -11,7 +11,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.noise.race import checked_rate
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Restricted
 from deniable.privacy.exact import positive_integer
 from deniable.release import Bounds
 from deniable.statistics.data import Floats
@@ -40,8 +40,8 @@ class TheilSen(Regression):
         interval: the level at which the intervals hold; None spends the whole price on the estimates.
 
     Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
-        distance of any point from the median rank by at most 1 a matching under replace, and 3/2 under add/remove,
-        where one pair is exchanged and one may come or go: docs/theory/regression.md.
+        distance of any point from the median rank by at most 1 a matching under either relation, because it changes
+        one pair: docs/theory/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
     Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions.
     Raises: InvalidParameterError unless there is one feature.
@@ -75,8 +75,7 @@ class TheilSen(Regression):
     @cached_property
     def _reach(self) -> Fraction:
         """How far one unit moves the distance of any point from the median rank."""
-        pairs = Fraction(1) if self.relation is Relation.REPLACE else Fraction(3, 2)
-        return pairs * self.matchings * self.rows
+        return Fraction(self.matchings * self.rows)
 
     @cached_property
     def _rates(self) -> list[Fraction]:
@@ -111,7 +110,7 @@ class TheilSen(Regression):
         codes = np.sort(np.rint((np.clip(heights, -1.0, 1.0) + 1) * _HALF).astype(np.int64))
         ranks, middle = Ranks(codes, 0, codes.size), Fraction(codes.size, 2)
         rate, *slower = self._rates
-        code = choose(ranks, target=middle, rate=rate, size=_SIZE, bits=bits)
+        code = choose(ranks, target=middle, rate=rate, codes=(0, _SIZE - 1), bits=bits)
         if self.interval is None:
             return code, code, code
         away = margin(slower[0], (1 + self.interval) / 2)
