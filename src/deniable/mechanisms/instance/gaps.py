@@ -46,8 +46,9 @@ class InverseByGaps(InverseSensitivity):
         """
         records = clamped_records(exact, self.lower, self.upper)
         wide = min(self.smoothing, self.upper - self.lower)
-        turns = np.concatenate([[self.lower], records + (wide + 1), records - wide])
-        start = np.unique(turns[(turns >= self.lower) & (turns <= self.upper)])
+        turns = np.sort(np.concatenate([[self.lower], records + (wide + 1), records - wide]), kind="stable")
+        turns = turns[(turns >= self.lower) & (turns <= self.upper)]
+        start = turns[np.diff(turns, prepend=self.lower - 1) > 0]
         fewer = np.searchsorted(records, start - wide, side="left")
         upto = np.searchsorted(records, start + wide, side="right")
         return start, self._lengths(fewer, upto, records.size), np.diff(start, append=self.upper + 1)
