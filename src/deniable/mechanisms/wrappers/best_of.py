@@ -25,6 +25,9 @@ class BestOf(Repeated):
     K is geometric for shape = 1: every run is the last with probability `stop`. P(K = k) is proportional to
     (1 - stop)^k (shape)(shape + 1)...(shape + k - 1)/k! in general, logarithmic for shape = 0.
 
+    For Gaussian noise and other unbounded losses a budget is charged with a pair that the curve proves:
+    `Stated(mechanism.privacy_loss(reach), epsilon=..., delta=...)`.
+
     Args:
         stop: in [10^-6, 1).
         shape: in (-1, 1].

@@ -107,7 +107,7 @@ class SelectedLoss(PrivacyLoss):
         return Fraction(least)
 
     def laws(self) -> Pairs | None:
-        """From points of the curve; below, the base itself, when all runs are alike."""
+        """From points of the curve; nothing is known from below."""
         return self._laws
 
     @cached_property
