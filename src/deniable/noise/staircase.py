@@ -59,8 +59,8 @@ class Stairs:
         top = uniform.below(2 * self.centre - 1, size=count, bits=bits) - (self.centre - 1)
         if steps.dtype == object or int(steps.max(initial=0)) > 2**61 // self.step:
             steps = steps.astype(object)
-        size_ = steps * self.step + ((place >> 1) + self.centre)
-        return np.where(lower, np.where(place & 1 == 0, size_, -size_), top).reshape(shape)
+        distance = steps * self.step + ((place >> 1) + self.centre)
+        return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
 
     def half_width(self, level: float) -> int:
         """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1), an exact binary number."""

@@ -23,6 +23,14 @@ def test_the_scale_is_private_and_the_next_one_is_not(epsilon: str, width: int) 
     assert found.scale >= 1 / Fraction(epsilon)
 
 
+def test_a_range_as_wide_as_the_sensitivity_needs_no_more_than_laplace() -> None:
+    """Both ends have the same total weight; and the search ends at a power of ten."""
+    found = BoundedLaplace.calibrated(of_count(rows=5, groups=1, relation=AddRemove), epsilon="1/2", lower=0, upper=5)
+    assert 10 <= found.scale <= 10 + Fraction(1, 10**6)
+    for epsilon in ("0.2231", "0.1054", "0.001"):
+        assert BoundedLaplace.calibrated(COUNT, epsilon=epsilon, lower=0, upper=100).scale > 1 / Fraction(epsilon)
+
+
 def test_enumeration_agrees_with_the_calibrated_epsilon() -> None:
     """A second route: the 11 laws as a matrix, the worst of all neighbouring rows."""
     mechanism = BoundedLaplace.calibrated(COUNT, epsilon=1, lower=0, upper=10)

@@ -69,10 +69,7 @@ class BoundedLaplace(Mechanism):
         below = above = decimal_above(laplace_scale(sensitivity, limit), _DIGITS)
         while not private(above):
             below, above = above, decimal_above(2 * above, _DIGITS)
-        while above > below * (1 + Fraction(1, 10 ** (_DIGITS - 1))):
-            middle = decimal_above((above + below) / 2, _DIGITS)
-            if middle == above:
-                break
+        while (middle := decimal_above((above + below) / 2, _DIGITS)) < above:
             below, above = (below, middle) if private(middle) else (middle, above)
         return cls(scale=above, lower=lower, upper=upper)
 
