@@ -105,6 +105,20 @@ def test_the_gap_moves_by_twice_the_scores_or_once_if_they_are_monotone(moves: t
     assert attained == factor
 
 
+@pytest.mark.parametrize(("moves", "limit"), [((-1, 0, 1), 4), ((0, 1), 2)])
+def test_no_sequence_betrays_more_than_the_claim(moves: tuple[int, ...], limit: int) -> None:
+    """Exact laws of random scores and all their neighbours; half of the claim would not do."""
+    generator, rate, worst = np.random.default_rng(8), Fraction(1, 2), 0.0
+    for _ in range(12):
+        scores = tuple(generator.integers(0, 7, 4).tolist())
+        p = np.array(list(joint(JointTopK(rate=rate, count=2), scores).values()))
+        for move in product(moves, repeat=4):
+            moved = tuple(a + b for a, b in zip(scores, move, strict=True))
+            q = np.array(list(joint(JointTopK(rate=rate, count=2), moved).values()))
+            worst = max(worst, float(np.abs(np.log(p / q)).max()))
+    assert 0.5 * limit * rate < worst <= limit * rate * (1 + 1e-12)
+
+
 def test_the_loss_is_that_of_one_exponential_mechanism() -> None:
     one = of_count(rows=1, groups=1, relation=Replace)
     assert JointTopK(rate=Fraction(1, 4), count=9).privacy_loss(one) == Restricted(ExponentialMechanismLoss(1), Replace)
