@@ -4,6 +4,8 @@ Each has a function, `mean(values, bounds=(0, 100), epsilon=1)`, and behind it a
 `Mean(bounds=(0, 100), epsilon=1)`, which knows its loss and its expected error before it sees a row.
 """
 
+from deniable.statistics import models
+from deniable.statistics.bootstrap import bootstrap
 from deniable.statistics.count import Count, count
 from deniable.statistics.covariances import Correlation, Covariance, correlation, covariance
 from deniable.statistics.histograms import Histogram, histogram
@@ -38,6 +40,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Variance",
     "VectorCovariance",
     "VectorMean",
+    "bootstrap",
     "correlation",
     "count",
     "covariance",
@@ -46,6 +49,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "linear_regression",
     "mean",
     "mode",
+    "models",
     "standard_deviation",
     "sum",
     "top_k",

@@ -1,0 +1,133 @@
+"""Confidence intervals for a population, by running the actual mechanism on simulated rows.
+
+The intervals of a release are for the statistic of the rows that were there. These are for what the rows were drawn
+from: they count the chance in the rows, the clamping, the rounding and the noise, because each simulated data set goes
+through all of it. Only released numbers are read, so nothing is spent.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import floor
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy.exact import positive_integer
+from deniable.release import Bounds, Estimate, Key, Measure, Release
+from deniable.release.intervals import check_level
+from deniable.statistics.data import Floats
+from deniable.statistics.models import Model
+from deniable.statistics.statistic import Statistic
+
+Kind = Literal["pivotal", "percentile"]
+KINDS = ("pivotal", "percentile")
+
+
+def bootstrap(
+    statistic: Statistic,
+    answer: Release,
+    model: Model,
+    *,
+    size: int,
+    truth: ArrayLike | None = None,
+    column: str | None = None,
+    kind: Kind = "pivotal",
+    runs: int = 999,
+    progress: Callable[[int, int], None] | None = None,
+    bits: Bits = SECURE,
+) -> Release:
+    """The answer with intervals for the population, by a parametric bootstrap of the mechanism that gave it.
+
+    Coverage is as good as the model, and approaches the level as rows become more; where clamping or noise bias the
+    answer much, so is the model that was fitted to it. Rows are simulated as independent, one for each unit.
+
+    Args:
+        statistic: that was asked, with all its public parameters.
+        answer: what it said. A column is kept with the keys; its cost is still that of the answer.
+        model: of a row, with parameters from released numbers alone: `dn.statistics.models`, or any object with a
+            method sample(size, bits=...).
+        size: how many rows to simulate: the public number, or a released one.
+        truth: the value of the statistic in the population of the model, one a row of the answer; by default what the
+            model knows by the name of the statistic.
+        column: which one, if there are several.
+        kind: "pivotal" takes the error of the simulations from the answer, which corrects bias; "percentile" takes the
+            simulated answers themselves.
+        runs: how many simulations; the level is exact in steps of 1 / (runs + 1).
+        progress: is called with (done, runs) after each run.
+
+    Error: intervals at a level above 1 - 2 / (runs + 1) are infinite.
+    Raises: InvalidParameterError if the column or the truth is not known.
+    Source: Ferrando, Wang, Sheldon (2022), arXiv:2006.07749; Efron (1979) for the bootstrap.
+    """
+    if not isinstance(statistic, Statistic) or not isinstance(answer, Release):
+        raise InvalidParameterError("bootstrap takes a statistic, such as dn.statistics.Mean(...), and its release")
+    if kind not in KINDS:
+        raise InvalidParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    size, runs = positive_integer("size", size), positive_integer("runs", runs)
+    part = _column(answer, column)
+    found = np.asarray(answer[part.name], dtype=np.float64)
+    aim = _truth(statistic, model, truth, len(found))
+    owners = None if statistic.rows == 1 else np.arange(size)
+    draws = np.empty((runs, len(found)))
+    for run in range(runs):
+        simulated = statistic(model.sample(size, bits=bits), units=owners, bits=bits)[part.name]
+        if simulated.shape != found.shape:
+            raise InvalidParameterError(
+                f"the statistic gives {len(simulated)} rows for simulated data, and the answer has {len(found)}"
+            )
+        draws[run] = simulated
+        if progress is not None:
+            progress(run + 1, runs)
+    lower, upper = (part.lower, part.upper) if isinstance(part, Measure) else (None, None)
+
+    def ends(level: float) -> Bounds:
+        check_level(level)
+        if kind == "percentile":
+            bounds = _middle(draws, level)
+        else:
+            errors = _middle(draws - aim, level)
+            bounds = Bounds(found - errors.upper, found - errors.lower)
+        if lower is None and upper is None:
+            return bounds
+        return Bounds(*(np.clip(end, lower, upper) for end in bounds))
+
+    keys = tuple(key for key in answer.parts if isinstance(key, Key))
+    note = f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"
+    estimate = Estimate(name=part.name, estimates=found, ends=ends, post_processing=part.post_processing)
+    return replace(answer, parts=(*keys, estimate), noisy=(), notes=(*answer.notes, note))
+
+
+def _column(answer: Release, name: str | None) -> Measure | Estimate:
+    parts = [part for part in answer.measures if name in (None, part.name)]
+    if len(parts) != 1:
+        names = ", ".join(part.name for part in answer.measures)
+        raise InvalidParameterError(f"column must be one of {names}, got {name!r}")
+    return parts[0]
+
+
+def _truth(statistic: Statistic, model: Model, given: ArrayLike | None, rows: int) -> Floats:
+    """The true values under the model, one a row."""
+    if given is None:
+        known = getattr(model, "truth", {}).get(statistic.name)
+        if known is None:
+            raise InvalidParameterError(
+                f"{type(model).__name__} does not know the {statistic.name} of its population. Give truth=..."
+            )
+        given = [known] * rows
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape not in ((), (rows,)) or not np.isfinite(values).all():
+        raise InvalidParameterError(f"truth must be one finite number for each of {rows} rows of the answer")
+    return np.broadcast_to(values, (rows,))
+
+
+def _middle(draws: Floats, level: float) -> Bounds:
+    """The order statistics between which a fresh draw lies with this probability; undefined draws lie anywhere."""
+    place = floor((len(draws) + 1) * (1 - level) / 2 + 1e-9)
+    below = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
+    above = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)
+    if place < 1:
+        return Bounds(np.full(draws.shape[1], -np.inf), np.full(draws.shape[1], np.inf))
+    return Bounds(below[place - 1], above[-place])
