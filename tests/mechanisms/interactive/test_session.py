@@ -79,6 +79,7 @@ def test_nothing_wraps_around() -> None:
     assert session.ask_many([-top, 0, -top - 1]).above.tolist() == [False] * 3
     assert session.ask(10**30) is True
     assert session.ask(np.int64(-4)) is False
+    assert session.ask_many([2**63 - 1000, -1, 2**63 + 1000]).above.tolist() == [False, False, True]
     assert session.ask_many(np.array([-(10**30), 10**30], dtype=object)).above.tolist() == [False, True]
     assert MECHANISM.open(threshold=-(10**40)).ask(-top) is True
 

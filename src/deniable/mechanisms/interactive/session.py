@@ -85,6 +85,8 @@ class Session:
         Raises: UnprovedError after the last answer. InvalidParameterError unless `exact` is a line of integers.
         """
         stream = np.asarray(exact)
+        if stream.dtype.kind == "f" and not isinstance(exact, np.ndarray):  # of ints on both sides of 2^63, perhaps
+            stream = np.asarray(exact, dtype=object)
         if stream.ndim != 1:
             raise InvalidParameterError(f"a stream of questions has one dimension, got {stream.ndim}")
         if not stream.size:

@@ -28,7 +28,6 @@ Point = tuple[Fraction, Fraction]  # an epsilon of the base and its delta
 _POINTS = 24  # of the curve of the base
 _REFINED = 10
 _POINTS_COMPOSED = 192
-_TOLERANCE = 0.01
 _NEGLIGIBLE = 1e-12
 _UNBOUNDED = Interval(0.0, math.inf)
 
@@ -88,7 +87,7 @@ class SelectedLoss(PrivacyLoss):
         return found if limit is None else [*found[:-1], (limit, self.base.failure)]
 
     def _point(self, epsilon: Fraction) -> Point:
-        return epsilon, Fraction(self.base._delta_within(epsilon, _TOLERANCE).upper)
+        return epsilon, Fraction(self.base._delta(epsilon).upper)
 
     @cached_property
     def _least_growth(self) -> Fraction:
