@@ -12,24 +12,32 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
+from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.means import Mean
-from deniable.statistics.shares import UNIT
+from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.sums import Sum
-from deniable.statistics.variances import StandardDeviation, Variance
+from deniable.statistics.variances import StandardDeviation, Variance, squares
 
 KINDS = [Mean, Sum, Variance, StandardDeviation]
 TRUTH = {"mean": np.mean, "sum": np.sum, "variance": np.var, "standard_deviation": np.std}
 PRICES: list[dict[str, Any]] = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/8"}]
 RELATIONS = [AddRemove, Replace]
-DOMAIN = [-np.inf, -1.0, -0.3, 0.0, 1 / 3, 1.0, 2.0, 7e300, np.nan]
+DOMAIN = [-np.inf, -1.0, -0.1, 0.0, 1 / 3, 1.0, 2.0, 7e300, np.nan]
 EVEN = np.linspace(-1, 2, 400)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 every_relation = pytest.mark.parametrize("relation", RELATIONS, ids=str)
 
 
 def sums(statistic: Bounded, rows: Any) -> np.ndarray:
-    return np.array(statistic._sums(np.array(rows, dtype=np.float64), (-1.0, 2.0))[1], dtype=object)
+    """The exact sums that get noise; the squares of a variance, its first step is that of a mean."""
+    column, ends = np.array(rows, dtype=np.float64), (-1.0, 2.0)
+    if isinstance(statistic, Sum):
+        return np.array(statistic._sums(column, ends)[1], dtype=object)
+    blocks = shares(column, [ends], relation=statistic.relation)
+    if isinstance(statistic, Variance):
+        blocks = squares(blocks, 0.3)
+    return np.array(exact_sums(blocks, size_is_public=statistic.size_is_public)[1], dtype=object)
 
 
 def neighbours(statistic: Bounded) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -57,8 +65,7 @@ def test_no_unit_moves_the_sums_further_than_the_sensitivity(
     assert l1 <= reach.l1
     assert l2 <= reach.l2_squared
     assert max(max(c) for c in changes) <= reach.linf
-    if not (kind in (Variance, StandardDeviation) and statistic.size_is_public):  # its worst pair is not in the domain
-        assert l1 >= reach.l1 * Fraction(999999, 1000000)
+    assert l1 >= reach.l1 * Fraction(999999, 1000000)
 
 
 @every_kind
@@ -89,17 +96,17 @@ def test_a_ledger_is_charged_the_price(kind: type[Bounded]) -> None:
 def test_the_expected_error_is_met_and_intervals_cover(
     kind: type[Bounded], relation: Relation, price: dict[str, Any]
 ) -> None:
-    """400 runs. The error is within 20%: five standard errors, sqrt(5 / 4 / 400) = 5.6% for Laplace noise, less for
-    Gaussian, miss rate for an error that is 1.5 times the stated one below 10^-9. Coverage of 95% over 200 runs is in
-    [0.89, 1] but for 1 seed in 1,000.
+    """250 runs. The error is within 28%: four standard errors, sqrt(5 / 4 / 250) = 7% for Laplace noise, less for
+    Gaussian; an error of 1.5 times the stated one is missed for 1 seed in 500. Coverage of 95% over 120 runs is above
+    0.87 but for 1 seed in 2,000.
     """
     statistic = kind(bounds=(-1, 2), relation=relation, **price)
     truth = TRUTH[kind.name](EVEN)
-    answers = [statistic(EVEN, bits=DeterministicBits(seed)) for seed in range(400)]
+    answers = [statistic(EVEN, bits=DeterministicBits(seed)) for seed in range(250)]
     errors = np.array([answer.scalar() - truth for answer in answers])
-    assert np.sqrt(np.mean(errors**2)) == pytest.approx(statistic.expected_error(400), rel=0.2)
-    ends = [answer.intervals(0.95)[kind.name] for answer in answers[:200]]
-    assert np.mean([end.lower[0] <= truth <= end.upper[0] for end in ends]) > 0.89
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(statistic.expected_error(400), rel=0.28)
+    ends = [answer.intervals(0.95)[kind.name] for answer in answers[:120]]
+    assert np.mean([end.lower[0] <= truth <= end.upper[0] for end in ends]) > 0.87
 
 
 @every_kind

@@ -29,14 +29,14 @@ def test_two_sums_beat_every_split_between_sum_and_count() -> None:
     assert np.all(ours < variance_of_split(0.5, PLACES))
 
 
-@pytest.mark.parametrize("place", [0.0, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
 def test_the_error_is_what_the_formula_says(place: float) -> None:
-    """2,000 runs: relative standard error of the root mean square 2.5%; five of them."""
+    """600 runs: relative standard error of the root mean square 4.6%; five of them."""
     values = np.full(500, 10 * place)
-    errors = [mean(values, bounds=(-5, 15), epsilon=1, bits=DeterministicBits(s)).scalar() for s in range(2000)]
+    errors = [mean(values, bounds=(-5, 15), epsilon=1, bits=DeterministicBits(s)).scalar() for s in range(600)]
     inside = 0.25 + place / 2
     expected = 20 * sqrt(variance_of_two_sums(np.array(inside))) / 500
-    assert np.sqrt(np.mean((np.array(errors) - 10 * place) ** 2)) == pytest.approx(expected, rel=0.125)
+    assert np.sqrt(np.mean((np.array(errors) - 10 * place) ** 2)) == pytest.approx(expected, rel=0.23)
 
 
 def test_few_rows_are_drawn_to_the_middle() -> None:
@@ -46,7 +46,7 @@ def test_few_rows_are_drawn_to_the_middle() -> None:
     assert np.mean([np.ptp([end[0] for end in answer.intervals()["mean"]]) for answer in answers]) > 0.9
 
 
-@pytest.mark.parametrize("size", [3, 8, 20])
+@pytest.mark.parametrize("size", [3, 10])
 def test_intervals_cover_means_of_few_rows(size: int) -> None:
     """300 runs at level 95%: below 91% for 1 seed in 300 at exact coverage."""
     for place in (0.1, 0.5):

@@ -5,7 +5,8 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics.shares import UNIT, bernstein, count_and_total, rows_that_count, shares
+from deniable.statistics.average import exact_sums
+from deniable.statistics.shares import UNIT, bernstein, rows_that_count, shares
 
 BITS = DeterministicBits(1)
 
@@ -36,10 +37,11 @@ def test_missing_values_are_left_out_or_in_the_middle() -> None:
 def test_blocks_add_up_exactly() -> None:
     """Beyond one block, beyond 2^53 steps, in any order."""
     values = np.random.default_rng(1).uniform(-1, 3, 100_003)
-    count, total = count_and_total(values, (0.0, 2.0), relation=AddRemove)
+    count, (total,) = exact_sums(shares(values, [(0.0, 2.0)], relation=AddRemove), size_is_public=True)
     exact = np.rint(np.clip(values, 0, 2) / 2 * UNIT).astype(np.int64)
     assert (count, total) == (100_003, sum(exact.tolist()))
-    assert total == count_and_total(values[::-1], (0.0, 2.0), relation=AddRemove)[1]
+    backwards = exact_sums(shares(values[::-1], [(0.0, 2.0)], relation=AddRemove), size_is_public=False)
+    assert backwards == (count, [total, count * UNIT - total])
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])

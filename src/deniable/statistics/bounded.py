@@ -1,6 +1,5 @@
 """What statistics of one bounded column share."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +36,11 @@ class Bounded(Statistic):
         """Where the bounds come from."""
         return self._resolved[0]
 
+    @property
+    def rest(self) -> Price:
+        """What is left of the price after the bounds are found."""
+        return self._resolved[1]
+
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """How far one unit moves the sums, in steps: see docs/theory/moments.md."""
@@ -47,7 +51,7 @@ class Bounded(Statistic):
     @cached_property
     def mechanism(self) -> AdditiveNoise:
         """The noise on the sums."""
-        return self._resolved[1].noise(self.sensitivity)
+        return self.rest.noise(self.sensitivity)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
@@ -67,7 +71,3 @@ class Bounded(Statistic):
         """The rows that count, and their public ends."""
         column = rows_that_count(numbers(values), units, rows=self.rows, relation=self.relation, bits=bits)
         return column, self.bounding.ends(column, bits=bits)
-
-    @abstractmethod
-    def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
-        """The number of rows, and the exact sums that get noise, in steps."""

@@ -213,7 +213,7 @@ class Correlation(Covariance):
 
     def _final(self, matrix: Floats, widths: Floats) -> Floats:
         found, _, _ = self._of_draws(matrix[np.newaxis])
-        return np.clip(np.nan_to_num(found[0], nan=0.0), -1, 1)
+        return np.asarray(np.clip(np.nan_to_num(found[0], nan=0.0), -1, 1))
 
     def _scaled(self, shares_of_widths: Floats, widths: Floats) -> Floats:
         return shares_of_widths
@@ -238,5 +238,6 @@ def nearest_covariance(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     found = (vectors * np.maximum(values, 0)) @ vectors.T
     shrink = np.sqrt(0.25 / np.maximum(np.diagonal(found), 0.25))
-    scaled: Floats = found * np.outer(shrink, shrink)
-    return (scaled + scaled.T) / 2
+    scaled = found * np.outer(shrink, shrink)
+    symmetric: Floats = (scaled + scaled.T) / 2
+    return symmetric

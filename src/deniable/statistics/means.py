@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar, Unpack
 
-import numpy as np
-
 from deniable.noise.bits import Bits
-from deniable.release import Measure, Noisy, Release
+from deniable.release import Measure, Release
+from deniable.statistics.average import Average
 from deniable.statistics.bounded import Bounded
-from deniable.statistics.data import Floats
-from deniable.statistics.laws import Law
-from deniable.statistics.shares import STEP, UNIT, count_and_total
+from deniable.statistics.shares import shares
 from deniable.statistics.statistic import Answer, Options, release
 
 
@@ -37,44 +34,23 @@ class Mean(Bounded):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
-        count, exact = self._sums(column, ends)
-        noisy = [float(value) / UNIT for value in self.mechanism.release(exact, bits=bits).values]
-        law = Law(self.mechanism, STEP)
-        lower, upper = ends
-        width = upper - lower
-        if self.size_is_public:
-            mean = Measure(
-                name=self.name,
-                bases=("above",),
-                evaluate=lambda sums: lower + width * sums["above"] / max(count, 1),
-                lower=lower,
-                upper=upper,
-            )
-        else:
-            least = 2 * self.spread  # where fewer rows seem to be there, the answer is drawn to the middle
-            mean = Measure(
-                name=self.name,
-                bases=("above", "below"),
-                evaluate=lambda sums: (
-                    (lower + upper) / 2
-                    + width / 2 * (sums["above"] - sums["below"]) / np.maximum(sums["above"] + sums["below"], least)
-                ),
-                denominators=(lambda sums: np.maximum(sums["above"] + sums["below"], 0),),
-                lower=lower,
-                upper=upper,
-            )
-        return Answer(
-            parts=(mean,),
-            noisy=tuple(
-                Noisy(name=base, values=np.array([value]), law=law)
-                for base, value in zip(mean.bases, noisy, strict=True)
-            ),
-            notes=self.bounding.notes(ends),
+        average = Average.of(
+            shares(column, [ends], relation=self.relation),
+            name=self.name,
+            mechanism=self.mechanism,
+            size_is_public=self.size_is_public,
+            bits=bits,
         )
-
-    def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
-        count, total = count_and_total(column, ends, relation=self.relation)
-        return count, [total] if self.size_is_public else [total, count * UNIT - total]
+        lower, upper = ends
+        measure = Measure(
+            name=self.name,
+            bases=average.bases,
+            evaluate=lambda sums: lower + (upper - lower) * average.mean(sums),
+            denominators=() if self.size_is_public else (average.size,),
+            lower=lower,
+            upper=upper,
+        )
+        return Answer(parts=(measure,), noisy=average.columns, notes=self.bounding.notes(ends))
 
 
 def mean(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:

@@ -64,15 +64,6 @@ def shares(table: Floats, ends: Sequence[tuple[float, float]], *, relation: Rela
         yield block
 
 
-def count_and_total(column: Floats, ends: tuple[float, float], *, relation: Relation) -> tuple[int, int]:
-    """How many rows of one column count, and the sum of their shares."""
-    count = total = 0
-    for block in shares(column, [ends], relation=relation):
-        count += block.shape[1]
-        total += int(block.sum())
-    return count, total
-
-
 def bernstein(block: Floats) -> Floats:
     """What each row adds to each cell of a table: integers >= 0 that sum to UNIT, of shape (3 for each column, rows).
 

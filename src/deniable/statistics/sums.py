@@ -11,10 +11,11 @@ import numpy as np
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.release import Measure, Noisy, Release
+from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
-from deniable.statistics.shares import UNIT, count_and_total
+from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
 _BLOCK = 2**15
@@ -71,8 +72,7 @@ class Sum(Bounded):
 
     def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
         if self.size_is_public:
-            count, total = count_and_total(column, ends, relation=self.relation)
-            return count, [total]
+            return exact_sums(shares(column, [ends], relation=self.relation), size_is_public=True)
         missing = 0.0 if self.relation is Relation.ADD_REMOVE else ends[0] / 2 + ends[1] / 2
         return len(column), [_total(column, ends, step=self._step(ends), missing=missing)]
 

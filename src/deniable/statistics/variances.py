@@ -1,87 +1,97 @@
 """The variance and the standard deviation of a column."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar, TypeAlias, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import Sensitivity, of_spread_sum
-from deniable.privacy.moment_sensitivity import SQUARE_WEIGHT, of_value_and_square
-from deniable.release import Measure, Noisy, Release
+from deniable.privacy import PrivacyLoss
+from deniable.release import Measure, Release
+from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.data import Floats
-from deniable.statistics.laws import Law
-from deniable.statistics.shares import STEP, UNIT, bernstein, shares
+from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
-Sums: TypeAlias = Mapping[str, Any]
+_FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
+_MOST_FOR_CENTRE = 1 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variance(Bounded):
     """The mean squared distance of the values, each clamped to the bounds, from their mean.
 
-    With u the place of a value between its bounds, from 0 to 1, the sums of (1 - u)^2, 2 u (1 - u) and u^2 get noise.
-    One row adds 1 in all to the three, so each may have the noise that a single count would need; number of rows, mean
-    and mean square are made of them. Where the number of rows is public, two sums do: of t = 2 u - 1 and of t^2.
+    A part of the price buys a rough mean c, the rest the mean of (x - c)^2, which is at most the square of the distance
+    from c to the farther bound. That exceeds the variance by the squared error of c, which is of second order.
 
-    Guarantee: docs/theory/moments.md.
-    Error: expected_error is for values that are spread evenly between the bounds; up to 3 times that for others. With
+    Guarantee: both means are released as `Mean` does, one after the other: docs/theory/moments.md.
+    Error: expected_error is for values that are spread evenly between the bounds; up to 6 times that for others. With
         bounds="auto" it is a share of the squared width of the bounds.
     """
 
     name: ClassVar[str] = "variance"
 
     @cached_property
-    def sensitivity(self) -> Sensitivity:
-        if self.size_is_public:
-            return of_value_and_square(reach=UNIT)
-        return of_spread_sum(lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=3)
+    def privacy_loss(self) -> PrivacyLoss:
+        if self.size_is_public:  # and the parts of the price depend on it
+            return self.price.bound()
+        losses = [noise.privacy_loss(self.sensitivity) for noise in self._noises(0)]
+        return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
-        parts = 1 / (4 * float(SQUARE_WEIGHT)) if self.size_is_public else sqrt(1 / 6)
-        return self.bounding.width() ** 2 * min(parts * self.spread / max(size, 1), 1 / 4)
+        centre, square = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
+        if not self.size_is_public:
+            centre, square = centre * sqrt(1 / 2), square * sqrt(5 / 9)
+        return self.bounding.width() ** 2 * min(sqrt((square / 4) ** 2 + 5 * centre**4), 1 / 4)
+
+    def _noises(self, size: int) -> tuple[AdditiveNoise, AdditiveNoise]:
+        """The noise for the centre, and for the squares.
+
+        Where the number of rows is public, the centre gets what makes the sum of its error's square and of the other
+        error about the least.
+        """
+        part = _FOR_CENTRE
+        if self.size_is_public:
+            rows = max(size, 1) * sqrt(2) / self.spread
+            part = Fraction(min(_MOST_FOR_CENTRE, 2.4 * rows**-0.4)).limit_denominator(1000)
+        centre, square = self.rest.split(part, 1 - part)
+        return centre.noise(self.sensitivity), square.noise(self.sensitivity)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
-        count, totals = self._sums(column, ends)
-        noisy = self.mechanism.release(totals, bits=bits).values
-        steps = (STEP, STEP / SQUARE_WEIGHT) if self.size_is_public else (STEP,) * 3
-        names = ("value", "square") if self.size_is_public else ("low", "middle", "high")
-        scale = (ends[1] - ends[0]) ** 2
-        of_share = _from_two(count) if self.size_is_public else _from_three(2 * self.spread)
+        noises = self._noises(len(column)) if self.size_is_public else self._noises(0)
+
+        def average(blocks: Iterable[Floats], name: str, noise: AdditiveNoise) -> Average:
+            return Average.of(blocks, name=name, mechanism=noise, size_is_public=self.size_is_public, bits=bits)
+
+        rough = average(shares(column, [ends], relation=self.relation), "mean", noises[0])
+        centre = rough.estimate()
+        square = average(squares(shares(column, [ends], relation=self.relation), centre), "square", noises[1])
+        scale, reach = (ends[1] - ends[0]) ** 2, max(centre, 1 - centre)
+
+        def evaluate(sums: Sums) -> Any:
+            off = np.clip(rough.mean(sums), 0, 1) - centre
+            return self._final(scale * (reach**2 * square.mean(sums) - off**2))
+
         measure = Measure(
             name=self.name,
-            bases=names,
-            evaluate=lambda sums: self._final(scale * of_share(sums)),
-            denominators=() if self.size_is_public else (_rows_above_zero,),
+            bases=(*rough.bases, *square.bases),
+            evaluate=evaluate,
+            denominators=() if self.size_is_public else (rough.size, square.size),
             lower=0,
-            upper=float(self._final(np.float64(scale / 4))),
+            upper=float(self._final(scale / 4)),
         )
-        return Answer(
-            parts=(measure,),
-            noisy=tuple(
-                Noisy(name=name, values=np.array([float(value) * float(step)]), law=Law(self.mechanism, step))
-                for name, value, step in zip(names, noisy, steps, strict=True)
-            ),
-            notes=self.bounding.notes(ends),
-        )
+        return Answer(parts=(measure,), noisy=(*rough.columns, *square.columns), notes=self.bounding.notes(ends))
 
     def _final(self, variance: Any) -> Any:
         """The statistic from the variance."""
         return variance
-
-    def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
-        count, totals = 0, [0, 0] if self.size_is_public else [0, 0, 0]
-        for block in shares(column, [ends], relation=self.relation):
-            count += block.shape[1]
-            parts = _value_and_square(block) if self.size_is_public else bernstein(block)
-            totals = [total + int(part) for total, part in zip(totals, parts.sum(axis=1), strict=True)]
-        return count, totals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,27 +121,12 @@ def standard_deviation(values: object, *, bounds: object, **options: Unpack[Opti
     return release(StandardDeviation, values, {"bounds": bounds}, options)
 
 
-def _value_and_square(block: Floats) -> Floats:
-    """t = 2 u - 1 and its weighted square, in steps."""
-    value = 2 * block - UNIT
-    return np.concatenate([value, np.rint(float(SQUARE_WEIGHT) / UNIT * value * value)])
+def squares(blocks: Iterable[Floats], centre: float) -> Iterator[Floats]:
+    """Squared distances of shares from a centre in [0, 1], as shares of the largest one that is possible.
 
-
-def _from_two(count: int) -> Callable[[Sums], Any]:
-    """The variance of u from the sums of t and t^2 of so many rows."""
-    size = max(count, 1)
-    return lambda sums: (sums["square"] / size - (sums["value"] / size) ** 2) / 4
-
-
-def _from_three(least: float) -> Callable[[Sums], Any]:
-    """The variance of u from the sums of its weights, as if there were at least so many rows."""
-
-    def evaluate(sums: Sums) -> Any:
-        size = np.maximum(sums["low"] + sums["middle"] + sums["high"], least)
-        return sums["high"] / size - ((sums["middle"] / 2 + sums["high"]) / size) ** 2
-
-    return evaluate
-
-
-def _rows_above_zero(sums: Sums) -> Any:
-    return np.maximum(sums["low"] + sums["middle"] + sums["high"], 0)
+    Guarantee: integers in [0, UNIT]. Rounded subtraction is monotone, so no distance exceeds that of the farther end.
+    """
+    reach = max(centre, 1 - centre)
+    for block in blocks:
+        distance = (block / UNIT - centre) / reach
+        yield np.rint(distance * distance * UNIT)
