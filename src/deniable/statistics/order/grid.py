@@ -16,6 +16,7 @@ Values = NDArray[np.float64] | NDArray[np.int64]
 LARGEST_SIZE = 2**62
 _DIGITS = 9  # of the width of the bounds, where the step was not declared
 _EXACT = 2**53  # integers below it are floats
+_BLOCK = 1 << 15  # values that fit the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +68,15 @@ class Grid:
         """The place of the nearest point for every value; exact for integers on a grid of integers. No NaN."""
         if values.dtype == np.int64 and self._is_integral():
             return self._of_integers(values.astype(np.int64))
-        last = self.size - 1
-        with np.errstate(over="ignore"):
-            places = values - np.float64(self.first)
-            places /= float(self.step)
-        np.rint(places, out=places)
-        np.clip(places, 0, float(last), out=places)
-        codes: Codes = places.astype(np.int64)
+        last, codes = self.size - 1, np.empty(values.shape, dtype=np.int64)
+        for start in range(0, values.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            with np.errstate(over="ignore"):
+                places = values[block] - np.float64(self.first)
+                places /= float(self.step)
+            np.rint(places, out=places)
+            np.clip(places, 0, float(last), out=places)
+            codes[block] = places
         return codes if last < _EXACT else np.minimum(codes, last)
 
     def value(self, code: int) -> float:

@@ -69,7 +69,9 @@ def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
     digits = max(0, _LARGEST_BITS - size.bit_length())
     if not digits:
         return codes, 0
-    fine = (codes << digits) | (bits.words(codes.size) >> np.uint64(_WORD - digits)).view(np.int64)
+    fine, words = codes << digits, bits.words(codes.size)
+    words >>= np.uint64(_WORD - digits)
+    fine |= words.view(np.int64)
     fine.sort(kind="stable")  # quick where hardly any rows are equal
     return fine, digits
 
