@@ -100,3 +100,16 @@ def test_wrong_parameters_are_refused() -> None:
     for scale, width in ((0, 3), (1, 0), (1, 2.5)):
         with pytest.raises(InvalidParameterError):
             BoundedLaplaceLoss(scale, width, of_count(rows=1, groups=1, relation=AddRemove))
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(1, 2), st.integers(1, 9))
+@settings(max_examples=12, deadline=None)
+def test_epsilon_inverts_delta_and_sums_commute(width: int, rows: int, groups: int, digits: int) -> None:
+    loss = BoundedLaplaceLoss("7/4", width, of_count(rows=rows, groups=groups, relation=AddRemove))
+    delta = Fraction(1, 10**digits)
+    found = loss.epsilon(delta)
+    assert Fraction(loss.delta(found.upper).upper) <= delta * (1 + Fraction(1, 2**50))
+    if found.lower > 0:
+        assert Fraction(loss.delta(found.lower).lower) > delta * (1 - Fraction(1, 2**50))
+    assert loss * 2 == loss + loss
+    assert (loss * 2).delta(0, tolerance=1e-2).upper >= loss.delta(0).lower

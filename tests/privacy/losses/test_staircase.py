@@ -119,3 +119,17 @@ def test_a_centre_wider_than_the_step_is_refused() -> None:
         StaircaseLoss(1, 3, 4, moved(1))
     with pytest.raises(InvalidParameterError, match="sensitivity must be"):
         StaircaseLoss(1, 3, 3, 1)  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(1, 2), st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
+def test_epsilon_inverts_delta_and_sums_commute(step: int, rows: int, groups: int, digits: int) -> None:
+    loss = StaircaseLoss("3/4", step, (step + 1) // 2, moved(rows, groups))
+    delta = Fraction(1, 10**digits)
+    found = loss.epsilon(delta)
+    assert Fraction(loss.delta(found.upper).upper) <= delta * (1 + Fraction(1, 2**50))
+    if found.lower > 0:
+        assert Fraction(loss.delta(found.lower).lower) > delta * (1 - Fraction(1, 2**50))
+    other = DiscreteLaplaceLoss(2, moved(1))
+    assert loss + other == other + loss
+    assert (loss + other).delta(0).upper >= loss.delta(0).lower

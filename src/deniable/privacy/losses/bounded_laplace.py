@@ -59,14 +59,22 @@ class BoundedLaplaceLoss(PrivacyLoss):
         upper = pure_delta(self.pure_epsilon, epsilon).upper
         if self._shift == 0:
             return Interval(0.0, 0.0)
-        lower = max(self._pair_delta(start, epsilon) for start in (0, (self.width - self._shift) // 2))
+        lower = max(self._pair_delta(start, log_odds, epsilon) for start, log_odds in self._starts)
         return Interval(min(lower, upper), upper)
 
-    def _pair_delta(self, start: int, epsilon: Fraction) -> float:
+    @cached_property
+    def _starts(self) -> list[tuple[int, Fraction]]:
+        """Two inputs, and about ln N(start + shift)/N(start): at an end of the range, and about its middle."""
+        return [(start, self._log_odds(start)) for start in (0, (self.width - self._shift) // 2)]
+
+    def _log_odds(self, start: int) -> Fraction:
+        found = certified(lambda: self._total(start + self._shift) / self._total(start), within=Interval(0.0, math.inf))
+        return Fraction(math.log(found.lower))
+
+    def _pair_delta(self, start: int, log_odds: Fraction, epsilon: Fraction) -> float:
         """A lower end of P(y <= m) - e^epsilon Q(y <= m) for `start` against `_shift` further, m about the best."""
         end = start + self._shift
-        odds = certified(lambda: self._total(end) / self._total(start), within=Interval(0.0, math.inf)).lower
-        best = (self._shift - (epsilon - Fraction(math.log(odds))) * self.scale) / 2
+        best = (self._shift - (epsilon - log_odds) * self.scale) / 2
         last = min(max(start + math.ceil(best) - 1, start), end - 1)
 
         def formula() -> "arb":
