@@ -42,12 +42,11 @@ def covariance_error(size: int, columns: int, half: float, relation: Relation) -
     largest = 10 * math.sqrt(columns)
     bounds, deviation = [(-half, half)] * columns, math.sqrt(largest)
     plan = VectorCovariance(bounds=bounds, deviations=deviation, rho=0.5, relation=relation)
-    first, second = np.triu_indices(columns)
 
     def once() -> float:
         truth = GENERATOR.uniform(-half / 2, half / 2, columns)
-        found = plan(truth + GENERATOR.normal(size=(size, columns)))["covariance"] - (first == second)
-        return math.sqrt(float((found**2 * np.where(first == second, 1, 2)).sum()))
+        found = plan(truth + GENERATOR.normal(size=(size, columns)))["covariance"]
+        return float(np.linalg.norm(found - np.eye(columns).ravel()))
 
     return once
 

@@ -10,15 +10,13 @@ import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy import Sensitivity
 from deniable.privacy.vector_sensitivity import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.statistics.data import Floats
-from deniable.statistics.price import Price
-from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import outer_sum
-from deniable.statistics.vectors.columns import Columns
-from deniable.statistics.vectors.mean import loss_of, part_of
+from deniable.statistics.vectors.base import VectorStatistic, part_of
 
 _STEPS = 2**16  # lattice steps to the norm of (constant, row)
 _CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
@@ -29,24 +27,22 @@ _LEAST, _PART = (
 )  # a step costs at least so much of the whole, at most so much of the rest
 _SMALLEST = Fraction(1, 1000)
 _GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
+_GUESS = 10_000.0  # rows, before they are counted: the first step is rough anyway
 _ROUND = 0.5  # all variances are at least so much of their bound: close enough
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorCovariance(Statistic):
+class VectorCovariance(VectorStatistic):
     """The covariance matrix of the columns, by CoinPress: whiten rows by a noisy covariance, and again, ever rounder.
 
     The bounds may be loose by orders of magnitude: the noise hardly grows with them. Rows are clipped, in coordinates
     in which their covariance is nearly the identity, at the radius that is best for normal rows.
 
-    Args:
-        bounds: one pair (lower, upper) for each column, between which its mean lies. If all pairs are like (0, 0), the
-            means are known, and nothing is spent on them.
-        deviations: standard deviations that no column exceeds: one number, or one for each column.
+    The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`. If
+    all bounds are pairs like (0, 0), the means are known, and nothing is spent on them.
 
     Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
-        the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up: in rho, or in
-        epsilon where that alone is given.
+        the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up.
     Interval: for the covariance of the rows; it allows for the noise, and for what clipping takes from normal rows.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
@@ -54,22 +50,11 @@ class VectorCovariance(Statistic):
     """
 
     name: ClassVar[str] = "vector_covariance"
-
-    bounds: object
-    deviations: object
+    known_means: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.mechanism(_SMALLEST)
-
-    @cached_property
-    def columns(self) -> Columns:
-        """What is public about the columns."""
-        return Columns.of(self.bounds, self.deviations, known=True)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(loss_of(self._spending, self.relation))
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
         """The noise of a step that costs this share."""
@@ -85,17 +70,9 @@ class VectorCovariance(Statistic):
         return math.hypot(deviation * _frobenius(columns), math.sqrt(columns) * float(_lost(columns, squared)))
 
     @cached_property
-    def _spending(self) -> Price:
-        return self.price.concentrated()
-
-    @property
-    def _public_size(self) -> bool:
-        return self.relation is Relation.REPLACE and self.rows == 1
-
-    @cached_property
     def _constant(self) -> float:
         """0 if neither the means nor the number of rows must be found."""
-        return 0.0 if self._public_size and not self.columns.half.any() else _CONSTANT
+        return 0.0 if self.size_is_public and not self.columns.half.any() else _CONSTANT
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
@@ -109,24 +86,23 @@ class VectorCovariance(Statistic):
 
     def _noise(self, share: Fraction, size: float) -> tuple[float, float]:
         """The squared radius at which this share of the price clips best, and the deviation of a variance then."""
-        power = 1.0 if self._spending.rho is None else 0.5
-        unit = self._whole / float(share) ** power / size
+        unit = self._spread(self._whole, share) / size
         squared = _best_squared_radius(len(self.columns), unit, self._constant**2)
         return squared, unit * (squared + self._constant**2)
 
     def _share(self, left: Fraction, size: float) -> Fraction:
         """What a step before the last one may cost: enough to see variances of `_GOAL`, within limits."""
-        power = 1.0 if self._spending.rho is None else 0.5
         spread = self._noise(left, size)[1] * math.sqrt(2 * len(self.columns)) / 2
-        needed = float(left) * min(spread / _GOAL, 1.0) ** (1 / power)
-        return max(_SMALLEST, min(left * _PART, max(_LEAST, Fraction(needed).limit_denominator(1000))))
+        power = 1 if self._spending.rho is None else 2
+        needed = Fraction(float(left) * min(spread / _GOAL, 1.0) ** power).limit_denominator(1000)
+        return max(_SMALLEST, min(left * _PART, max(_LEAST, needed)))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         public = self.columns
         scale = np.hypot(public.deviations, public.half)
         rows, names = public.rows(values, units, scale=scale, rows=self.rows, relation=self.relation, bits=bits)
         search = _Search(columns=len(public), constant=self._constant)
-        size = float(max(len(rows), 1)) if self._public_size else 1.0
+        size = float(max(len(rows), 1)) if self.size_is_public else _GUESS
         left, steps, last = Fraction(1), 0, False
         while not last:
             last = steps == _MOST or search.is_round
@@ -138,19 +114,18 @@ class VectorCovariance(Statistic):
         matrix, deviation = search.answer(size)
         matrix, deviation = (each * np.outer(scale, scale) for each in (matrix, deviation))
         noise = self.mechanism(share)
-        first, second = np.triu_indices(len(public))
-        covariances, errors = matrix[first, second], deviation[first, second]
+        covariances, errors, diagonal = matrix.ravel(), deviation.ravel(), np.eye(len(public), dtype=np.bool_).ravel()
         clipped = float(_lost(len(public), self._noise(share, size)[0])) * np.abs(covariances)
 
         def ends(level: float) -> Bounds:
             widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
             low = covariances - widths
-            return Bounds(np.where(first == second, np.maximum(low, 0.0), low), covariances + widths)
+            return Bounds(np.where(diagonal, np.maximum(low, 0.0), low), covariances + widths)
 
         return Answer(
             parts=(
-                Key(name="column", values=[names[place] for place in first], kind="string"),
-                Key(name="other", values=[names[place] for place in second], kind="string"),
+                Key(name="row", values=np.repeat(names, len(names)).tolist(), kind="string"),
+                Key(name="column", values=names * len(names), kind="string"),
                 Estimate(
                     name="covariance",
                     estimates=covariances,
@@ -180,7 +155,7 @@ class VectorCovariance(Statistic):
         noisy = mechanism.release(exact, bits=bits).values.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
         spread = mechanism.standard_deviation()
-        if not self._public_size:
+        if not self.size_is_public:
             size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
         search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant * unit)
         return size
@@ -259,6 +234,7 @@ class _Search:
         back = np.linalg.inv(self.transform)
         variances, axes = np.linalg.eigh(back @ matrix @ back)
         found = (axes * np.maximum(variances, 0.0)) @ axes.T
+        found = (found + found.T) / 2
         gram = back @ back.T
         noise = deviation**2 * (np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2
         miscounted = 1 / sum(deviation**-2 for _, deviation in self.counts) if self.counts else 0.0

@@ -11,16 +11,16 @@ import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, of_count
+from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.vector_sensitivity import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
 from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
-from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import ball_sum
-from deniable.statistics.vectors.columns import Columns
+from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.plan import SMALLEST_SHARE, Plan, best_plan
 
 _STEPS = 2**20  # lattice steps to the radius of every ball
@@ -28,43 +28,27 @@ _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorMean(Statistic):
+class VectorMean(VectorStatistic):
     """The mean of every column, by CoinPress: clip rows to a ball around a noisy centre, and again, ever smaller.
 
     The bounds may be loose by orders of magnitude: the noise hardly grows with them. The answer is the mean of the rows
     after the last clipping, which leaves out little if `deviations` are right: rows are clipped at the radius that one
     of 20 normal rows exceeds.
 
-    Args:
-        bounds: one pair (lower, upper) for each column, between which its mean lies.
-        deviations: standard deviations that no column exceeds: one number, or one for each column.
-
     Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
-        `rows` (twice that under replace), and the steps add up: in rho, or in epsilon where that alone is given.
-        Under add/remove 1/32 of the price goes to the number of rows.
+        `rows` (twice that under replace), and the steps add up. Under add/remove 1/32 of the price goes to the number
+        of rows.
     Error: `expected_error` is the l2 norm of the noise, in `deviations`.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
     """
 
     name: ClassVar[str] = "vector_mean"
 
-    bounds: object
-    deviations: object
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.mechanism(SMALLEST_SHARE)
-        if not self._public_size:
+        if not self.size_is_public:
             _ = self._count_mechanism
-
-    @cached_property
-    def columns(self) -> Columns:
-        """What is public about the columns."""
-        return Columns.of(self.bounds, self.deviations)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(loss_of(self._spending, self.relation))
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
         """The noise of a step that costs this share of what the steps cost."""
@@ -74,17 +58,9 @@ class VectorMean(Statistic):
         """Root mean squared l2 norm of the noise, each column in its deviation."""
         return self._plan(size).deviation * math.sqrt(len(self.columns))
 
-    @property
-    def _public_size(self) -> bool:
-        return self.relation is Relation.REPLACE and self.rows == 1
-
-    @cached_property
-    def _spending(self) -> Price:
-        return self.price.concentrated()
-
     @cached_property
     def _for_steps(self) -> Price:
-        return self._spending if self._public_size else part_of(self._spending, 1 - _COUNT)
+        return self._spending if self.size_is_public else part_of(self._spending, 1 - _COUNT)
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
@@ -97,12 +73,11 @@ class VectorMean(Statistic):
 
     def _plan(self, size: float) -> Plan:
         whole = self.mechanism(Fraction(1)).standard_deviation() / _STEPS
-        power = 1.0 if self.price.rho is None and not self.price.delta else 0.5
         return best_plan(
             size,
             columns=len(self.columns),
             reach=float(np.linalg.norm(self.columns.half / self.columns.deviations)),
-            noise=lambda share: whole / float(share) ** power,
+            noise=lambda share: self._spread(whole, share),
         )
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -111,7 +86,7 @@ class VectorMean(Statistic):
             values, units, scale=public.deviations, rows=self.rows, relation=self.relation, bits=bits
         )
         size = float(max(len(rows), 1))
-        if not self._public_size:
+        if not self.size_is_public:
             size = max(1.0, float(self._count_mechanism.release([len(rows)], bits=bits).values[0]))
         plan, half = self._plan(size), public.half / public.deviations
         centre, found, errors = np.zeros(len(public)), [], []
@@ -127,7 +102,7 @@ class VectorMean(Statistic):
 
         def ends(level: float) -> Bounds:
             width = public.deviations * _half_width(plan, errors, level)
-            if not self._public_size:
+            if not self.size_is_public:
                 width = np.hypot(width, drift * self._count_mechanism.half_width(level) / size)
             low, high = public.middle - public.half, public.middle + public.half
             return Bounds(np.clip(mean - width, low, high), np.clip(mean + width, low, high))
@@ -149,17 +124,6 @@ def vector_mean(values: object, *, bounds: object, deviations: object, **options
     >>> answer = dn.statistics.vector_mean(rows, bounds=[(0, 500), (0, 300)], deviations=20, rho=1)
     """
     return release(VectorMean, values, {"bounds": bounds, "deviations": deviations}, options)
-
-
-def part_of(price: Price, share: Fraction) -> Price:
-    """This share of the price."""
-    return price.split(share, 1 - share)[0]
-
-
-def loss_of(price: Price, relation: Relation) -> PrivacyLoss:
-    """All that a conversation reveals whose steps cost this price together, chosen one after the other."""
-    loss = PureLoss(price.epsilon) if price.rho is None else ConcentratedLoss(price.rho)
-    return Restricted(loss, relation)
 
 
 def _half_width(plan: Plan, errors: list[Law], level: float) -> float:

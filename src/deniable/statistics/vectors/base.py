@@ -1,0 +1,72 @@
+"""What statistics of vectors share: loose public bounds, and a price that is spent step by step."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import sqrt
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Restricted
+from deniable.release import Release
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Payer, Statistic
+from deniable.statistics.vectors.columns import Columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorStatistic(Statistic):
+    """A statistic of the rows of a table, in steps that are chosen one after the other.
+
+    Guarantee: the charges of the steps, in rho, or in epsilon where that alone is given, add up to the price whatever
+        the answers are (docs/theory/filters.md). A pair of epsilon and delta is spent as the largest rho that implies
+        it.
+
+    Args:
+        bounds: one pair (lower, upper) for each column, between which its mean lies.
+        deviations: standard deviations that no column exceeds: one number, or one for each column.
+    """
+
+    known_means: ClassVar[bool] = False  # whether a pair of equal bounds may say that a mean is known
+
+    bounds: object
+    deviations: object
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What is public about the columns."""
+        return Columns.of(self.bounds, self.deviations, known=self.known_means)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        price = self._spending
+        loss = PureLoss(price.epsilon) if price.rho is None else ConcentratedLoss(price.rho)
+        return self.price.stated(Restricted(loss, self.relation))
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether the number of rows that count is public: under replace every unit has one."""
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+    @cached_property
+    def _spending(self) -> Price:
+        """The price in the currency of the steps."""
+        return self.price.concentrated()
+
+    def _spread(self, whole: float, share: Fraction) -> float:
+        """The deviation of noise for this share of the price, from that for the whole."""
+        return whole / (float(share) if self._spending.rho is None else sqrt(share))
+
+    def __call__(
+        self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Release:
+        shape = getattr(values, "shape", None)
+        if shape is not None and (len(shape) != 2 or shape[1] != len(self.columns)):
+            raise InvalidParameterError(f"values must be a table of {len(self.columns)} columns, as many as bounds")
+        return super().__call__(values, units=units, ledger=ledger, bits=bits)
+
+
+def part_of(price: Price, share: Fraction) -> Price:
+    """This share of the price."""
+    return price.split(share, 1 - share)[0]
