@@ -60,7 +60,7 @@ class SelectedLoss(PrivacyLoss):
         left = epsilon - self._least_growth
         upper = min((self._beyond(point, epsilon) for point in self._known if point[0] > left), default=1.0)
         if left >= 0:
-            upper = min(upper, self._scaled(self.base._delta(left).upper))
+            upper = min(upper, self._scaled(Fraction(self.base._delta(left).upper)))
         if self.pure_epsilon is not None:
             upper = min(upper, mixed_with_failure(pure_delta(self.pure_epsilon, epsilon), self.failure).upper)
         lower = certified(lambda: self._some * ball(Fraction(self.base._delta(epsilon).lower))).lower
@@ -68,12 +68,12 @@ class SelectedLoss(PrivacyLoss):
 
     def _beyond(self, point: Point, epsilon: Fraction) -> float:
         """delta at `epsilon` of any mechanism for which the point that follows from this one is known."""
-        moved, failed = point[0] + self._least_growth, Fraction(self._scaled(float(point[1])))
+        moved, failed = point[0] + self._least_growth, Fraction(self._scaled(point[1]))
         return mixed_with_failure(pure_delta(moved, epsilon), failed).upper
 
-    def _scaled(self, delta: float) -> float:
+    def _scaled(self, delta: Fraction) -> float:
         """E[K] delta, rounded up."""
-        return min(Interval.around(Fraction(self.mean_runs.upper) * Fraction(delta)).upper, 1.0)
+        return min(Interval.around(Fraction(self.mean_runs.upper) * delta).upper, 1.0)
 
     @cached_property
     def _known(self) -> list[Point]:
@@ -241,7 +241,7 @@ class BestOfPoissonLoss(SelectedLoss):
         return Interval.around(self.mean)
 
     def _growth(self, point: Point) -> float:
-        """mean (Q(E) - P(E)), at most mean (e^e - 1 + 2 d)/(e^e + 1); with e = 0 this is mean delta(0)."""
+        """The mean times the most that an event's probability moves; for a point at 0 that is delta(0)."""
         moved = _most_variation(point) if any(point) else 0.0
         return certified(lambda: ball(self.mean) * ball(Fraction(moved)), within=_UNBOUNDED).upper
 
