@@ -98,7 +98,8 @@ def law(kind: Noise, scores: list[int], rate: Fraction, weights: list[int] | Non
         def at(x: mp.mpf, others: list[mp.mpf] = others, mine: mp.mpf = mine) -> mp.mpf:
             return density(x - mine) * mp.fprod(below(x - g) for g in others)
 
-        best.append(float(mp.quad(at, cuts)))
+        with mp.workdps(16):
+            best.append(float(mp.quad(at, cuts)))
     return best
 
 
@@ -197,6 +198,38 @@ def test_a_stream_of_chunks_gives_the_winner_of_the_whole(sizes: list[int], monk
         expected = mechanism(scores, rate=Fraction(1, 10), bits=DeterministicBits(5), **whole)
         found = mechanism(np.split(scores, cuts), rate=Fraction(1, 10), bits=DeterministicBits(5), **pieces)
         assert found == expected
+
+
+def noise_of(kind: Noise, word: int) -> mp.mpf:
+    """At the middle of the word's cell."""
+    low, high = corners(kind, word, 64)
+    return (low + high) / 2
+
+
+@pytest.mark.parametrize("trial", range(48))
+def test_the_first_few_are_those_in_fifty_digits(trial: int, monkeypatch) -> None:
+    """Scores, rates and weights of all sizes; both kinds of race, on the same words."""
+    monkeypatch.setattr(race, "_BLOCK", 64)
+    monkeypatch.setattr(race, "_FEW", 4)
+    generator, kind = np.random.default_rng(trial), KINDS[trial % 3]
+    size, scale = int(generator.integers(1, 300)), int(generator.choice([0, 1, 50, 2**40, 2**62]))
+    scores = generator.integers(-scale, scale + 1, size)
+    rate = Fraction(int(generator.integers(1, 1000)), int(generator.choice([1, 100, 10**6, 2**40, 2**62])))
+    weights = generator.integers(0, 3, size) * generator.integers(1, 2 ** int(generator.integers(1, 62)), size)
+    weights[0] = max(weights[0], 1)
+    count = int(min(generator.integers(1, 6), (weights > 0).sum()))
+    words, best = DeterministicBits(trial).words(size), int(scores.max())
+    noisy = [
+        (mp.mpf(rate.numerator) / rate.denominator * (int(s) - best) + mp.log(int(w)) + noise_of(kind, int(word)), i)
+        for i, (s, w, word) in enumerate(zip(scores, weights, words, strict=True))
+        if w
+    ]
+    expected = [i for _, i in sorted(noisy, reverse=True)[:count]]
+    found = race.top(scores, count=count, rate=rate, noise=kind, weights=weights, bits=DeterministicBits(trial))
+    assert found.tolist() == expected
+    bits = DeterministicBits(trial)
+    many = races.top(scores[None], count=count, rate=rate, noise=kind, weights=weights[None], bits=bits)
+    assert many[0].tolist() == expected
 
 
 def test_chunks_are_read_once_and_may_be_endless_in_memory() -> None:

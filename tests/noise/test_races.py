@@ -85,6 +85,14 @@ def test_a_row_that_words_leave_open_gets_more_and_others_do_not(count: int) -> 
     assert bits.used == 8
 
 
+def test_a_number_that_may_be_anything_keeps_the_whole_row_open() -> None:
+    """The second number begins with ones: its Gumbel noise has no ends yet, and it may be ahead of everybody."""
+    bits = ScriptedBits([2**63, 2**64 - 1, 2**62, 2**50, 7, 7, 7])
+    found = races.top(np.zeros((1, 4), dtype=np.int64), count=2, rate=1, bits=bits)
+    assert found.tolist() == [[1, 0]]
+    assert bits.used == 7  # the last is behind the two others in any case
+
+
 def test_blocks_of_rows_use_the_same_words_as_one() -> None:
     scores = np.random.default_rng(2).integers(0, 5, (50, 20))
     whole = races.permute_and_flip(scores, rate=1, bits=DeterministicBits(8))
