@@ -24,16 +24,15 @@ class Fit:
 def steady(sums: Floats, noise: Floats, features: int) -> Fit:
     """The least-squares coefficients, steady where the noise drowns the sums.
 
-    They minimise |G theta - g|^2 + s^2 |theta|^2 for the noisy matrix G and vector g and the deviation s of their
-    noise: what a person expects who thinks of coefficients about 1 in scaled units. Eigenvalues of G far above s are as
-    in least squares; others are damped, negative ones too.
+    They minimise |G theta - g|^2 + t^2 |theta|^2 for the noisy matrix G and vector g, with t about the norm of the
+    noise in G. Eigenvalues of G far above t are as in least squares; others are damped, negative ones too.
 
     Args:
         noise: covariance of the noise of the sums.
     """
     matrix, vector = system(sums, features)
-    spread = noise.diagonal().mean()
-    operator = np.linalg.solve(matrix @ matrix + spread * np.eye(len(vector)), matrix)
+    norm_squared = 4 * len(vector) * noise.diagonal().mean()
+    operator = np.linalg.solve(matrix @ matrix + norm_squared * np.eye(len(vector)), matrix)
     return _fit(np.asarray(operator, dtype=np.float64), matrix, vector, noise)
 
 
