@@ -19,10 +19,10 @@ WITH_VALUES = SparseVector(threshold_scale=Fraction(1), query_scale=Fraction(2),
 
 @pytest.mark.parametrize("one_by_one", [True, False])
 def test_sessions_follow_the_law_of_transcripts(one_by_one: bool) -> None:
-    """Chi-square of 4,000 sessions; a correct one fails for one seed in a million, and the law of half the threshold's
+    """Chi-square of 2,000 sessions; a correct one fails for one seed in a million, and the law of half the threshold's
     noise is rejected with p < 10^-6."""
     bits, exact, counts = DeterministicBits(5), (0, 1, 0), dict.fromkeys(range(8), 0)
-    for _ in range(4000):
+    for _ in range(2000):
         session = MECHANISM.open(threshold=0, bits=bits)
         if one_by_one:
             said = [session.ask(query) for query in exact if session.left]
@@ -31,10 +31,10 @@ def test_sessions_follow_the_law_of_transcripts(one_by_one: bool) -> None:
         counts[sum(1 << i for i, above in enumerate(said) if above)] += 1
     kinds, chances = sessions(MECHANISM, exact)
     observed = np.array([counts[int(kind)] for kind in kinds])
-    assert observed.sum() == 4000
-    assert stats.chisquare(observed, 4000 * chances).pvalue > 1e-6
+    assert observed.sum() == 2000
+    assert stats.chisquare(observed, 2000 * chances).pvalue > 1e-6
     weaker = SparseVector(threshold_scale=Fraction(1, 2), query_scale=Fraction(1), answers=2)
-    assert stats.chisquare(observed, 4000 * sessions(weaker, exact)[1]).pvalue < 1e-6
+    assert stats.chisquare(observed, 2000 * sessions(weaker, exact)[1]).pvalue < 1e-6
 
 
 def test_a_long_stream_stops_at_the_last_answer_in_any_block() -> None:
