@@ -33,7 +33,7 @@ def sums(statistic: Bounded, rows: Any) -> np.ndarray:
     """The exact sums that get noise; the squares of a variance, its first step is that of a mean."""
     column, ends = np.array(rows, dtype=np.float64), (-1.0, 2.0)
     if isinstance(statistic, Sum):
-        return np.array(statistic._sums(column, ends)[1], dtype=object)
+        return np.array([statistic._exact(column, ends)], dtype=object)
     blocks = shares(column, [ends], relation=statistic.relation)
     if isinstance(statistic, Variance):
         blocks = squares(blocks, 0.3)

@@ -67,6 +67,7 @@ def test_nulls_have_no_code() -> None:
     assert codes([1.0, float("nan"), None])[0].tolist() == [0, -1, -1]
     assert codes([datetime.date(2020, 1, 1), None])[0].tolist() == [0, -1]
     assert codes(pd.Categorical(["x", None, "x"]))[0].tolist() == [0, -1, 0]
+    assert codes(pa.array(["x", None, "x"]).dictionary_encode())[0].tolist() == [0, -1, 0]
 
 
 def test_mixed_types_have_no_codes() -> None:

@@ -47,6 +47,7 @@ def test_dates_and_categories_are_keys_too() -> None:
     day = datetime.date(2020, 1, 2)
     assert exact([day, None], keys=[day]) == [1]
     assert exact(pd.Categorical(["x", None, "x"]), keys=["x", "y"]) == [2, 0]
+    assert exact(pa.array(["x", None, "x"]).dictionary_encode(), keys=["x", "y"], other=True) == [2, 0, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])

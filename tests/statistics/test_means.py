@@ -31,30 +31,30 @@ def test_two_sums_beat_every_split_between_sum_and_count() -> None:
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
 def test_the_error_is_what_the_formula_says(place: float) -> None:
-    """600 runs: relative standard error of the root mean square 4.6%; five of them."""
+    """400 runs: relative standard error of the root mean square 5.6%; four of them."""
     values = np.full(500, 10 * place)
-    errors = [mean(values, bounds=(-5, 15), epsilon=1, bits=DeterministicBits(s)).scalar() for s in range(600)]
+    errors = [mean(values, bounds=(-5, 15), epsilon=1, bits=DeterministicBits(s)).scalar() for s in range(400)]
     inside = 0.25 + place / 2
     expected = 20 * sqrt(variance_of_two_sums(np.array(inside))) / 500
     assert np.sqrt(np.mean((np.array(errors) - 10 * place) ** 2)) == pytest.approx(expected, rel=0.23)
 
 
 def test_few_rows_are_drawn_to_the_middle() -> None:
-    """With no rows at all, 400 answers stay nearer to the middle than even a coin between the ends."""
-    answers = [mean([], bounds=(0, 1), epsilon=1, bits=DeterministicBits(seed)) for seed in range(400)]
+    """With no rows at all, 150 answers stay nearer to the middle than even a coin between the ends."""
+    answers = [mean([], bounds=(0, 1), epsilon=1, bits=DeterministicBits(seed)) for seed in range(150)]
     assert np.sqrt(np.mean([(answer.scalar() - 0.5) ** 2 for answer in answers])) < 0.4
     assert np.mean([np.ptp([end[0] for end in answer.intervals()["mean"]]) for answer in answers]) > 0.9
 
 
 @pytest.mark.parametrize("size", [3, 10])
 def test_intervals_cover_means_of_few_rows(size: int) -> None:
-    """300 runs at level 95%: below 91% for 1 seed in 300 at exact coverage."""
+    """120 runs at level 95%: below 87% for 1 seed in 2,000 at exact coverage."""
     for place in (0.1, 0.5):
         ends = [
             mean([place] * size, bounds=(0, 1), epsilon=1, bits=DeterministicBits(seed)).intervals()["mean"]
-            for seed in range(300)
+            for seed in range(120)
         ]
-        assert np.mean([end.lower[0] <= place <= end.upper[0] for end in ends]) > 0.91
+        assert np.mean([end.lower[0] <= place <= end.upper[0] for end in ends]) > 0.87
 
 
 def test_a_public_number_of_rows_needs_one_sum() -> None:

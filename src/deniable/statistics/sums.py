@@ -8,6 +8,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.release import Measure, Noisy, Release
@@ -19,6 +20,7 @@ from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
 _BLOCK = 2**15
+_LARGEST = 2**37  # a block of whole numbers up to it has an exact sum
 _SLACK = 1 + 2.0**-31  # rounding to steps cannot reach beyond UNIT
 
 
@@ -26,20 +28,38 @@ _SLACK = 1 + 2.0**-31  # rounding to steps cannot reach beyond UNIT
 class Sum(Bounded):
     """The sum of the values, each clamped to the bounds.
 
+    Args:
+        whole: whether values, bounds and the answer are whole numbers. Values are rounded to whole numbers, and where
+            epsilon is large for what one row can move, the noise is often 0.
+
     Guarantee: under add/remove one unit moves the sum by at most rows * max(|lower|, |upper|); under replace by at most
-        upper - lower, or by rows * max(|lower|, |upper|, upper - lower) if it may have several rows. Steps are such
-        that this is rows * 2^32, and values are rounded to steps before they are added: docs/theory/moments.md.
+        upper - lower, or by rows * max(|lower|, |upper|, upper - lower) if it may have several rows. If not whole,
+        steps are such that this is rows * 2^32. Values are rounded to steps before they are added:
+        docs/theory/moments.md.
     Error: expected_error with bounds="auto" is a share of what one row can move the sum.
     """
 
     name: ClassVar[str] = "sum"
 
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.whole:
+            ends = self.bounding.public
+            if ends is None or not all(end.is_integer() and abs(end) <= _LARGEST for end in ends):
+                raise InvalidParameterError(
+                    f"whole=True needs bounds that are whole numbers of at most 2^37, got {self.bounds!r}"
+                )
+        super().__post_init__()
+
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        return of_spread_sum(lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=1)
+        steps = int(self._reach(self.bounding.public)) if self.whole and self.bounding.public else UNIT
+        return of_spread_sum(lower=0, upper=steps, total_rows=self.rows, relation=self.relation, cells=1)
 
     def expected_error(self, size: int) -> float:
-        return self.spread * (self._reach(self.bounding.public) if self.bounding.public else 1.0)
+        step = self._step(self.bounding.public) if self.bounding.public else 1 / UNIT
+        return self.mechanism.standard_deviation() * step
 
     def _reach(self, ends: tuple[float, float]) -> float:
         """How far one row moves the sum."""
@@ -48,46 +68,49 @@ class Sum(Bounded):
             return upper - lower
         return max(upper, -lower, upper - lower if self.relation is Relation.REPLACE else 0.0)
 
+    def _step(self, ends: tuple[float, float]) -> float:
+        """The unit of the sums: where the number of rows is private, a little more than the reach over UNIT."""
+        if self.whole:
+            return 1.0
+        return self._reach(ends) * (1 if self.size_is_public else _SLACK) / UNIT
+
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
         lower, upper = ends
-        count, exact = self._sums(column, ends)
-        (noisy,) = self.mechanism.release(exact, bits=bits).values
+        (noisy,) = self.mechanism.release([self._exact(column, ends)], bits=bits).values
         step = self._step(ends)
         if self.size_is_public:
-            start, least, most = count * lower, count * lower, count * upper
+            start, least, most = len(column) * lower, len(column) * lower, len(column) * upper
         else:
             start, least, most = 0.0, 0.0 if lower >= 0 else -inf, 0.0 if upper <= 0 else inf
+        value = int(start) + int(noisy) if self.whole else start + float(noisy) * step
         return Answer(
-            parts=(Measure(name=self.name, bases=(self.name,), lower=_finite(least), upper=_finite(most)),),
-            noisy=(
-                Noisy(
-                    name=self.name,
-                    values=np.array([start + float(noisy) * step]),
-                    law=Law(self.mechanism, Fraction(step)),
-                ),
-            ),
+            parts=(Measure(name=self.name, bases=(self.name,), lower=self._bound(least), upper=self._bound(most)),),
+            noisy=(Noisy(name=self.name, values=np.array([value]), law=Law(self.mechanism, Fraction(step))),),
             notes=self.bounding.notes(ends),
         )
 
-    def _sums(self, column: Floats, ends: tuple[float, float]) -> tuple[int, list[int]]:
-        if self.size_is_public:
-            return exact_sums(shares(column, [ends], relation=self.relation), size_is_public=True)
+    def _bound(self, bound: float) -> float | None:
+        if isinf(bound):
+            return None
+        return int(bound) if self.whole else bound
+
+    def _exact(self, column: Floats, ends: tuple[float, float]) -> int:
+        """The sum that gets noise, in steps; of distances from the lower end where the number of rows is public."""
+        if self.size_is_public and not self.whole:
+            return exact_sums(shares(column, [ends], relation=self.relation), size_is_public=True)[1][0]
         missing = 0.0 if self.relation is Relation.ADD_REMOVE else ends[0] / 2 + ends[1] / 2
-        return len(column), [_total(column, ends, step=self._step(ends), missing=missing)]
-
-    def _step(self, ends: tuple[float, float]) -> float:
-        """The unit of the sums: where the number of rows is private, a little more than the reach over UNIT."""
-        return self._reach(ends) * (1 if self.size_is_public else _SLACK) / UNIT
+        total = _total(column, ends, step=self._step(ends), missing=missing)
+        return total - len(column) * int(ends[0]) if self.size_is_public else total
 
 
-def sum(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def sum(values: object, *, bounds: object, whole: bool = False, **options: Unpack[Options]) -> Release:
     """The sum of the values: see `Sum`.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.sum([31, 45, 28], bounds=(0, 100), epsilon=1)
     """
-    return release(Sum, values, {"bounds": bounds}, options)
+    return release(Sum, values, {"bounds": bounds, "whole": whole}, options)
 
 
 def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: float) -> int:
@@ -102,7 +125,3 @@ def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: f
             part = float(np.nan_to_num(found, nan=round(missing / step)).sum())
         total += int(part)
     return total
-
-
-def _finite(bound: float) -> float | None:
-    return None if isinf(bound) else bound
