@@ -40,6 +40,11 @@ def test_every_integer_type_gives_the_same_release(dtype: type) -> None:
     assert np.array_equal(noisy.values, Laplace(scale=3).release([[1, 2, 100]], bits=DeterministicBits(5)).values)
 
 
+def test_lists_of_large_integers_of_either_sign_are_integers() -> None:
+    noisy = Laplace(scale=1).release([2**63, -1, 2**70], bits=DeterministicBits(3)).values
+    assert all(abs(int(a) - b) < 100 for a, b in zip(noisy, [2**63, -1, 2**70], strict=True))
+
+
 def test_a_scalar_stays_a_scalar() -> None:
     assert Laplace(scale=1).release(7, bits=SECURE).values.shape == ()
 

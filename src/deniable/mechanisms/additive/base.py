@@ -77,8 +77,13 @@ def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fractio
 
 
 def integers(exact: ArrayLike) -> Integers:
-    """An int64 array, or an object array of Python ints. Errors name no value."""
+    """An int64 array, or an object array of Python ints. Errors name no value.
+
+    A list of ints on both sides of 2^63 is read as objects: numpy alone would make floats of it, or not, by its values.
+    """
     array = np.asarray(exact)
+    if array.dtype.kind == "f" and not isinstance(exact, np.ndarray):
+        array = np.asarray(exact, dtype=object)
     if array.dtype.kind == "i":
         return array.astype(np.int64, copy=False)
     if array.dtype.kind == "u":
