@@ -15,17 +15,16 @@ def scaled(size: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     return values[:, :-1], values[:, -1]
 
 
-@pytest.mark.parametrize("features", [1, 2, 4])
+@pytest.mark.parametrize("features", [1, 2, 3, 4])
 def test_sums_are_those_of_the_least_squares_equations(features: int) -> None:
     x, y = scaled(20_000, features)
     z = np.column_stack([np.ones(len(x)), x])
-    bases = [Basis.plain(features=features, rows=1, relation=AddRemove)]
-    bases += [Basis.bernstein(rows=1, relation=AddRemove)] if features == 1 else []
-    for basis in bases:
+    for basis in Basis.all(features=features, rows=1, relation=AddRemove):
         sums = basis.to_sums @ (basis.exact(x, y).astype(np.float64) / basis.unit)
         matrix, vector = system(sums, features)
-        assert matrix == pytest.approx(z.T @ z, abs=0.05)
-        assert vector == pytest.approx(z.T @ y, abs=0.05)
+        # each row is rounded by at most 2^-8 of half a column, with three features: 20,000 of them add up to 0.5 or so
+        assert matrix == pytest.approx(z.T @ z, abs=2 if features == 3 and basis.is_bernstein else 0.2)
+        assert vector == pytest.approx(z.T @ y, abs=2 if features == 3 and basis.is_bernstein else 0.2)
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -33,8 +32,7 @@ def test_sums_are_those_of_the_least_squares_equations(features: int) -> None:
 def test_no_row_moves_the_integers_further_than_the_sensitivity(kind: str, relation: Relation) -> None:
     """All pairs of rows at ends, middle, and between."""
     values = (-1.0, -0.37, 0.0, 0.5, 1.0)
-    plain = Basis.plain(features=1, rows=1, relation=relation)
-    basis = plain if kind == "plain" else Basis.bernstein(rows=1, relation=relation)
+    basis = (Basis.plain if kind == "plain" else Basis.bernstein)(features=1, rows=1, relation=relation)
     points = [basis.exact(np.array([[u]]), np.array([v])) for u, v in product(values, repeat=2)]
     changes = points if relation is AddRemove else [one - other for one, other in product(points, repeat=2)]
     assert max(sum(abs(entry) for entry in change) for change in changes) <= basis.sensitivity.l1
@@ -53,18 +51,20 @@ def test_wider_bounds_of_either_end_are_not_forgotten() -> None:
     assert basis.sensitivity.linf == basis.unit
 
 
-def test_bernstein_weights_of_a_row_add_up_exactly() -> None:
-    basis = Basis.bernstein(rows=1, relation=Replace)
-    for u, v in GENERATOR.uniform(-1, 1, size=(200, 2)):
-        weights = basis.exact(np.array([[u]]), np.array([v]))
-        assert sum(weights) == basis.unit
+@pytest.mark.parametrize("features", [1, 2, 3])
+def test_bernstein_weights_of_a_row_add_up_to_the_unit_at_most(features: int) -> None:
+    basis = Basis.bernstein(features=features, rows=1, relation=Replace)
+    for row in GENERATOR.uniform(-1, 1, size=(200, features + 1)):
+        weights = basis.exact(row[np.newaxis, :-1], row[-1:])
+        assert basis.unit - len(weights) <= sum(weights) <= basis.unit
         assert min(weights) >= 0
 
 
 def test_chunks_make_no_difference() -> None:
-    x, y = scaled(5000, 1)
-    for basis in (Basis.plain(features=1, rows=1, relation=AddRemove), Basis.bernstein(rows=1, relation=AddRemove)):
+    x, y = scaled(5000, 2)
+    for basis in Basis.all(features=2, rows=1, relation=AddRemove):
         parts = [basis.exact(x[start : start + 617], y[start : start + 617]) for start in range(0, 5000, 617)]
         assert (sum(parts) == basis.exact(x, y)).all()
-    assert moments._CHUNK * moments._FINE**3 < 2**63
+    assert moments._CHUNK * 2**moments._UNIT < 2**63
+    assert all((2 * features + 1) * digits < 63 for features, digits in moments._FINE.items())
     assert moments._CHUNK * moments._STEPS**2 < 2**53

@@ -25,7 +25,9 @@ def test_errors_are_as_expected_and_intervals_hold(price, relation, features) ->
     assert np.mean(covered) > 0.86
 
 
-def test_one_feature_and_pure_epsilon_take_the_bernstein_sums() -> None:
-    options = {"target_bounds": (0, 1), "epsilon": 1}
-    assert SufficientRegression(bounds=[(0, 1)], **options)._basis.sensitivity.coordinates == 6  # type: ignore[arg-type]
-    assert SufficientRegression(bounds=[(0, 1)] * 2, **options)._basis.sensitivity.coordinates == 9  # type: ignore[arg-type]
+def test_few_features_and_pure_epsilon_take_the_bernstein_sums() -> None:
+    for features in (1, 2, 3, 4):
+        plan = SufficientRegression(bounds=[(0, 1)] * features, target_bounds=(0, 1), epsilon=1)
+        assert plan._basis.is_bernstein == (features < 4)
+        plan = SufficientRegression(bounds=[(0, 1)] * features, target_bounds=(0, 1), rho="0.1")
+        assert not plan._basis.is_bernstein or features == 1

@@ -4,11 +4,13 @@ Rows are (z_0, ..., z_d, v) with z_0 = 1, the features z_j and the target v in [
 (i <= j) and of z_i v. They are released in one of two bases, which `Basis` maps to these sums:
 
 * as they are: each sum moves by at most 1 when a row comes or goes;
-* for one feature, in Bernstein form: the sums of B_a(z) B_b(v) with B_a the three Bernstein polynomials of degree two
-  and B_b the two of degree one. These are not negative, and add up to 1, so one row moves all six together by 1 in l1.
+* for up to three features, in Bernstein form: the sums of all products of one of the three Bernstein polynomials of
+  degree two for each feature and one of the two of degree one for the target. These are not negative, and add up to 1,
+  so one row moves all 2 * 3^features together by 1 in l1.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,8 @@ from deniable.privacy.vector_sensitivity import of_product_sum
 from deniable.statistics.data import Floats
 
 _STEPS = 2**16  # from 0 to 1, for products of two
-_FINE = 2**15  # between the ends of a column, for products of three
+_FINE = {1: 15, 2: 12, 3: 8}  # binary digits of a column in Bernstein form, by the number of features
+_UNIT = 45  # binary digits of a product of all columns that are kept
 _CHUNK = 1 << 14
 
 
@@ -30,11 +33,13 @@ class Basis:
         sensitivity: of the integers, under the relation of the statistic.
         unit: the integer that stands for 1.
         to_sums: maps released numbers to the sums of z_i z_j over i <= j, row by row, and then of z_i v.
+        is_bernstein: whether they are sums of Bernstein polynomials.
     """
 
     sensitivity: Sensitivity
     unit: int
     to_sums: Floats
+    is_bernstein: bool = False
 
     @classmethod
     def plain(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
@@ -43,18 +48,31 @@ class Basis:
         return cls(sensitivity, _STEPS**2, np.eye((features + 1) * (features + 4) // 2))
 
     @classmethod
-    def bernstein(cls, *, rows: int, relation: Relation) -> "Basis":
-        """The six sums for one feature."""
-        unit = _FINE**3
-        sensitivity = of_spread_sum(lower=0, upper=unit, total_rows=rows, relation=relation, cells=6)
-        powers = {"1": [1.0, 1.0, 1.0], "z": [-1.0, 0.0, 1.0], "zz": [1.0, -1.0, 1.0]}  # in Bernstein coefficients
-        ones, target = [1.0, 1.0], [-1.0, 1.0]
-        sums = [("1", ones), ("z", ones), ("zz", ones), ("1", target), ("z", target)]
-        return cls(sensitivity, unit, np.array([np.outer(powers[power], line).ravel() for power, line in sums]))
+    def bernstein(cls, *, features: int, rows: int, relation: Relation) -> "Basis":
+        """The sums of products of Bernstein polynomials, for up to three features."""
+        unit, cells = 2**_UNIT, 2 * 3**features
+        sensitivity = of_spread_sum(lower=0, upper=unit, total_rows=rows, relation=relation, cells=cells)
+        powers = np.array([[1.0, 1, 1], [-1, 0, 1], [1, -1, 1]])  # 1, z and z^2 in Bernstein coefficients
+        lines = np.array([[1.0, 1], [-1, 1]])  # 1 and v
+
+        def cell(first: int, second: int, target: int) -> Floats:
+            """The coefficients of z_first z_second, times v or not; z_0 is 1."""
+            degrees = np.bincount([first, second], minlength=features + 1)[1:]
+            return np.asarray(reduce(np.kron, [*powers[degrees], lines[target]]))
+
+        pairs = [(i, j) for i in range(features + 1) for j in range(i, features + 1)]
+        sums = [cell(i, j, 0) for i, j in pairs] + [cell(0, i, 1) for i in range(features + 1)]
+        return cls(sensitivity, unit, np.array(sums), is_bernstein=True)
+
+    @classmethod
+    def all(cls, *, features: int, rows: int, relation: Relation) -> "list[Basis]":
+        """Those that there are for so many features."""
+        kinds = [cls.plain] + [cls.bernstein] * (features in _FINE)
+        return [kind(features=features, rows=rows, relation=relation) for kind in kinds]
 
     def exact(self, features: Floats, target: Floats) -> NDArray[np.object_]:
         """The secret integers, for scaled rows."""
-        return _bernstein_sums(features[:, 0], target) if len(self.to_sums.T) == 6 else _plain_sums(features, target)
+        return _bernstein_sums(features, target) if self.is_bernstein else _plain_sums(features, target)
 
 
 def system(sums: Floats, features: int) -> tuple[Floats, Floats]:
@@ -77,14 +95,21 @@ def _plain_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
     return np.concatenate([total[:, :-1][np.triu_indices(count)], total[:, -1]])
 
 
-def _bernstein_sums(feature: Floats, target: Floats) -> NDArray[np.object_]:
-    """Weights of a row are integers that add up to the unit exactly; chunks of 2^14 sums of at most 2^45 are int64."""
-    total = np.zeros((3, 2), dtype=object)
+def _bernstein_sums(features: Floats, target: Floats) -> NDArray[np.object_]:
+    """The products of a row are integers that add up to a power of two, at most 2^60, and are cut to 45 digits: to at
+    most 2^45 together. Chunks of 2^14 rows add up to less than 2^63."""
+    count = features.shape[1]
+    digits = _FINE[count]
+    end, cut = 2**digits, (2 * count + 1) * digits - _UNIT
+    total = np.zeros(2 * 3**count, dtype=object)
     for start in range(0, len(target), _CHUNK):
-        u, v = (
-            np.rint((column[start : start + _CHUNK] + 1) * (_FINE / 2)).astype(np.int64) for column in (feature, target)
-        )
-        lines, weights = (_FINE - v, v), ((_FINE - u) ** 2, 2 * u * (_FINE - u), u**2)
-        part = [[(weight * line).sum() for line in lines] for weight in weights]
-        total = total + np.array(part, dtype=np.int64).astype(object)
-    return total.ravel()
+        places = [
+            np.rint((column[start : start + _CHUNK] + 1) * (end / 2)).astype(np.int64)
+            for column in (*features.T, target)
+        ]
+        products = np.stack([end - places[-1], places[-1]])
+        for u in reversed(places[:-1]):
+            weights = np.stack([(end - u) ** 2, 2 * u * (end - u), u**2])
+            products = (weights[:, np.newaxis] * products).reshape(-1, len(u))
+        total = total + (products >> cut).sum(axis=1).astype(object)
+    return total

@@ -24,7 +24,7 @@ class SufficientRegression(Regression):
 
     Guarantee: each product of two columns is bounded by the larger end of each of them, scaled to 1; M sums together
         have l1 = M rows and l2^2 = M rows^2 (add/remove), twice that under replace (privacy/vector_sensitivity.py). For
-        one feature six sums of Bernstein polynomials, l1 = rows, hold the same, and are used where that is better.
+        up to three features sums of Bernstein polynomials, l1 = rows, hold the same, and are used where that is better.
     Interval: for the least-squares coefficients of the clamped rows, by the delta method from the covariance of the
         noise.
     Source: sums of products with noise: Vu, Slavkovic (2009); the rest in docs/theory/regression.md.
@@ -39,9 +39,7 @@ class SufficientRegression(Regression):
     @cached_property
     def _basis(self) -> Basis:
         """The one in which the sums get less noise."""
-        found = [Basis.plain(features=self.features, rows=self.rows, relation=self.relation)]
-        if self.features == 1:
-            found.append(Basis.bernstein(rows=self.rows, relation=self.relation))
+        found = Basis.all(features=self.features, rows=self.rows, relation=self.relation)
         return min(found, key=lambda basis: self._covariance(basis).trace())
 
     @cached_property
