@@ -173,6 +173,18 @@ def test_monotone_is_a_yes_or_no() -> None:
         PermuteAndFlip(rate=Fraction(1), monotone=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_integers_of_every_width_are_taken(kind: type) -> None:
+    scores = np.array([3, 100, 1], dtype=kind)
+    mechanisms: list[Mechanism] = [each(rate=Fraction(50)) for each in SIMPLE]
+    for mechanism in mechanisms:
+        assert mechanism.release(scores).value == 1  # type: ignore[attr-defined]
+    assert TopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
+    assert JointTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
+    interval = ContinuousExponential(rate=Fraction(50), lower=0, upper=3)
+    assert interval.release(np.array([1, 2], dtype=kind), scores).value == 1
+
+
 def test_differences_of_large_scores_are_exact() -> None:
     for scores in ([2**63 - 1, 2**63 - 3, -(2**63)], np.array([2**64 - 1, 2**64 - 3, 0], dtype=np.uint64)):
         assert base.below_the_best(scores, 3).tolist() == [0, -2, -float(2**64)]

@@ -121,6 +121,13 @@ def checked_array(scores: ArrayLike) -> NDArray[np.integer]:
     return array
 
 
+def as_int64(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The same integers; those above 2^63 - 1 as that number."""
+    if values.dtype == np.uint64:
+        values = np.minimum(values, np.uint64(2**63 - 1))
+    return values.astype(np.int64)
+
+
 def below_the_best(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
     """Scores of a small set minus the best one: exact differences, which 64 bits without a sign hold, as floats."""
     array = checked_array(scores)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, below_the_best, checked_array
+from deniable.mechanisms.selection.base import Chosen, Selection, as_int64, below_the_best, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
@@ -111,7 +111,7 @@ class ContinuousExponential(Selection):
             )
         if (inner[1:] < inner[:-1]).any():
             raise InvalidParameterError("breaks must be in increasing order")
-        ends = np.clip(np.minimum(inner, _LARGEST_LENGTH).astype(np.int64), self.lower, self.upper)
+        ends = as_int64(inner).clip(self.lower, self.upper)
         return np.concatenate([[self.lower], ends, [self.upper]]), array
 
     @classmethod

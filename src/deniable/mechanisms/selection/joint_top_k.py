@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_array
+from deniable.mechanisms.selection.base import Chosen, Selection, as_int64, checked_array
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise import contest, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
@@ -73,8 +73,7 @@ class JointTopK(Selection):
         """Sequences of indices, shape (runs, count)."""
         if scores.size < self.count:
             raise InvalidParameterError(f"count must be <= the number of candidates, {scores.size}, got {self.count}")
-        values = np.minimum(scores, _LARGEST_SCORE).astype(np.int64)  # which moves no two scores apart
-        falling = np.maximum(values, -_LARGEST_SCORE)
+        falling = as_int64(scores).clip(-_LARGEST_SCORE, _LARGEST_SCORE)  # which moves no two scores apart
         order = np.argsort(-falling, kind="stable")
         falling = falling[order]
         thresholds = self._thresholds(falling, runs, bits)
