@@ -119,7 +119,15 @@ def test_bad_parameters_are_refused_before_anything_is_read(kind: type[Regressio
         kind(**{**PUBLIC, "epsilon": 1, **wrong})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("values", [([1, 2], [1]), (np.ones((2, 2)), [1, 2]), [1, 2, 3], 5])
+@pytest.mark.parametrize("values", [([1, 2], [1]), ([[1, 2]], [1]), (np.ones((2, 2)), [1, 2]), [1, 2, 3], 5])
 def test_shapes_are_checked(values: object) -> None:
     with pytest.raises(InvalidParameterError):
         ask(SufficientRegression, values, epsilon=1)
+
+
+@pytest.mark.parametrize("values", [(np.ones((2, 2)), [1, 2]), (pd.DataFrame({"a": [1], "b": [1]}), [1]), [1, 2, 3]])
+def test_what_is_seen_before_the_rows_are_read_costs_nothing(values: object) -> None:
+    ledger = Ledger.open(None, budget=Budget(epsilon=1), relation=AddRemove, unit=PrivacyUnit(), dataset="test")
+    with pytest.raises(InvalidParameterError):
+        SufficientRegression(**PUBLIC, epsilon=1)(values, ledger=ledger)  # type: ignore[arg-type]
+    assert ledger.spent().epsilon == 0

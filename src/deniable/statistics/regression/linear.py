@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.noise.bits import Bits
+from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
-from deniable.release import Bounds, Estimate, Key
+from deniable.release import Bounds, Estimate, Key, Release
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.data import Floats, bounded_rows, numbers, table
 from deniable.statistics.price import Price
-from deniable.statistics.statistic import Answer, Statistic
+from deniable.statistics.statistic import Answer, Payer, Statistic
 
 SMALL = 1e-300  # so wide are bounds at least
 
@@ -113,6 +113,16 @@ class Regression(Statistic):
     def _public_size(self) -> bool:
         return self.relation is Relation.REPLACE and self.rows == 1
 
+    def __call__(
+        self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Release:
+        if not isinstance(values, tuple | list) or len(values) != 2:
+            raise InvalidParameterError("a regression is asked with the pair (features, target)")
+        shape = getattr(values[0], "shape", None)
+        if shape is not None and (1, *shape[1:])[-1] != self.features:
+            raise InvalidParameterError(f"features must be {self.features} columns, as many as bounds has pairs")
+        return super().__call__(values, units=units, ledger=ledger, bits=bits)
+
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         rows = self._read(values, units, bits)
         coefficients, ends, notes = self._fit(rows, bits)
@@ -129,8 +139,7 @@ class Regression(Statistic):
         )
 
     def _read(self, values: object, units: object, bits: Bits) -> Rows:
-        if not isinstance(values, tuple | list) or len(values) != 2:
-            raise InvalidParameterError("a regression is asked with the pair (features, target)")
+        assert isinstance(values, tuple | list)
         features, names = _features(values[0])
         target = numbers(values[1], "target")
         if len(features) != len(target) or features.shape[1] != self.features:
