@@ -74,6 +74,19 @@ def test_steps_that_a_vector_crosses_are_the_most_of_all_changes(step: int, l1: 
     assert StaircaseLoss(1, step, 1, free).crossed == l1
 
 
+@pytest.mark.parametrize("coordinates", [None, 2, 3])
+def test_a_change_that_may_be_spread_is_not_one_step(coordinates: int | None) -> None:
+    """l1 = linf = step does not say that one coordinate takes it all: (1, 1) crosses two steps at once."""
+    reach = Sensitivity(l1=3, l2_squared=9, linf=3, relation=AddRemove, coordinates=coordinates)
+    loss, p = StaircaseLoss(1, 3, 1, reach), law(1, 3, 1)
+    ours, theirs = np.append(p, 0), np.append(0, p)
+    for epsilon in (0.0, 1.0, 1.5):
+        truth = float(np.maximum(np.outer(ours, ours) - math.exp(epsilon) * np.outer(theirs, theirs), 0).sum())
+        assert truth > 0.02
+        assert loss.delta(epsilon).upper >= truth
+        assert (loss + loss).delta(epsilon).upper >= truth
+
+
 def test_one_integer_to_a_step_is_laplace_noise() -> None:
     """The two-sided geometric mechanism."""
     stairs, laplace = StaircaseLoss("2/3", 1, 1, moved(1)), DiscreteLaplaceLoss("3/2", moved(1))

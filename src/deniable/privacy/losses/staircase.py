@@ -62,8 +62,8 @@ class StaircaseLoss(PrivacyLoss):
 
     @property
     def _is_one_step(self) -> bool:
-        reach = self.sensitivity.integral()
-        return reach.l1 == reach.linf <= self.step
+        """Whether a unit changes one coordinate, by no more than a step; elsewhere l1 may be spread over many."""
+        return self.crossed <= 1
 
     @property
     def _shift(self) -> int:
