@@ -18,7 +18,7 @@ class Bounded(Statistic):
     """A statistic of numbers that are clamped to bounds.
 
     Args:
-        bounds: a pair (lower, upper) of public numbers; or "auto", which spends a fifth of the price on finding them.
+        bounds: a pair (lower, upper) of public numbers; or "auto", which spends a quarter of the price on finding them.
     """
 
     bounds: object

@@ -1,10 +1,11 @@
 """Public bounds of values, or bounds that are found privately and paid for.
 
 The search counts the values by sign and binary order of magnitude: 201 bins from -2^60 to 2^60, those below 2^-40 in
-one. A value lies in one bin, so one noisy histogram costs what a count does. A bin is certain where its count is above
-what noise reaches in any of the bins with probability 10^-5; from the certain bins the range grows outwards over bins
-whose count is more than likely noise. A far bin needs proof, because a false one would ruin the answer; the next bin
-needs only a hint, because a false one costs a factor of two and a bin left out costs bias.
+one. A value lies in one bin, so one noisy histogram costs what a count does. Bins are certain where their count, or
+that of two or four neighbours together, is above what noise reaches anywhere with probability 10^-4; from the certain
+bins the range grows outwards over bins whose count is more than likely noise. A far bin needs proof, because a false
+one would ruin the answer; the next bin needs only a hint, because a false one costs a factor of two and a bin left out
+costs bias.
 
 Values far from 0 for their spread (years, temperatures in kelvin) get wide bounds this way. Declare bounds for them, or
 take a public centre away first.
@@ -13,6 +14,7 @@ take a public centre away first.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log, sqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -28,17 +30,19 @@ from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[float, float] | Literal["auto"]
 
-SHARE = Fraction(1, 5)
+SHARE = Fraction(1, 4)
 """The part of the price that goes to the search for bounds."""
 
 _LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
 _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
+_DISTANCE = np.abs(np.abs(np.arange(_BINS) - _ORDERS) + _LOWEST)  # of the order of a bin from that of 1
 _CLOSEST, _FARTHEST = 1e-290, 1e300  # distances of bounds
 _BLOCK = 2**15  # values at once
 _MAGNITUDE = 2**63 - 1  # the bits of a float64 without its sign
 _NAN_FIELD = 0x7FF  # the exponent field of NaN, and of nothing else after the unit is taken
-_FALSE = 1e-5  # chance that noise alone makes any bin certain
+_FALSE = 1e-4  # chance that noise alone makes any bin certain
+_RUNS = (1, 2, 4)  # bins that are tested together
 _LIKELY = 0.85  # noise is within the lower threshold with this probability
 _EMPTY_PART = 8  # the range reaches to 0 where its ends are that many times apart
 _WINDOW = 5  # orders of magnitude that are taken together where none is certain
@@ -137,11 +141,12 @@ def _counts(values: Floats) -> NDArray[np.int64]:
 
 def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.object_]) -> tuple[float, float]:
     """The ends of the bins that seem to hold values: post-processing of noisy counts."""
-    certain = np.flatnonzero(noisy > mechanism.half_width(1 - 2 * _FALSE / _BINS))
+    counts = noisy.astype(np.float64)
     likely = mechanism.half_width(_LIKELY)
+    certain = np.flatnonzero(_proved(mechanism, counts) & (counts > likely))
     if not certain.size:
-        return _symmetric_range(noisy, likely)
-    first, last = _grown(noisy > likely, int(certain[0]), int(certain[-1]))
+        return _best_guess(mechanism, counts)
+    first, last = _grown(counts > likely, int(certain[0]), int(certain[-1]))
     lower, upper = _bin_ends(first)[0], _bin_ends(last)[1]
     if upper > 0 and (first == _ORDERS < last or 0 < _EMPTY_PART * lower <= upper):
         lower = 0.0
@@ -150,13 +155,44 @@ def _range(mechanism: AdditiveNoise, noisy: NDArray[np.int64] | NDArray[np.objec
     return lower, upper
 
 
-def _symmetric_range(noisy: NDArray[np.int64] | NDArray[np.object_], likely: int) -> tuple[float, float]:
-    """Where no bin is certain: up to the orders of magnitude that seem to hold most values, whatever their sign."""
-    orders = np.append(noisy[_ORDERS], noisy[:_ORDERS][::-1] + noisy[_ORDERS + 1 :])
-    best = int(np.argmax(np.convolve(orders.astype(np.float64), np.ones(_WINDOW), "valid"))) + _WINDOW - 1
-    _, last = _grown(orders > likely, best, best)
-    upper = _bin_ends(_ORDERS + last)[1]
-    return -upper, upper
+def _proved(mechanism: AdditiveNoise, counts: Floats) -> NDArray[np.bool_]:
+    """Bins in a run of 1, 2 or 4 whose sum is beyond what noise reaches; orders far from 1 need more.
+
+    The chance of `_FALSE` is shared by all runs, in proportion to e^(-d/4) for one that is d orders from 1. The sum of
+    w Laplace variables of scale 1 exceeds x with probability at most (1 - z^2)^-w e^(-z x), for every z in (0, 1). A
+    run has to prove more than what shorter runs have proved.
+    """
+    chance = _FALSE / (len(_RUNS) * np.exp(-_DISTANCE / 4).sum())
+    single = -log(2 * chance)
+    scale = max(mechanism.standard_deviation() / sqrt(2), mechanism.half_width(1 - 2 * chance) / single)
+    found = np.zeros(_BINS, dtype=np.bool_)
+    z = np.linspace(0.01, 0.99, 99)
+    for run in _RUNS:
+        enough = single if run == 1 else float(np.min((-log(chance) - run * np.log1p(-(z**2))) / z))
+        sums = np.convolve(np.where(found, 0.0, counts), np.ones(run), "valid")
+        farthest = np.max([_DISTANCE[place : place + len(sums)] for place in range(run)], axis=0)
+        beyond = sums > scale * (enough + farthest / 3)  # the best z is above 3/4
+        for place in range(run):
+            found[place : place + len(sums)] |= beyond
+    return found
+
+
+def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]:
+    """Where nothing is certain: up to the orders of magnitude that seem to hold most values, of one sign or of both."""
+    upper, lower = counts[_ORDERS:], counts[_ORDERS::-1]
+    both = np.append(counts[_ORDERS], upper[1:] + lower[1:])
+    best, ends = -np.inf, (-1.0, 1.0)
+    for orders, spread, signs in ((upper, 1.0, (0, 1)), (lower, 1.0, (-1, 0)), (both, sqrt(2), (-1, 1))):
+        noise = mechanism.standard_deviation() * spread * sqrt(_WINDOW) + 1e-9
+        scores = np.convolve(orders, np.ones(_WINDOW), "valid") / noise
+        scores -= _DISTANCE[_ORDERS + _WINDOW - 1 :] / 8
+        place = int(np.argmax(scores)) + _WINDOW - 1
+        if scores[place - _WINDOW + 1] > best:
+            best = float(scores[place - _WINDOW + 1])
+            _, last = _grown(orders > spread * mechanism.half_width(_LIKELY), place, place)
+            far = _bin_ends(_ORDERS + last)[1]
+            ends = (signs[0] * far, signs[1] * far)
+    return ends
 
 
 def _grown(hinted: NDArray[np.bool_], first: int, last: int) -> tuple[int, int]:
