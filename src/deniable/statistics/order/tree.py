@@ -25,6 +25,7 @@ from deniable.statistics.order.ranks import Ranks
 
 _FINEST = 10**4  # denominators of shares within a part
 _WORD = 64
+_BLOCK = 1 << 15  # codes that fit the cache
 _LARGEST_BITS = 60  # of a code; weights are below eight times as many
 
 
@@ -65,15 +66,16 @@ def rate(node: Node, epsilon: Fraction, *, rows: int, relation: Relation) -> Fra
 
 
 def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
-    """Codes in order with random digits behind them, in order again, and how many digits there are."""
+    """Codes in order with random digits behind them, in order again, and how many digits there are; in place."""
     digits = max(0, _LARGEST_BITS - size.bit_length())
     if not digits:
         return codes, 0
-    fine, words = codes << digits, bits.words(codes.size)
-    words >>= np.uint64(_WORD - digits)
-    fine |= words.view(np.int64)
-    fine.sort(kind="stable")  # quick where hardly any rows are equal
-    return fine, digits
+    for start in range(0, codes.size, _BLOCK):
+        block = codes[start : start + _BLOCK]
+        block <<= digits
+        block |= (bits.words(block.size) >> np.uint64(_WORD - digits)).view(np.int64)
+    codes.sort(kind="stable")  # quick where hardly any rows are equal
+    return codes, digits
 
 
 def recursive(
