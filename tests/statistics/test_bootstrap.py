@@ -143,6 +143,14 @@ def test_what_cannot_be_simulated_is_refused() -> None:
     ):
         with pytest.raises(InvalidParameterError):
             bootstrap(plan, answer, model, **{"size": 9, "runs": 3, **wrong})  # type: ignore[arg-type]
+    two = VectorMean(bounds=[(0, 1)] * 2, deviations=1, epsilon=1)
+    pair = two([[0, 1]], bits=DeterministicBits(1))
+    one = VectorMean(bounds=[(0, 1)], deviations=1, epsilon=1)
+    alone = NormalVectors(means=[0], covariance=[[1]])
+    with pytest.raises(InvalidParameterError, match="1 rows for simulated data"):
+        bootstrap(one, pair, alone, size=9, runs=3, truth=0)
+    with pytest.raises(InvalidParameterError, match="Give truth"):
+        bootstrap(two, pair, NormalVectors(means=[0, 0], covariance=[[1, 0], [0, 1]]), size=9, runs=3)
     with pytest.raises(InvalidParameterError, match="Give truth"):
         bootstrap(plan, answer, Multinomial(keys=[0, 1], chances=[1, 1]), size=9, runs=3)
     with pytest.raises(InvalidParameterError, match="takes a statistic"):

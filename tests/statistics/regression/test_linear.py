@@ -90,6 +90,9 @@ def test_bounds_are_found_where_they_are_not_declared(kind: type[Regression]) ->
     assert sum("estimated privately" in note for note in answer.notes) == 1
     plan = kind(bounds=["auto"], target_bounds=(0, 1), epsilon=1, delta=1e-6)
     assert plan.privacy_loss.charge().epsilon <= 1
+    concentrated = kind(bounds=["auto"], target_bounds="auto", rho="0.5").privacy_loss.rho
+    assert concentrated is not None
+    assert 0.499 < concentrated <= 0.5
 
 
 def test_rows_of_one_unit_are_bounded() -> None:
