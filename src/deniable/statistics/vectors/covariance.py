@@ -21,10 +21,8 @@ from deniable.statistics.vectors.base import VectorStatistic, part_of
 _STEPS = 2**16  # lattice steps to the norm of (constant, row)
 _CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
 _MOST = 12  # steps before the last one
-_LEAST, _PART = (
-    Fraction(1, 25),
-    Fraction(1, 3),
-)  # a step costs at least so much of the whole, at most so much of the rest
+_LEAST = Fraction(1, 25)  # of the price, for one of these steps
+_PART = Fraction(1, 3)  # of what is left, at most
 _SMALLEST = Fraction(1, 1000)
 _GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
 _GUESS = 10_000.0  # rows, before they are counted: the first step is rough anyway
