@@ -19,13 +19,25 @@ NGRAMS = Path(__file__).parents[3] / "shared" / "data" / "reddit_ngrams.parquet"
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), ("0.5", 1e-9), (3, 1e-5), ("0.1", 1e-3)])
-def test_one_key_a_unit_has_the_optimal_threshold(epsilon: Any, delta: float) -> None:
+def test_one_key_a_unit_has_the_published_threshold(epsilon: Any, delta: float) -> None:
     """ceil(ln((e^eps + 2 delta - 1) / ((e^eps + 1) delta)) / eps): Desfontaines, Voss, Gipson, Mandayam (2020)."""
     e = float(epsilon)
     optimum = ceil(log((exp(e) + 2 * delta - 1) / ((exp(e) + 1) * delta)) / e)
     plan = KeyCounts(epsilon=epsilon, delta=delta)
     assert plan.threshold == optimum
     assert plan.threshold <= 1 + log(1 / (2 * delta)) / e  # Laplace noise without a bound
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), ("0.5", 1e-9), (3, 1e-5), ("0.1", 1e-3)])
+def test_keys_are_published_nearly_as_often_as_can_be(epsilon: Any, delta: float) -> None:
+    """The optimum is a recursion in the number of units: Desfontaines, Voss, Gipson, Mandayam (2020)."""
+    e, plan = float(epsilon), KeyCounts(epsilon=epsilon, delta=delta)
+    best = [0.0]
+    for _ in range(2 * plan.threshold):
+        best.append(min(exp(e) * best[-1] + delta, 1 - exp(-e) * (1 - best[-1] - delta), 1))
+    ours = [1 - outputs(plan, count)[-1] if count <= 2 * plan.threshold else 1.0 for count in range(len(best) + 2)]
+    assert all(mine <= most + 1e-12 for mine, most in zip(ours, best, strict=False))
+    assert all(mine >= most - 1e-12 for mine, most in zip(ours[2:], best, strict=True))
 
 
 def test_a_key_of_one_unit_is_published_with_probability_delta() -> None:
