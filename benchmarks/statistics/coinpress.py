@@ -107,7 +107,7 @@ def main() -> None:
         *covariances(options.runs, options.large),
         "",
         "The bounds grow by four orders of magnitude in the rows with a radius; the error does not.",
-        "A mean of 60 runs is off by about 1%, so that 0.99 and 1.00 are the same: there the error is that of sampling.",
+        "Means over so few runs are off by about 1%: ratios near 1 are errors of sampling, ours and theirs.",
     ]
     print("\n".join(lines))
     print(f"{time.perf_counter() - start:.0f} s")

@@ -5,17 +5,19 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
-from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Budget, PrivacyLoss, PrivacyUnit, Relation, Replace, of_count
 from deniable.statistics.price import Price
 from deniable.statistics.vectors import VectorCovariance, VectorMean
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 
 KINDS = [VectorMean, VectorCovariance]
+PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.5"}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", Relation)
-@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.5"}])
+@pytest.mark.parametrize("price", PRICES)
 def test_the_loss_is_the_price_for_one_relation(
     kind: type[VectorStatistic], relation: Relation, price: dict[str, object]
 ) -> None:
@@ -26,6 +28,44 @@ def test_the_loss_is_the_price_for_one_relation(
         assert plan.privacy_loss.rho == Fraction(1, 2)
     else:
         assert (charge.epsilon, charge.delta) == (1, plan.price.delta)
+
+
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("price", PRICES)
+def test_the_steps_of_a_mean_cost_what_is_stated(size: int, relation: Relation, price: dict[str, object]) -> None:
+    plan = VectorMean(bounds=[(-9, 9)] * 3, deviations=1, relation=relation, rows=2, **price)  # type: ignore[arg-type]
+    losses = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in plan._plan(size).shares]
+    losses.append(plan._count_mechanism.privacy_loss(of_count(rows=2, groups=1, relation=relation, cells=1)))
+    assert_costs(plan, losses)
+
+
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("price", PRICES)
+def test_the_steps_of_a_covariance_cost_what_is_stated(
+    size: int, relation: Relation, price: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = VectorCovariance(bounds=[(-9, 9)] * 3, deviations=9, relation=relation, **price)  # type: ignore[arg-type]
+    shares: list[Fraction] = []
+    look = VectorCovariance._look
+
+    def logged(self: VectorCovariance, search: object, rows: object, share: Fraction, *rest: object) -> float:
+        shares.append(share)
+        return look(self, search, rows, share, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(VectorCovariance, "_look", logged)
+    plan(np.random.default_rng(1).normal(size=(size, 3)), bits=DeterministicBits(1))
+    assert sum(shares) == 1
+    assert_costs(plan, [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares])
+
+
+def assert_costs(plan: VectorStatistic, losses: list[PrivacyLoss]) -> None:
+    """The charges of the steps add up to what the statistic states, and use nearly all of it."""
+    stated = plan.privacy_loss.rho if plan.price.rho or plan.price.delta else plan.privacy_loss.pure_epsilon
+    spent = [loss.rho if plan.price.rho or plan.price.delta else loss.pure_epsilon for loss in losses]
+    assert stated is not None
+    assert 0.999 * stated < sum(Fraction(each or 0) for each in spent) <= stated
 
 
 @pytest.mark.parametrize("kind", KINDS)
