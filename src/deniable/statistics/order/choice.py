@@ -64,6 +64,21 @@ def choose(
             return code
 
 
+def distances(
+    points: NDArray[np.int64],
+    below: NDArray[np.int64],
+    within: NDArray[np.int64],
+    *,
+    target: Fraction,
+    codes: tuple[int, int],
+) -> NDArray[np.int64]:
+    """D of points, times the denominator of the wanted rank, from the rows below each and within it."""
+    wanted, scale = target.numerator, target.denominator
+    over = np.where(points == codes[0], 0, below * scale - wanted)
+    under = np.where(points == codes[1], 0, wanted - within * scale)
+    return np.maximum(0, np.maximum(over, under))
+
+
 class _Pieces:
     """The grid cut into points and open intervals between them, each with a lower bound on its D, times `scale`."""
 
@@ -71,8 +86,7 @@ class _Pieces:
         self, ranks: Ranks, target: Fraction, bands: tuple[int, int], codes: tuple[int, int], measure: Measure
     ) -> None:
         width, count = bands
-        self.ranks, self.codes, self.measure = ranks, codes, measure
-        self.wanted, self.scale = target.numerator, target.denominator
+        self.ranks, self.target, self.codes, self.measure = ranks, target, codes, measure
         centre = min(max(floor(target), 0), max(ranks.total - 1, 0))
         places = np.arange(centre - width * count, centre + width * count + 1, width) if width < ranks.total else centre
         places = np.unique(np.clip(places, ranks.start, ranks.end - 1)) if ranks.window.size else np.empty(0, np.int64)
@@ -81,7 +95,7 @@ class _Pieces:
         below = ranks.start + np.searchsorted(ranks.window, cuts, side="left")
         within = ranks.start + np.searchsorted(ranks.window, cuts, side="right")
         low, high = np.append(0, within), np.append(below, ranks.total)  # of the rows below a point of an interval
-        bounds = np.concatenate([self._distances(cuts, below, within), self._outside(low, high)])
+        bounds = np.concatenate([distances(cuts, below, within, target=target, codes=codes), self._outside(low, high)])
         firsts = np.concatenate([cuts, [codes[0]], cuts + 1])
         behind = np.concatenate([cuts + 1, cuts, [codes[1] + 1]])
         weights = measure.below(behind) - measure.below(firsts)
@@ -98,20 +112,15 @@ class _Pieces:
         if self.exact[piece]:
             return code, 0
         below, within = self.ranks.below(code), self.ranks.below(code + 1)
-        distance = self._distances(np.array([code]), np.array([below]), np.array([within]))
+        distance = distances(
+            np.array([code]), np.array([below]), np.array([within]), target=self.target, codes=self.codes
+        )
         return code, int(distance[0] - self.bounds[piece])
-
-    def _distances(
-        self, codes: NDArray[np.int64], below: NDArray[np.int64], within: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """scale D of points, from the rows below and within."""
-        over = np.where(codes == self.codes[0], 0, below * self.scale - self.wanted)
-        under = np.where(codes == self.codes[1], 0, self.wanted - within * self.scale)
-        return np.maximum(0, np.maximum(over, under))
 
     def _outside(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
         """scale D at least, for points with at least `low` rows below and at most `high` rows within."""
-        return np.maximum(0, np.maximum(low * self.scale - self.wanted, self.wanted - high * self.scale))
+        wanted, scale = self.target.numerator, self.target.denominator
+        return np.maximum(0, np.maximum(low * scale - wanted, wanted - high * scale))
 
 
 def _bands(rate: Fraction, size: int) -> tuple[int, int]:
@@ -121,9 +130,6 @@ def _bands(rate: Fraction, size: int) -> tuple[int, int]:
 
 
 def _coin(exponent: Fraction, bits: Bits) -> bool:
-    """True with probability exp(-exponent)."""
-    while exponent > _LARGEST_EXPONENT:
-        if not bernoulli.sample_exp(x=_LARGEST_EXPONENT, bits=bits):
-            return False
-        exponent -= _LARGEST_EXPONENT
-    return exponent == 0 or bool(bernoulli.sample_exp(x=exponent, bits=bits))
+    """True with probability exp(-exponent): several coins where one cannot show so small a chance."""
+    coins = ceil(exponent / _LARGEST_EXPONENT)
+    return all(bernoulli.sample_exp(x=exponent / coins, bits=bits) for _ in range(coins))

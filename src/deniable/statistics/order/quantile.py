@@ -10,13 +10,14 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
+from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss
 from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.choice import choose, reach, window
 from deniable.statistics.order.ends import CELLS, lower_end, upper_end
+from deniable.statistics.order.flipped import LARGEST_SIZE, flip
 from deniable.statistics.order.grid import Grid
 from deniable.statistics.order.ranks import around
 from deniable.statistics.price import Price
@@ -31,15 +32,17 @@ class Quantile(OrderStatistic):
     """The value below which this share of the rows lies, with an interval for it.
 
     The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
-    score. The ends of the interval are two more draws, aimed so far below and above that they miss the true quantile
-    with probability 1 - interval at most, whatever the data are; they take half of the price.
+    score; by permute-and-flip, which is better, where a declared step makes the grid small. The ends of the interval
+    are two more draws, aimed so far below and above that they miss the true quantile with probability 1 - interval at
+    most, whatever the data are; they take half of the price.
 
     Args:
         share: in [0, 1]; read to a denominator of 10^6.
         bounds, interval, step: as for every `OrderStatistic`.
 
-    Guarantee: bounded range epsilon for each draw, with rate = epsilon / (2 rows reach) and reach = max(q, 1 - q)
-        under add/remove, 1 under replace. Proof: docs/theory/quantiles.md.
+    Guarantee: epsilon-DP for each draw, and bounded range epsilon but for permute-and-flip, with
+        rate = epsilon / (2 rows reach), reach = max(q, 1 - q) under add/remove and 1 under replace. Proof:
+        docs/theory/quantiles.md.
     """
 
     name: ClassVar[str] = "quantile"
@@ -60,8 +63,17 @@ class Quantile(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses = [ExponentialMechanismLoss(epsilon) for epsilon in self.epsilons]
-        return self.price.stated(self._bounding[0].with_loss(losses))
+        first, *others = self.epsilons
+        estimate = PermuteAndFlipLoss(first) if self._flips else ExponentialMechanismLoss(first)
+        return self.price.stated(
+            self._bounding[0].with_loss([estimate, *(ExponentialMechanismLoss(epsilon) for epsilon in others)])
+        )
+
+    @cached_property
+    def _flips(self) -> bool:
+        """Whether the grid is so small that permute-and-flip is better; for a rho it costs four times as much."""
+        small = self.step is not None and self._declared is not None and self._declared.size <= LARGEST_SIZE
+        return small and self.price.rho is None and not self.price.delta
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error of the estimate in ranks, where values are spread evenly over the bounds."""
@@ -92,7 +104,10 @@ class Quantile(OrderStatistic):
         spans = [window(target, rate=rate, size=grid.size)]
         spans += [window(aim, rate=slower, size=CELLS) for _, aim, slower in ends]
         ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
-        code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
+        if self._flips:
+            code = flip(grid.codes(column), target=target, rate=rate, size=grid.size, bits=bits)
+        else:
+            code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
         low, high = 0, grid.size - 1
         for side, aim, slower in ends:
             if side < 0:
