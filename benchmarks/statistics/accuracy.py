@@ -98,7 +98,9 @@ def ours(task: Task) -> list[object] | None:
         plan, column = s.Count(**options), "count"
     elif task.statistic in ("median", "quantile_90"):
         share = 0.5 if task.statistic == "median" else 0.9
-        plan, column = s.Quantile(share=share, interval=None, **bounds, **options), None
+        # the candidates that OpenDP gets: 1000 steps between the bounds
+        step = (task.data.upper - task.data.lower) / 1000
+        plan, column = s.Quantile(share=share, interval=None, step=step, **bounds, **options), None
     elif task.statistic == "histogram":
         plan, column = s.Histogram(keys=list(range(CELLS)), **options), None
     else:
