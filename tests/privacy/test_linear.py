@@ -99,3 +99,10 @@ def test_a_zero_matrix_moves_nothing() -> None:
 def test_what_is_no_matrix_of_whole_numbers_is_refused(matrix: object) -> None:
     with pytest.raises(InvalidParameterError, match="matrix must"):
         as_whole_numbers(matrix)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("row", [np.array([100, 0]), range(0), 5, None])
+def test_a_row_that_cannot_be_read_is_not_left_out(row: object) -> None:
+    """Among rows that can, an array of numpy would have vanished, and its sensitivity with it."""
+    with pytest.raises(InvalidParameterError, match="rows of equal length"):
+        as_whole_numbers([(1, 1), row])  # type: ignore[list-item]

@@ -48,7 +48,7 @@ def as_whole_numbers(matrix: Matrix) -> NDArray[Any]:
     Raises: InvalidParameterError unless it is a full rectangle of ints.
     """
     listed = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
-    rows = [tuple(row) for row in listed if isinstance(row, Sequence)] if isinstance(listed, Sequence) else []
+    rows = [tuple(row) if isinstance(row, Sequence) else () for row in listed] if isinstance(listed, Sequence) else []
     if not rows or not rows[0] or {len(row) for row in rows} != {len(rows[0])}:
         raise InvalidParameterError("a matrix must be a list of rows of equal length, with at least one entry")
     if not all(type(entry) is int for row in rows for entry in row):
