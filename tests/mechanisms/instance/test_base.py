@@ -24,6 +24,7 @@ def test_other_relations_and_fractions_of_records_are_refused() -> None:
 def test_records_are_sorted_and_clamped_and_never_shown() -> None:
     assert clamped_records([5, -700, 70], 0, 9).tolist() == [0, 5, 9]
     assert clamped_records([5, -(2**90), 2**90], 0, 9).tolist() == [0, 5, 9]
+    assert clamped_records([2**63, -1], 0, 9).tolist() == [0, 9]  # numpy makes floats of these, without dtype=object
     assert integers(np.array([2**64 - 1], dtype=np.uint64)).tolist() == [2**63 - 1]
     with pytest.raises(InvalidParameterError, match="takes integers") as error:
         clamped_records([0.25, 77.5], 0, 9)

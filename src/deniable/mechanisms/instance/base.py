@@ -61,8 +61,10 @@ def checked_bounds(lower: object, upper: object) -> None:
 
 
 def integers(exact: ArrayLike) -> NDArray[np.int64]:
-    """An int64 array of exact integers. Errors name no value."""
+    """An int64 array of exact integers. Errors name no value, and no size of an int is one."""
     array = np.asarray(exact)
+    if array.dtype.kind == "f" and not isinstance(exact, np.ndarray):  # of ints on both sides of 2^63, perhaps
+        array = np.asarray(exact, dtype=object)
     if array.dtype.kind == "u":
         array = np.minimum(array, np.uint64(2**63 - 1))  # beyond every bound
     if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
