@@ -20,6 +20,13 @@ def test_the_tail_is_that_of_the_noise(scale: Fraction, margin: int) -> None:
     assert tail(scale, margin) >= truth * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("threshold", [690, 745, 10**6])
+def test_a_threshold_that_never_fails_has_a_loss_all_the_same(threshold: int) -> None:
+    reach = of_steps(1, Replace)
+    loss = StableSelection(test=Laplace(scale=1), threshold=threshold).privacy_loss(reach)
+    assert 0 < loss.failure <= Fraction(1, 10**298)
+
+
 @pytest.mark.parametrize("delta", ["0.6", "0.3", "1e-6", "1e-12"])
 def test_the_margin_is_the_least(delta: str) -> None:
     scale = Fraction(5, 2)

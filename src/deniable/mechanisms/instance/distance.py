@@ -18,6 +18,7 @@ NO = -(2**62)
 """What stands for "no answer" among the outcomes of simulations."""
 
 _DIGITS = 12
+_LEAST = Fraction(1, 10**300)  # below it a probability is not told apart from 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class DistanceTest(Mechanism):
 def tail(scale: Fraction, margin: int) -> Fraction:
     """A decimal at or just above P(X > margin) = q^(margin + 1) / (1 + q), q = e^(-1 / scale), for margin >= -1."""
     found = certified(lambda: ball(-(margin + 1) / scale).exp() / (1 + ball(-1 / scale).exp()))
-    return min(decimal_above(Fraction(found.upper), _DIGITS), Fraction(1))
+    return min(max(decimal_above(Fraction(found.upper), _DIGITS), _LEAST), Fraction(1))
 
 
 def least_margin(scale: Fraction, delta: object) -> int:
