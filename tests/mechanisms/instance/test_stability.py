@@ -35,6 +35,14 @@ def test_the_distance_of_a_quantile_is_exact(size: int, q: str, bound: int) -> N
         assert found == (table[rank - 1], distance)
 
 
+@pytest.mark.parametrize("bound", [2**62, 2**63 - 1, 2**63, 2**80])
+@pytest.mark.parametrize("table", [(-3, 2**61, 2**61), (-(2**61), -5, 2**61)])
+def test_a_bound_beyond_the_range_is_never_exceeded(bound: int, table: tuple[int, ...]) -> None:
+    """In int64 a record plus such a bound may be negative: the distance then moved by n + 2 with one record."""
+    found = stability.of_quantile(table, quantile="1/2", bound=bound, lower=-(2**61), upper=2**61)
+    assert found == (table[1], 4)
+
+
 @pytest.mark.parametrize("size", [3, 4, 5])
 def test_the_distance_of_the_interquartile_range_is_valid(size: int) -> None:
     """It moves by at most one, and where it is not 0 the range moves by at most the bound."""

@@ -45,6 +45,7 @@ def of_interquartile_range(records: ArrayLike, *, bound: int, lower: int, upper:
 def _distance(values: NDArray[np.int64], rank: int, bound: int, lower: int, upper: int) -> int:
     """The least e - s - 1 over windows s <= rank <= e of sorted records with x_(e) - x_(s) > bound."""
     padded = np.concatenate([[lower], values, [upper]])
+    bound = min(bound, upper - lower)  # which no window exceeds, and whose sums fit into int64
     s = np.arange(rank + 1)
     e = np.maximum(np.searchsorted(padded, padded[: rank + 1] + bound, side="right"), rank)
     widths = (e - s - 1)[e < padded.size]
