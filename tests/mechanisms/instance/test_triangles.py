@@ -70,7 +70,14 @@ def test_direction_repetition_and_loops_do_not_matter() -> None:
     assert mechanism.measured([])[0] == 0
 
 
-@pytest.mark.parametrize("exact", [[(0, 5)], [(-1, 2)], [0, 1], [(0.5, 1.0)]])
+def test_edges_of_other_vertices_are_left_out() -> None:
+    """An error would say that the secret graph holds one."""
+    mechanism = SmoothTriangles(noise=NOISE, vertices=VERTICES)
+    triangle = [(0, 1), (1, 2), (2, 0)]
+    assert mechanism.measured([*triangle, (0, 5), (-1, 2), (7, 9)]) == mechanism.measured(triangle)
+
+
+@pytest.mark.parametrize("exact", [[0, 1], [(0, 1, 2)], [(0.5, 1.0)]])
 def test_other_edges_are_refused(exact: list[object]) -> None:
     with pytest.raises(InvalidParameterError):
         SmoothTriangles(noise=NOISE, vertices=VERTICES).measured(exact)

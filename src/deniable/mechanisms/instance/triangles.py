@@ -23,7 +23,8 @@ class SmoothTriangles(SmoothStatistic):
     """The number of triangles of a graph, with noise in proportion to its smooth sensitivity.
 
     The exact input is an array of edges, shape (edges, 2), of vertices 0, ..., vertices - 1; direction, repetition and
-    loops do not matter. A record is an edge: the graph has one edge more or less.
+    loops do not matter, and edges of other vertices are left out, since an error would tell of them. A record is an
+    edge: the graph has one edge more or less.
 
     Guarantee: that of the noise, under add/remove of edges.
     Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/smooth_sensitivity.md.
@@ -61,10 +62,11 @@ class SmoothTriangles(SmoothStatistic):
 
     def _matrix(self, exact: ArrayLike) -> NDArray[np.float64]:
         edges = integers(exact) if np.size(exact) else np.empty((0, 2), dtype=np.int64)
-        if edges.ndim != 2 or edges.shape[1] != 2 or ((edges < 0) | (edges >= self.vertices)).any():
+        if edges.ndim != 2 or edges.shape[1] != 2:
             raise InvalidParameterError(
                 f"edges must be pairs of vertices below {self.vertices}, an integer array of shape (edges, 2)"
             )
+        edges = edges[((edges >= 0) & (edges < self.vertices)).all(axis=1)]
         matrix = np.zeros((self.vertices, self.vertices))
         matrix[edges[:, 0], edges[:, 1]] = matrix[edges[:, 1], edges[:, 0]] = 1.0
         np.fill_diagonal(matrix, 0.0)
