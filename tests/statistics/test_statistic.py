@@ -1,14 +1,19 @@
 """What all statistics share."""
 
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit
-from deniable.statistics import Count, count
+from deniable.statistics import Count, count, covariance, mean
 from deniable.statistics.statistic import checked_bounds
 
 
@@ -20,8 +25,11 @@ def test_a_ledger_pays_before_the_rows_are_read() -> None:
     book = ledger()
 
     class Unreadable:
-        @property
-        def shape(self) -> object:
+        def __getitem__(self, rows: slice) -> object:
+            assert rows == slice(0), "looked before paying"
+            return np.empty(0)
+
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
             raise AssertionError("looked before paying")
 
     answer = count([1, 2], epsilon="1/4", ledger=book)
@@ -41,6 +49,29 @@ def test_bad_parameters_cost_nothing() -> None:
     ):
         with pytest.raises(InvalidParameterError):
             count([1], ledger=book, **wrong)  # type: ignore[arg-type]
+    assert book.spent().epsilon == 0
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])
+def test_columns_of_the_wrong_type_cost_nothing(kind: Any) -> None:
+    book = ledger()
+    if kind is not list:  # the type of a list is that of its values, which are not read before the ledger has paid
+        with pytest.raises(InvalidParameterError, match="must be numbers"):
+            mean(kind(["a", "b"]), bounds=(0, 1), epsilon=1, ledger=book)
+    with pytest.raises(InvalidParameterError, match="one entry for each row"):
+        mean(kind([1.0, 2.0]), bounds=(0, 1), epsilon=1, ledger=book, units=[1])
+    assert book.spent().epsilon == 0
+    assert mean(kind([1.0, 2.0]), bounds=(0, 3), epsilon=1, ledger=book, units=[1, 2]).scalar() >= 0
+    assert book.spent().epsilon == 1
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_of_the_wrong_columns_cost_nothing(frame: Any) -> None:
+    book = ledger()
+    with pytest.raises(InvalidParameterError):
+        covariance(frame({"a": [1.0], "b": ["x"]}), bounds=[(0, 1), (0, 1)], epsilon=1, ledger=book)
+    with pytest.raises(InvalidParameterError, match="rows must come in"):
+        count(3, epsilon=1, ledger=book)
     assert book.spent().epsilon == 0
 
 

@@ -17,6 +17,15 @@ from deniable.noise.bits import Bits
 
 Floats = NDArray[np.float64]
 
+_NO_NUMBERS = (
+    "str",
+    "utf8",
+    "date",
+    "time",
+    "duration",
+    "binary",
+    "list",
+)  # in the name of a type of pandas, Polars, Arrow
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 
 
@@ -28,6 +37,9 @@ def numbers(values: object, what: str = "values") -> Floats:
 
     Raises: InvalidParameterError if it has more than one dimension or a type that holds no numbers.
     """
+    declared = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if any(word in declared for word in _NO_NUMBERS):
+        raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=declared))
     array = _array(values)
     if array.ndim != 1:
         raise InvalidParameterError(f"{what} must be one column, got an array of {array.ndim} dimensions")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
 from deniable.privacy.exact import exact_rational, positive_integer
 from deniable.release import Estimate, Key, Measure, Noisy, Release
@@ -117,6 +117,7 @@ class Statistic(ABC):
         text = str(self)
         left = None
         if ledger is not None:
+            self._rehearse(values, units)
             question = hashlib.sha256(text.encode()).hexdigest()
             left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe)
         answer = self._answer(values, units, bits)
@@ -129,6 +130,17 @@ class Statistic(ABC):
             notes=answer.notes,
         )
         return release if left is None else replace(release, budget_left=left)
+
+    def _rehearse(self, values: object, units: object) -> None:
+        """Answer for no rows of the same types and columns: what is wrong with those is found before anybody pays.
+
+        A list has no type but that of its values, which are not read before the ledger has paid.
+        """
+        if units is not None and not isinstance(values, tuple) and _length(values) != _length(units):
+            raise InvalidParameterError("units must have one entry for each row of the values")
+        columns = values if isinstance(values, tuple) else (values,)
+        if not any(isinstance(column, list) for column in (*columns, units)):
+            self._answer(without_rows(values), None if units is None else without_rows(units), DeterministicBits(0))
 
     def __str__(self) -> str:
         """The statistic as a call, without the parameters that are at their default."""
@@ -156,6 +168,29 @@ def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
     if not lower < upper:
         raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower:g}, {upper:g})")
     return lower, upper
+
+
+def without_rows(values: object) -> object:
+    """Data of the same type and columns that hold no row; no row is read.
+
+    Raises: InvalidParameterError if they are no array, series, frame or list.
+    """
+    if isinstance(values, tuple):
+        return tuple(without_rows(part) for part in values)
+    try:
+        cut = getattr(values, "slice", None)
+        return cut(0, 0) if callable(cut) else values[:0]  # type: ignore[index]
+    except (TypeError, IndexError, KeyError):
+        raise InvalidParameterError(
+            f"rows must come in an array, a series, a frame or a list, got {type(values).__name__}"
+        ) from None
+
+
+def _length(values: object) -> int:
+    try:
+        return len(values)  # type: ignore[arg-type]
+    except TypeError:
+        return 0
 
 
 def _is_set(statistic: Statistic, field: Any) -> bool:
