@@ -12,14 +12,17 @@ from deniable.mechanisms import (
     AboveThreshold,
     BestOf,
     BestOfPoisson,
+    ExponentialMechanism,
     Gaussian,
     Grouped,
+    InverseMedian,
     Laplace,
     Mechanism,
     Mixed,
     NameAndShame,
     PoissonSampled,
     PostProcessed,
+    RandomizedResponse,
     SubsetSampled,
 )
 from deniable.mechanisms.additive.base import Noisy
@@ -59,7 +62,48 @@ def test_a_session_cannot_be_wrapped(mechanism: Mechanism) -> None:
             replace(mechanism, **{"parts": ((1, wrong),)} if isinstance(mechanism, Mixed) else {"base": wrong})
 
 
-@by_kind
+SAMPLED = [mechanism for mechanism in ALL if isinstance(mechanism, PoissonSampled | SubsetSampled)]
+
+
+@pytest.mark.parametrize("mechanism", SAMPLED, ids=lambda mechanism: mechanism.kind)
+@pytest.mark.parametrize(
+    "base",
+    [
+        InverseMedian(rate=Fraction(3), lower=0, upper=1),
+        Grouped(base=QUIET, size=2),
+        PoissonSampled(base=QUIET, rate=Fraction(1, 2)),
+        PostProcessed(base=SubsetSampled(base=QUIET, size=1, population=2), function="sign"),
+        Mixed(parts=(("1/2", QUIET), ("1/2", Grouped(base=QUIET, size=2)))),  # type: ignore[arg-type]
+        RandomizedResponse(epsilon=1),  # type: ignore[arg-type]
+        NameAndShame(delta=Fraction(1, 100)),
+    ],
+    ids=lambda base: base.kind,
+)
+def test_a_sample_needs_a_mechanism_that_takes_sums(mechanism: Mechanism, base: Mechanism) -> None:
+    with pytest.raises(InvalidParameterError, match="does not take sums"):
+        replace(mechanism, base=base)
+
+
+@pytest.mark.parametrize("mechanism", SAMPLED, ids=lambda mechanism: mechanism.kind)
+def test_sums_reach_what_is_made_of_mechanisms_that_take_them(mechanism: Mechanism) -> None:
+    for base in (
+        ExponentialMechanism(rate=Fraction(1)),
+        BestOf(base=PostProcessed(base=QUIET, function="sign"), stop=Fraction(1, 3)),
+        Mixed(parts=(("1/2", QUIET), ("1/2", Gaussian(sigma_squared=Fraction(1))))),  # type: ignore[arg-type]
+    ):
+        assert replace(mechanism, base=base).base == base
+
+
+def test_why_records_are_not_summed() -> None:
+    """The loss of InverseMedian is that of a record more or less. A unit that adds 1 to a sum *exchanges* a record."""
+    base = InverseMedian(rate=Fraction(3), lower=0, upper=1)
+    claimed = base.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove)).delta("4.5").upper
+    ours, theirs = 1 / (1 + np.exp(-3.0)), 1 / (1 + np.exp(6.0))  # of 1: len is (1, 0) for the record 1, (0, 2) for 0
+    assert claimed < 0.3
+    assert ours - np.exp(4.5) * theirs > 0.7
+
+
+@pytest.mark.parametrize("mechanism", [m for m in ALL if m not in SAMPLED], ids=lambda mechanism: mechanism.kind)
 def test_what_wraps_a_mechanism_for_teaching_cannot_be_charged(mechanism: Mechanism) -> None:
     shame = NameAndShame(delta=Fraction(1, 100))
     wrapped = replace(mechanism, **{"parts": ((1, shame),)} if isinstance(mechanism, Mixed) else {"base": shame})

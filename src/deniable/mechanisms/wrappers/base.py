@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.additive.base import Integers
 from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.instance import StableSelection
 from deniable.mechanisms.interactive import INTERACTIVE
+from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise.bits import SECURE, Bits
+
+_OF_SUMS = (*ADDITIVE, ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, StableSelection, TopK)
 
 
 class _Releases(Protocol):
@@ -31,7 +36,20 @@ class Wrapper(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledWrapper(Wrapper):
-    """Runs on the sum of the rows of a secret random sample; each row is what one unit adds to the aggregate."""
+    """Runs on the sum of the rows of a secret random sample; each row is what one unit adds to the aggregate.
+
+    So `base` takes sums: additive noise, a choice by scores, or a mixture, function or best of these. What takes records
+    (medians, another sample) would see the sum as records, and its loss is not about that; a group is wrapped around
+    the sample, since its members are not drawn together.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not takes_sums(self.base):
+            raise InvalidParameterError(
+                f"a sample is summed, and {type(self.base).__name__} does not take sums of units. Take additive noise "
+                "or a choice by scores, and put Grouped around the sample."
+            )
 
     @abstractmethod
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
@@ -75,6 +93,19 @@ def checked_part(mechanism: object) -> Mechanism:
     if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE) or not hasattr(mechanism, "release"):
         raise InvalidParameterError(f"a wrapper takes a mechanism that releases its answer at once, got {mechanism!r}")
     return mechanism
+
+
+def takes_sums(mechanism: Mechanism) -> bool:
+    """Whether its exact input is a vector of sums over units, whose norms are the sensitivity of its loss."""
+    from deniable.mechanisms.wrappers.mixed import Mixed
+    from deniable.mechanisms.wrappers.post_processed import PostProcessed
+    from deniable.mechanisms.wrappers.repeats import Repeated
+
+    if isinstance(mechanism, Mixed):
+        return all(takes_sums(part) for _, part in mechanism.parts)
+    if isinstance(mechanism, PostProcessed | Repeated):
+        return takes_sums(mechanism.base)
+    return isinstance(mechanism, _OF_SUMS)
 
 
 def release_of(mechanism: Mechanism, exact: ArrayLike, bits: Bits) -> object:
