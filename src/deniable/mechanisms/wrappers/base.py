@@ -38,9 +38,9 @@ class Wrapper(Mechanism):
 class SampledWrapper(Wrapper):
     """Runs on the sum of the rows of a secret random sample; each row is what one unit adds to the aggregate.
 
-    So `base` takes sums: additive noise, a choice by scores, or a mixture, function or best of these. What takes records
-    (medians, another sample) would see the sum as records, and its loss is not about that; a group is wrapped around
-    the sample, since its members are not drawn together.
+    So `base` takes sums: additive noise, a choice by scores, or a mixture, function or best of these. What takes
+    records (medians, another sample) would see the sum as records, and its loss is not about that; a group is wrapped
+    around the sample, since its members are not drawn together.
     """
 
     def __post_init__(self) -> None:
