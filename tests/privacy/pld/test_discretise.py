@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.privacy.pld.discretise import Discretised, Grid, discretise
+from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.sampling import SampledLaw
@@ -26,11 +26,11 @@ def true_curve(law: LossLaw, at: Floats) -> Floats:
     return tails.p - np.exp(at) * tails.q + law.infinite
 
 
-def bounds(law: LossLaw, grid: Grid, at: Floats) -> tuple[Floats, Floats, Discretised]:
+def bounds(law: LossLaw, grid: Grid | Mesh, at: Floats) -> tuple[Floats, Floats, Discretised]:
     found = discretise(law, grid)
     upper = curve(grid.losses, found.upper, found.upper_infinite, at - found.slack)
     lower = curve(grid.losses, found.lower, found.lower_infinite, at + found.slack)
-    return lower, upper, found
+    return np.asarray(lower), np.asarray(upper), found
 
 
 LAWS: list[tuple[LossLaw, Grid]] = [
@@ -106,3 +106,37 @@ def test_random_finite_pairs_lie_between(weights: list[tuple[int, int]], step: f
     truth = curve(law.losses, p[order], 0.0, at)
     assert np.all(upper >= truth - 1e-13)
     assert np.all(lower <= truth + 1e-13)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=7, unique_by=lambda pair: pair),
+    st.lists(st.floats(-2.0, 2.0), min_size=0, max_size=30),
+    st.booleans(),
+)
+@settings(max_examples=200, deadline=None)
+def test_random_finite_pairs_lie_between_on_any_mesh(
+    weights: list[tuple[int, int]], edges: list[float], atoms: bool
+) -> None:
+    """Edges anywhere, some of them at losses; what lies above the last one is infinite, or left out."""
+    p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
+    q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
+    order = np.argsort(p / q)
+    law = FiniteLaw(np.log(p / q)[order], p[order], q[order])
+    losses = np.unique(np.concatenate((np.round(edges, 4), [-2.5, 2.1], law.losses[::2] if atoms else [])))
+    mesh = Mesh(losses[np.append(np.diff(losses) > 1e-6, True)])
+    at = np.linspace(law.lowest - 0.1, law.highest + 0.1, 301)
+    lower, upper, found = bounds(law, mesh, at)
+    truth = curve(law.losses, p[order], 0.0, at)
+    assert np.all(upper >= truth - 1e-12)
+    assert np.all(lower <= truth + 1e-12)
+    assert min(found.upper.min(), found.lower.min()) >= 0
+
+
+def test_an_atom_at_the_least_loss_costs_no_more_than_the_bins() -> None:
+    """Of second order from below too: the curve is above its tangent beyond the atom."""
+    at = np.linspace(-0.3, 0.3, 301)
+    widths = []
+    for bins in (40, 80):
+        lower, _, _ = bounds(LaplaceLaw(0.25), Mesh(np.linspace(-0.25, 0.25, bins + 1)), at)
+        widths.append(np.max(true_curve(LaplaceLaw(0.25), at) - lower))
+    assert widths[1] < widths[0] / 3

@@ -14,7 +14,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
-from deniable.privacy.pld.search import MOST_POINTS, SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
+from deniable.privacy.pld.search import MOST_PRODUCTS, SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
 
 DEFAULT_TOLERANCE = 1e-3
 
@@ -45,13 +45,17 @@ def composed_delta(
         guess = max(jump, SMALLEST_DELTA)
         for _ in range(3):  # the fewer unlikely losses are kept, the better is the guess
             guess = max(math.exp(search.pilot(guess, tolerance).chernoff(at)[1] - 3), jump, SMALLEST_DELTA)
+        if jump > 1e-4 * guess:
+            guess = min(guess, 4 * jump)
         rough = guess < 0.01 * least
         guess = max(guess, least * 1e-3, SMALLEST_DELTA)
 
         def aim(found: Interval) -> Aim:
             if rough and math.isinf(found.upper):  # that it is far below the other direction is quickly seen
                 return Aim(at, guess, 0.5, 4 * (5 - math.log(guess)) / max(at, search.spread))
-            return Aim(at, _nearer(guess, found), 0.9 * tolerance)
+            lost = math.isfinite(found.upper) and found.upper > 1e3 * max(found.lower, jump)
+            goal = _nearer(4 * jump if lost else guess, found)
+            return Aim(at, goal, min(0.9 * tolerance * (1 + search.infinite / goal), 0.5))
 
         return search.refined(
             lambda bounds: consistent(bounds.below(round_up(epsilon)), bounds.above(round_down(epsilon))),
@@ -109,7 +113,7 @@ def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interv
     if found.width <= tolerance * unit or found.upper <= _NOTHING:
         return found
     raise InvalidParameterError(
-        f"tolerance={tolerance:g} cannot be reached with {MOST_POINTS} grid points: {name} is known to lie in "
+        f"tolerance={tolerance:g} cannot be reached with {MOST_PRODUCTS} products: {name} is known to lie in "
         f"[{found.lower!r}, {found.upper!r}]. Ask for a larger tolerance."
     )
 

@@ -25,9 +25,21 @@ class Grid(NamedTuple):
         return np.asarray(self.origin + self.step * np.arange(self.first, self.last + 1), dtype=np.float64)
 
     @property
-    def reach(self) -> float:
-        """The largest size of a loss on the grid."""
-        return max(abs(self.origin + self.step * self.first), abs(self.origin + self.step * self.last))
+    def widths(self) -> Floats:
+        """Of the bins between its losses."""
+        return np.full(self.last - self.first, self.step)
+
+
+class Mesh(NamedTuple):
+    """Any increasing losses."""
+
+    losses: Floats
+    origin: float = 0.0
+
+    @property
+    def widths(self) -> Floats:
+        """Of the bins between its losses."""
+        return np.diff(self.losses)
 
 
 class Discretised(NamedTuple):
@@ -45,14 +57,15 @@ class Discretised(NamedTuple):
     slack: float
 
 
-def discretise(law: LossLaw, grid: Grid) -> Discretised:
+def discretise(law: LossLaw, grid: Grid | Mesh) -> Discretised:
     """Bounds on both sides of a law, on a grid of at least two losses.
 
     Error: of second order in the step, on both sides; of first order from below at atoms that lie between grid losses.
     """
     losses = grid.losses
     room = law.slacks(losses) + 4 * UNIT * (np.abs(losses) + abs(grid.origin))
-    slack = 2 * max(law.slack(grid.reach) + 4 * UNIT * (grid.reach + abs(grid.origin)), float(room.max()))
+    reach = float(max(-losses[0], losses[-1]))
+    slack = 2 * max(law.slack(reach) + 4 * UNIT * (reach + abs(grid.origin)), float(room.max()))
     tails = law.above(losses - room)  # a loss on the grid, up to rounding, belongs to the bin that begins there
     inside = losses - room < law.highest  # no loss is greater, whatever rounding says at the edge itself
     p, q = np.where(inside, tails.p, 0.0), np.where(inside, tails.q, 0.0)
@@ -61,19 +74,24 @@ def discretise(law: LossLaw, grid: Grid) -> Discretised:
     if losses[-1] >= law.highest - slack:  # the greatest loss is the last one: it stays in the bin that ends there
         at_the_top = float(p[-1] * max(1 - error[-1], 0.0))
         p[-1] = q[-1] = 0.0
-    bins = _Bins.of(losses, p, q, error, grid.step)
+    bins = _Bins.of(losses, p, q, error, grid.widths)
     upper, beyond = _upper(bins, law.whole)
     line = (1 - law.infinite) * (1 - 4 * UNIT) - bins.odds * ((1 - law.vanishing) * (1 + 8 * UNIT) + 4 * UNIT)
+    least = np.flatnonzero(np.abs(losses - law.lowest) <= room)[:1]
+    if least.size:  # beyond its least loss, which may be an atom, a curve lies above its tangent
+        rest = law.above(losses[least] + 2 * room[least])
+        tangent = rest.p * (1 - rest.error - 4 * UNIT) - bins.odds * (rest.q * (1 + rest.error + 8 * UNIT))
+        line = np.where(losses > losses[least[0]], tangent, line)
     lower = _lower(bins, at_the_top, line)
     return Discretised(upper, law.infinite * (1 + 4 * UNIT) + beyond, lower, law.infinite * (1 - 4 * UNIT), slack)
 
 
 class Steps(NamedTuple):
-    """The exponentials of grid losses, up to a common factor, and of the step."""
+    """The exponentials of grid losses, and of the widths between them."""
 
     odds: Floats  # exp(loss)
-    ratio: float  # exp(-step)
-    gap: float  # 1 - exp(-step)
+    ratio: Floats  # exp(-width) of each bin
+    gap: Floats  # 1 - exp(-width)
 
 
 class _Bins(NamedTuple):
@@ -86,12 +104,12 @@ class _Bins(NamedTuple):
     mass: Floats
     left: Floats
     doubt: Floats  # absolute, of `left`
-    ratio: float  # exp(-step)
-    gap: float  # 1 - exp(-step)
+    ratio: Floats  # exp(-width)
+    gap: Floats  # 1 - exp(-width)
 
     @classmethod
-    def of(cls, losses: Floats, p: Floats, q: Floats, error: Floats, step: float) -> "_Bins":
-        ratio, gap = float(np.exp(-step)), float(-np.expm1(-step))
+    def of(cls, losses: Floats, p: Floats, q: Floats, error: Floats, widths: Floats) -> "_Bins":
+        ratio, gap = np.exp(-widths), -np.expm1(-widths)
         odds = np.exp(losses)
         worst = np.maximum(error[:-1], error[1:])
         mass = np.maximum(p[:-1] - p[1:], 0.0)
@@ -101,13 +119,13 @@ class _Bins(NamedTuple):
 
 
 def _upper(bins: _Bins, whole: float) -> tuple[Floats, float]:
-    """Each bin's mass goes to its ends so that P and Q keep theirs (connect the dots); doubt goes to the right."""
-    raised = bins.survival * (1 + bins.error)
-    beyond = float(raised[-1])
-    kept = np.clip(bins.left - bins.doubt, 0.0, bins.mass)
-    steps = np.maximum(raised[:-1] - kept, beyond)  # mass at or above each grid loss but the first
-    steps = np.maximum.accumulate(steps[::-1])[::-1]
-    ends = np.concatenate(([max(whole, steps[0])], steps, [beyond]))
+    """The polygon through points of the curve, each raised by its error: the mass of a bin goes to its two ends."""
+    beyond = float(bins.survival[-1] * (1 + bins.error[-1]))
+    heights = np.maximum(bins.survival - bins.scaled + 4 * bins.error * bins.survival, 0.0)
+    heights[-1] = beyond
+    above = (heights[:-1] * (1 + 16 * UNIT) - bins.ratio * heights[1:]) / bins.gap  # mass above each loss but the last
+    above = np.maximum.accumulate(np.maximum(above, beyond)[::-1])[::-1]
+    ends = np.concatenate(([max(whole, above[0])], above, [beyond]))
     return ends[:-1] - ends[1:], beyond
 
 
@@ -170,9 +188,9 @@ def _curve_cut_at_the_top(bins: _Bins) -> Floats:
 def curve_of(above: Floats, steps: Steps) -> tuple[Floats, float]:
     """The curve, at every grid loss, of a law on the grid with mass `above[i]` above loss i, and its relative error."""
     weights = np.zeros(above.size + 1, dtype=np.longdouble)
-    weights[1:] = np.cumsum((above / steps.odds[:-1])[::-1], dtype=np.longdouble)
+    weights[1:] = np.cumsum((steps.gap * above / steps.odds[:-1])[::-1], dtype=np.longdouble)
     rounding = 16 * UNIT + 4 * above.size * float(np.finfo(np.longdouble).eps)
-    return np.asarray(steps.gap * steps.odds * weights[::-1].astype(np.float64)), rounding
+    return np.asarray(steps.odds * weights[::-1].astype(np.float64)), rounding
 
 
 def _dips(bins: _Bins) -> Floats:
@@ -189,12 +207,13 @@ def _dips(bins: _Bins) -> Floats:
 def _hull(heights: Floats, steps: Steps, count: int) -> Floats:
     """Mass above each of the first `count` grid losses for the convex hull of these heights."""
     odds = steps.odds[: count + 1]
-    above = (heights[:-1] - steps.ratio * heights[1:]) / steps.gap
+    ratio, gap = steps.ratio[:count], steps.gap[:count]
+    above = (heights[:-1] - ratio * heights[1:]) / gap
     if np.any(above[1:] > above[:-1]):
         from scipy.optimize import isotonic_regression
 
         widths = np.diff(odds)
         corners = isotonic_regression(np.diff(heights) / widths, weights=widths).blocks
         hull = np.minimum(np.interp(odds, odds[corners], heights[corners]), heights)
-        above = (hull[:-1] - steps.ratio * hull[1:]) / steps.gap
-    return above - 16 * UNIT * heights[:-1] / steps.gap
+        above = (hull[:-1] - ratio * hull[1:]) / gap
+    return np.asarray(above - 16 * UNIT * heights[:-1] / gap)

@@ -13,8 +13,10 @@ import numpy as np
 from deniable.privacy.pld.law import Floats, LossLaw
 
 _SIDE = np.geomspace(1e-9, 600.0, 600)
-_POINTS = np.concatenate((-_SIDE[::-1], [0.0], _SIDE))
+POINTS = np.concatenate((-_SIDE[::-1], [0.0], _SIDE))
 _LARGEST_TILT = 1e5
+_FADED = 20.0
+_SPREADS = 6.0
 
 
 class Cumulants(NamedTuple):
@@ -38,18 +40,11 @@ class Pilot:
         self._least = 1e-5 * self.cumulants(0.0).variance  # of the sum when tilted to its end
         self._table()
 
-    def of(self, counts: Sequence[int]) -> "Pilot":
-        """The same laws, other counts; for `cumulants` and `reach` alone."""
-        other = copy(self)
-        other.counts = np.array(counts, dtype=np.float64)
-        other._least = self._least * float(other.counts.sum() / self.counts.sum())
-        return other
-
-    def cut(self, above: float) -> "Pilot":
+    def cut(self, above: Floats) -> "Pilot":
         """The same without the greatest losses, which have probability `above` in each law."""
         other = copy(self)
         beyond = np.cumsum(self._masses[:, ::-1], axis=1)[:, ::-1]
-        kept = (beyond > above) | (self._masses == self._masses.max(axis=1, keepdims=True))
+        kept = (beyond > above[:, None]) | (self._masses == self._masses.max(axis=1, keepdims=True))
         other._masses = np.where(kept, self._masses, 0.0)
         other._table()
         return other
@@ -78,21 +73,19 @@ class Pilot:
     def tilt(self, epsilon: float, log_delta: float, room: float) -> float:
         """The tilt with the narrowest window whose bound is about the best one, or at most exp(room) times delta.
 
-        A tilt beyond the best one only widens the window; a smaller one leaves heavy tails where they are.
+        A window has to hold the tilted sum, and the weight of losses above the threshold until it has faded.
         """
-        best, bound = self.chernoff(epsilon)
-        allowed = self._values - self._tilts * epsilon <= max(bound + 0.5, log_delta + room)
-        allowed &= (self._tilts <= best) & (self._tilts >= best / 64)
-        allowed |= self._tilts == best
-        widths = np.where(allowed, self._widths, np.inf)
-        return float(self._tilts[int(np.argmin(widths))])
+        _, bound = self.chernoff(epsilon)
+        allowed = self._values + self._tops - self._tilts * epsilon <= max(bound + 0.5, log_delta + room)
+        windows = np.where(allowed, np.maximum(_FADED / self._tilts, _SPREADS * self._widths), np.inf)
+        return float(self._tilts[int(np.argmin(windows))])
 
     def _table(self) -> None:
         """K, its curvature, and the greatest weight, at tilts from far below the reciprocal spread and mean upwards."""
         plain = self.cumulants(0.0)
         largest = float(self._losses[self._masses > 0].max(initial=0.0))
         least = 0.05 / max(math.sqrt(plain.variance), plain.mean, largest)
-        self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 160)
+        self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 100)
         values, variances = np.zeros(self._tilts.size), np.zeros(self._tilts.size)
         for losses, masses, count in zip(self._losses, self._masses, self.counts, strict=True):
             present = masses > 0
@@ -106,46 +99,29 @@ class Pilot:
         self._values, self._widths = values, np.sqrt(np.maximum(variances, self._least))
         self._tops = self._tilts * np.log(self._tilts) - (1 + self._tilts) * np.log1p(self._tilts)
 
-    def one_jump(self, epsilon: float) -> float:
-        """The probability that a single loss exceeds `epsilon`, weighed as in delta: about a lower bound on delta."""
-        gains = -np.expm1(np.minimum(epsilon - self._losses, 0.0))
-        return float(self.counts @ (self._masses * gains).sum(axis=1))
-
-    def reach(self, tilt: float, unlikely: float) -> tuple[float, float, float, float]:
-        """Start and end of where all but `unlikely` of the tilted sum lies, and the Chernoff rates that show it."""
-        at = self.cumulants(tilt)
-        goal = -math.log(unlikely)
-        typical = math.sqrt(2 * goal / at.variance)
-        end, rise = self._edge(at, tilt, goal, typical, 1.0)
-        start, fall = self._edge(at, tilt, goal, typical, -1.0)
-        return start, end, rise, fall
-
-    def _edge(self, at: Cumulants, tilt: float, goal: float, typical: float, sign: float) -> tuple[float, float]:
-        """The nearest edge that a Chernoff bound proves, and its rate."""
-        best, best_rate = math.inf, typical
-        for factor in (0.001, 0.004, 0.016, 0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0):
-            rate = typical * factor
-            edge = (self.cumulants(tilt + sign * rate).value - at.value + goal) / rate
-            if edge < best:
-                best, best_rate = edge, rate
-        return sign * best, best_rate
+    def one_jump(self, epsilon: float) -> tuple[float, float]:
+        """What single losses above `epsilon` contribute, about a lower bound on delta; and -d ln / d epsilon of it."""
+        odds = np.exp(np.minimum(epsilon - self._losses, 0.0))
+        gains = float(self.counts @ (self._masses * (1 - odds)).sum(axis=1))
+        steep = float(self.counts @ (self._masses * np.where(self._losses > epsilon, odds, 0.0)).sum(axis=1))
+        return gains, steep / gains if gains > 0 else math.inf
 
 
 def span(law: LossLaw, above: float, below: float) -> tuple[float, float]:
     """Losses between which all but about `below` and `above` of the law lies."""
     low, high = max(law.lowest, -600.0), min(law.highest, 600.0)
-    tails = law.above(_POINTS).p
-    fitting = _POINTS[tails <= above]
+    tails = law.above(POINTS).p
+    fitting = POINTS[tails <= above]
     high = min(high, float(fitting[0]) if fitting.size else high)
-    tails = law.below(_POINTS).p
-    fitting = _POINTS[tails <= below]
+    tails = law.below(POINTS).p
+    fitting = POINTS[tails <= below]
     low = max(low, float(fitting[-1]) if fitting.size else low)
     return min(low, high), high
 
 
 def _collapsed(law: LossLaw) -> tuple[Floats, Floats]:
     """Mean losses and masses of the bins between the points."""
-    points = _POINTS
+    points = POINTS
     if math.isfinite(law.highest) and math.isfinite(law.lowest):
         inner = np.linspace(law.lowest, law.highest, 257)
         points = np.unique(np.concatenate((points, inner, [np.nextafter(law.highest, -np.inf)])))

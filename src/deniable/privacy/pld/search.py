@@ -1,6 +1,6 @@
-"""The search for a grid that is fine enough: one direction of a composition, refined until its answer is narrow.
+"""The search for bounds that are narrow enough: one direction of a composition, refined until its answer is.
 
-Grid, tilt and window are chosen from the composed law; the bounds hold whatever is chosen.
+Bins, tilt and frequencies are chosen from the composed law; the bounds hold whatever is chosen.
 """
 
 import math
@@ -11,21 +11,27 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.privacy.interval import Interval
-from deniable.privacy.pld.discretise import Grid, discretise
+from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.enumeration import enumeration
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw
+from deniable.privacy.pld.law import UNIT, LossLaw
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.mesh import Focus, begun, cells, placed, threshold
 from deniable.privacy.pld.pilot import Pilot, span
-from deniable.privacy.pld.transform import Summand, TiltedSum, Window
+from deniable.privacy.pld.transform import Smoothing, Summand, TiltedSum, window_of
 
-MOST_POINTS = 2**22
+MOST_POINTS = 2**14  # of one law
+MOST_FREQUENCIES = 2**20
+MOST_PRODUCTS = 2**31  # losses times frequencies of a transform, all laws together
+_MOST_SMOOTHING = 0.5
 SMALLEST_DELTA = 1e-250
 
-_MOST_DIRECT = 2**19
-_FEWEST_STAGED = 100
 _MOST_ROUNDS = 12
-_MOST_TRIALS = 200
 _MOST_KEPT = 12
-_MOST_KEPT_POINTS = 2**16
+_SAME = 1e-8  # of probabilities: then all losses of a law do lie on its lattice
+_ROUGH = 0.02  # from this relative width on, the answer may be far from the aim:
+_ROUGH_MARGIN = 5.0  # so many powers of e in delta
+_LEAST_SPREAD = 1e-9
+_FINEST_LATTICE = 0.1  # of the spread of a smoothing that would do
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Bounds:
     upper_infinite: float
     lower: Callable[[float], float]
     lower_infinite: float
-    points: int
+    smoothed: Callable[[float], float]  # about what both together lose by smoothing
 
     def above(self, epsilon: float) -> float:
         return min((self.upper_infinite + self.upper(epsilon)) * (1 + 4 * UNIT), 1.0)
@@ -72,11 +78,14 @@ class Search:
         self.parts = parts
         self.count = sum(part.count for part in parts)
         self._whole = Pilot([part.law for part in parts], [part.count for part in parts])
-        self.spread = math.sqrt(self._whole.cumulants(0.0).variance)
+        self.spread = max(math.sqrt(self._whole.cumulants(0.0).variance), _LEAST_SPREAD)
         self.infinite = _any((part.law.infinite, part.count) for part in parts)
         self.certain = Interval(self.infinite * (1 - 64 * UNIT), min(self.infinite * (1 + 64 * UNIT), 1.0))
-        lengths = {part.law.spacing or part.law.highest - part.law.lowest for part in parts}
-        self.lengths = np.array(sorted(length for length in lengths if 0 < length < math.inf))
+        noise = [part.law.mu for part in parts if isinstance(part.law, NormalLaw) and part.count == 1]
+        self.present = math.sqrt(math.fsum(mu**2 for mu in noise)) * (1 - 4 * UNIT)
+        self.noise = math.sqrt(math.fsum(mu**2 for mu in noise)) * (1 + 4 * UNIT)
+        self.others = [part for part in parts if not _is_noise(part)]
+        self.lattice = 0.0 if noise else _lattice([part.law.spacing for part in parts])
         self._kept: list[Bounds] = []
         self._cuts: dict[int, Pilot] = {}
 
@@ -96,7 +105,7 @@ class Search:
         """
         few = enumeration([(part.law, part.count) for part in self.parts])
         if few is not None:
-            return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower, 0))
+            return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower, lambda _: 0.0))
         found = Interval(0.0, math.inf)
         for kept in self._kept:
             old = read(kept)
@@ -105,13 +114,13 @@ class Search:
             ):
                 return old
         aim = aimed(found)
-        step = self.fitted(self.first_step(aim) * (6 if known.lower > 0 else 1))  # rough, where that may be enough
-        bounds = self.bounds(aim, step)
-        while bounds is None and step < 1:
-            step *= 2
-            bounds = self.bounds(aim, step)
+        effort = _Effort.of(min(30 * aim.relative, 0.1))  # where the answer is, and whether it matters
         missing, stalled = math.inf, 0
         for _ in range(_MOST_ROUNDS):
+            bounds = self.bounds(aim, effort)
+            while bounds is None and effort.smoothing < 1 and math.isinf(found.upper):
+                effort = _Effort(10 * effort.bins, 10 * effort.smoothing)
+                bounds = self.bounds(aim, effort)
             if bounds is None:
                 break
             self._keep(bounds)
@@ -121,35 +130,18 @@ class Search:
                 break
             last, missing = missing, excess(Interval(found.lower, min(found.upper, known.upper)))
             stalled = stalled + 1 if 0.9 * last < missing < math.inf else 0
-            if missing <= 1 or (stalled >= 3 and bounds.points > _MOST_KEPT_POINTS):
+            if missing <= 1 or stalled >= 3:
                 break
             before, aim = aim, aimed(found)
             if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
-                step = self.fitted(self.first_step(aim))
-            elif math.isfinite(missing):
-                step = self.fitted(step * (0.3 if stalled else min(max(0.9 / math.sqrt(missing), 0.06), 0.7)))
-            bounds = self.bounds(aim, step)
+                effort = _Effort.of(aim.relative)
+            else:
+                effort = effort.adapted(bounds, aim)
         return found
 
     def _keep(self, bounds: Bounds) -> None:
         """Remember the latest small ones for the next question."""
-        if bounds.points <= _MOST_KEPT_POINTS:
-            self._kept = [bounds, *self._kept[: _MOST_KEPT - 1]]
-
-    def fitted(self, step: float) -> float:
-        """A step of 0.6 to 1 times this one for which isolated losses lie on the grid, or nearly so.
-
-        A loss between grid points costs an error of first order from below.
-        """
-        lengths = self.lengths[self.lengths > 0.6 * step]
-        if lengths.size == 0:
-            return _short(step)
-        pieces = np.ceil(lengths / step)[:, None] + np.arange(_MOST_TRIALS // lengths.size + 1)
-        steps = np.unique((lengths[:, None] / pieces)[lengths[:, None] / pieces > 0.6 * step])
-        if steps.size == 0:
-            return float(lengths.min() / np.ceil(lengths.min() / step))
-        off = np.abs(lengths / steps[:, None] - np.rint(lengths / steps[:, None]))
-        return float(steps[np.argmin(off.sum(axis=1) + 1e-9 * np.arange(steps.size)[::-1])])
+        self._kept = [bounds, *self._kept[: _MOST_KEPT - 1]]
 
     def negligible(self, delta: float, relative: float) -> float:
         """A power of ten: what is left out of each law, all together far below this share of delta."""
@@ -159,128 +151,142 @@ class Search:
         """The composition without losses so unlikely; a single one of them may be all that a large tilt sees."""
         power = round(math.log10(self.negligible(delta, relative)))
         if power not in self._cuts:
-            self._cuts[power] = self._whole.cut(10.0**power)
+            self._cuts[power] = self._whole.cut(
+                np.array([0.0 if _is_noise(part) else 10.0**power for part in self.parts])
+            )
         return self._cuts[power]
 
     def one_jump(self, epsilon: float) -> float:
         """About a lower bound on delta: what single losses contribute."""
-        return self._whole.one_jump(epsilon)
+        return self._whole.one_jump(epsilon)[0]
 
-    def first_step(self, aim: Aim) -> float:
-        """By the second-order error of the grid: it changes the variance of each loss by half of step^2."""
-        pilot = self.pilot(aim.delta, aim.relative)
-        slope = max(min(pilot.chernoff(aim.epsilon)[0], aim.steepest), 0.3 / self.spread)
-        return min(
-            math.sqrt(2.0 * aim.relative / (self.count * slope * (slope + 1))), max(self.spread, 1e-3 * aim.epsilon) / 4
-        )
+    def slope(self, aim: Aim) -> float:
+        """About -d ln delta / d epsilon; single large losses may be what brings a sum above epsilon."""
+        best = self.pilot(aim.delta, aim.relative).chernoff(aim.epsilon)[0]
+        jump, steepness = self._whole.one_jump(aim.epsilon)
+        least = 0.3 / self.spread
+        if jump > 1e-2 * aim.delta:
+            best, least = min(best, steepness), min(least, max(steepness, 0.1))
+        return max(min(best, aim.steepest), least)
 
-    def tilt(self, aim: Aim, step: float) -> float:
-        """A tilt that leaves the rounding of the transform well below the width."""
-        noise = 5e-14 * (10 + self.count) * math.sqrt(self.spread / step)
+    def tilt(self, aim: Aim) -> float:
+        """A tilt that leaves the rounding of the transforms well below the width."""
+        noise = 1e-13 * (10 + self.count)
         room = min(max(math.log(0.05 * aim.relative / noise), 0.5), 12.0)
-        return min(self.pilot(aim.delta, aim.relative).tilt(aim.epsilon, math.log(aim.delta), room), aim.steepest)
+        found = self.pilot(aim.delta, aim.relative).tilt(aim.epsilon, math.log(aim.delta), room)
+        return min(found, aim.steepest, 300 / self.lattice if self.lattice else math.inf)
 
-    def bounds(self, aim: Aim, step: float) -> Bounds | None:
-        """Both composed laws on a grid of this step; None when it would have too many points."""
-        tilt = self.tilt(aim, step)
+    def bounds(self, aim: Aim, effort: "_Effort") -> Bounds | None:
+        """Both composed laws; None when they would have too many points."""
+        slope, tilt = self.slope(aim), self.tilt(aim)
         pilot = self.pilot(aim.delta, aim.relative)
         share = min(math.log(aim.delta) - pilot.cumulants(tilt).value + tilt * aim.epsilon, 0.0)
-        unlikely = 0.004 * aim.relative / (1 + tilt * self.spread) * math.exp(max(share, -600.0))
-        plan = self._plan(pilot, tilt, unlikely, step)
-        above, below = self.negligible(aim.delta, aim.relative), 0.01 * aim.relative / self.count
-        grids = [_grid(part.law, step, above, below) for part in self.parts]
-        if plan is None or max(grid.last - grid.first for grid in grids) > MOST_POINTS:
-            return None
-        found = [discretise(part.law, grid) for part, grid in zip(self.parts, grids, strict=True)]
-        firsts = [grid.origin + step * grid.first for grid in grids]
-        slack = math.fsum(part.count * one.slack for part, one in zip(self.parts, found, strict=True))
-        upper = _staged(plan, list(zip([one.upper for one in found], firsts, strict=True)), +1)
-        lower = _staged(plan, list(zip([one.lower for one in found], firsts, strict=True)), -1)
-        if upper is None or lower is None:
-            return None
-        (high, slack_high), (low, slack_low) = upper, lower
-        counts = [part.count for part in self.parts]
+        negligible = 0.004 * aim.relative / (1 + tilt * self.spread) * math.exp(max(share, -600.0))
+        spread = min(math.sqrt(effort.smoothing / (slope * (slope + 1))), _MOST_SMOOTHING)
+        smoothing = Smoothing(max(self.noise, spread), self.present)
+        found = None
+        if self.lattice > _FINEST_LATTICE * smoothing.spread:
+            found = self._on_lattice(aim)
+        if found is None:
+            found = self._on_meshes(aim, effort, slope)
+        else:
+            smoothing = Smoothing(0.0, step=self.lattice)
+        margin = (_ROUGH_MARGIN if effort.bins > _ROUGH else 1.0) / slope
+        thresholds = (aim.epsilon - margin, aim.epsilon + margin)
+        sides = []
+        for side in (+1, -1):
+            summands = [
+                Summand(nodes.losses, one.upper if side > 0 else one.lower, part.count)
+                for part, (nodes, one) in zip(self.others, found, strict=True)
+            ]
+            window = window_of(summands, tilt=tilt, smoothing=smoothing, thresholds=thresholds, negligible=negligible)
+            if (
+                window.count > MOST_FREQUENCIES
+                or window.count * sum(nodes.losses.size for nodes, _ in found) > MOST_PRODUCTS
+            ):
+                return None
+            sides.append(TiltedSum(summands, tilt=tilt, smoothing=smoothing, window=window, side=side))
+        high, low = sides
+        parts = list(zip(self.others, found, strict=True))
+        slack = math.fsum(part.count * one.slack for part, (_, one) in parts)
         return Bounds(
-            lambda epsilon: high.delta(epsilon - slack - slack_high),
-            _any(zip([one.upper_infinite for one in found], counts, strict=True)) * (1 + 64 * UNIT),
-            lambda epsilon: low.delta(epsilon + slack + slack_low),
-            _any(zip([one.lower_infinite for one in found], counts, strict=True)) * (1 - 64 * UNIT),
-            plan.window.length,
+            lambda epsilon: high.delta(epsilon - slack),
+            _any((one.upper_infinite, part.count) for part, (_, one) in parts) * (1 + 64 * UNIT),
+            lambda epsilon: low.delta(epsilon + slack),
+            _any((one.lower_infinite, part.count) for part, (_, one) in parts) * (1 - 64 * UNIT),
+            low.smoothed,
         )
 
-    def _plan(self, pilot: Pilot, tilt: float, unlikely: float, step: float) -> "_Plan | None":
-        """One stage where that needs few points; else blocks of losses, then all of these on a coarser grid."""
-        counts = [part.count for part in self.parts]
-        window = _window(pilot, tilt, unlikely, step)
-        if window is not None and (window.length <= _MOST_DIRECT or self.count < _FEWEST_STAGED):
-            return _Plan(tilt, step, 1, window, [_Stage(counts, 1, window)])
-        if self.count < _FEWEST_STAGED:
-            return None
-        blocks = _blocks(counts)
-        factor = 2 ** max(round(math.log2(0.5 * math.sqrt(self.count / blocks))), 1)
-        window = _window(pilot, tilt, unlikely, step * factor)
-        stages = []
-        for inner, times in (
-            ([count // blocks for count in counts], blocks),
-            ([count % blocks for count in counts], 1),
-        ):
-            if any(inner):
-                own = _window(pilot.of(inner), tilt, unlikely / (4 * times), step)
-                if own is None or own.length < 2 * factor:
-                    return None
-                stages.append(_Stage(inner, times, own))
-        return None if window is None else _Plan(tilt, step, factor, window, stages)
-
-
-class _Stage(NamedTuple):
-    """`times` sums of `counts` equal losses of each part."""
-
-    counts: list[int]
-    times: int
-    window: Window
-
-
-class _Plan(NamedTuple):
-    """All stages on a grid of `step`, then their sum on one of `step * factor`, unless the factor is 1."""
-
-    tilt: float
-    step: float
-    factor: int
-    window: Window
-    stages: list[_Stage]
-
-
-def _staged(plan: _Plan, laws: list[tuple[Floats, float]], side: int) -> tuple[TiltedSum, float] | None:
-    """The sum of all parts, and how far its losses may be off; None if floats are too short for stages."""
-    blocks, slack = [], 0.0
-    for stage in plan.stages:
-        summands = [Summand(*law, count) for law, count in zip(laws, stage.counts, strict=True) if count]
-        inner = TiltedSum(summands, step=plan.step, tilt=plan.tilt, window=stage.window, side=side)
-        slack += stage.times * inner.slack
-        if plan.factor == 1:
-            return inner, slack
-        block = inner.block(plan.factor, stage.times)
-        if block is None:
-            return None
-        blocks.append(block)
-    whole = TiltedSum(blocks, step=plan.step * plan.factor, tilt=plan.tilt, window=plan.window, side=side)
-    return whole, slack + whole.slack
-
-
-def _window(pilot: Pilot, tilt: float, unlikely: float, step: float) -> Window | None:
-    """Where all but `unlikely` of the tilted sum lies; None if that has too many points."""
-    start, end, rise, fall = pilot.reach(tilt, unlikely)
-    points = (end - start) / step + 4
-    if points > MOST_POINTS:
+    def _on_lattice(self, aim: Aim) -> list[tuple[Grid | Mesh, Discretised]] | None:
+        """The laws of all parts on the lattice that holds all their losses; None if it does not, or has too many."""
+        grids = [_grid(part.law, self.lattice, *self._unlikely(aim)) for part in self.others]
+        if max(grid.last - grid.first for grid in grids) <= MOST_POINTS:
+            found = [discretise(part.law, grid) for part, grid in zip(self.others, grids, strict=True)]
+            if all(np.abs(np.cumsum(one.upper - one.lower)).max() < _SAME for one in found):
+                return list(zip(grids, found, strict=True))
+        self.lattice = 0.0
         return None
-    return Window(start - step, 2 ** max(math.ceil(math.log2(points)), 6), rise, fall)
+
+    def _on_meshes(self, aim: Aim, effort: "_Effort", slope: float) -> list[tuple[Grid | Mesh, Discretised]]:
+        """The laws of all parts but noise, on bins of about equal error."""
+        above, below = self._unlikely(aim)
+        total = 4 * effort.bins / (slope * (slope + 1))
+        focus = Focus(aim.epsilon, aim.delta, slope)
+        rough = [begun(part.law, part.count, above, below, focus) for part in self.others]
+        for _ in range(4):
+            least = threshold(rough, total)
+            edges = [placed(one, least, MOST_POINTS) for one in rough]
+            rough = [
+                cells(part.law, part.count, edge, one.fixed, focus)
+                for part, one, edge in zip(self.others, rough, edges, strict=True)
+            ]
+            if sum(float(one.errors.sum()) for one in rough) <= 1.5 * total:
+                break
+        return [(Mesh(edge), discretise(part.law, Mesh(edge))) for part, edge in zip(self.others, edges, strict=True)]
+
+    def _unlikely(self, aim: Aim) -> tuple[float, float]:
+        """Probabilities that are left out of each law above and below."""
+        return self.negligible(aim.delta, aim.relative), 0.01 * aim.relative / self.count
 
 
-def _blocks(counts: Sequence[int]) -> int:
-    """About the root of the number of losses, and if possible a divisor of all counts."""
-    root = math.isqrt(sum(counts))
-    near = range(max(root // 2, 2), 2 * root)
-    return min(near, key=lambda blocks: (sum(count % blocks for count in counts) > 0, abs(blocks - root)))
+class _Effort(NamedTuple):
+    """Relative widths of delta that bins and smoothing may cost, as far as they can be foreseen."""
+
+    bins: float
+    smoothing: float
+
+    @classmethod
+    def of(cls, relative: float) -> "_Effort":
+        return cls(0.5 * relative, 0.25 * relative)
+
+    def adapted(self, bounds: Bounds, aim: Aim) -> "_Effort":
+        """By what they did cost, where delta is asked for."""
+        upper, lower = bounds.above(aim.epsilon), bounds.below(aim.epsilon)
+        if upper > 10 * lower:
+            return _Effort(self.bins / 30, self.smoothing / 30)
+        smoothing = max(bounds.smoothed(aim.epsilon), 0.0) / upper
+        bins = max((upper - lower) / upper - smoothing, 0.0)
+        return _Effort(_less(self.bins, bins, 0.5 * aim.relative), _less(self.smoothing, smoothing, 0.3 * aim.relative))
+
+
+def _less(effort: float, cost: float, goal: float) -> float:
+    """The effort that brings a cost to its goal: of first order where atoms made it larger than was foreseen."""
+    share = min(goal / max(cost, 1e-300), 1.0)
+    return effort * max(share**2 if cost > 3 * effort else share, 1e-4)
+
+
+def _is_noise(part: Part) -> bool:
+    return isinstance(part.law, NormalLaw) and part.count == 1
+
+
+def _lattice(spacings: Sequence[float | None]) -> float:
+    """The spacing of a lattice that holds all losses, up to a shift of each law; 0 if there is none."""
+    known = [spacing for spacing in spacings if spacing]
+    if not known or len(known) < len(spacings):
+        return 0.0
+    least = min(known)
+    near = all(abs(spacing / least - round(spacing / least)) < 1e-12 * spacing / least for spacing in known)
+    return least if near else 0.0
 
 
 def _grid(law: LossLaw, step: float, above: float, below: float) -> Grid:
@@ -295,12 +301,6 @@ def _grid(law: LossLaw, step: float, above: float, below: float) -> Grid:
 def _any(atoms: Iterable[tuple[float, int]]) -> float:
     """The probability that any of these independent events happens."""
     return -math.expm1(sum(count * math.log1p(-mass) if mass < 1 else -math.inf for mass, count in atoms))
-
-
-def _short(step: float) -> float:
-    """The step with 20 significant bits, so that its multiples are exact."""
-    mantissa, exponent = math.frexp(step)
-    return math.ldexp(round(mantissa * 2**20), exponent - 20)
 
 
 def consistent(lower: float, upper: float) -> Interval:

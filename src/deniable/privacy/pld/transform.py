@@ -1,212 +1,354 @@
-"""Sums of independent losses on a grid by one Fourier transform a part, with a bound on every error.
+"""Sums of independent losses by their Fourier transforms at low frequencies, with a bound on every error.
 
 The laws are tilted by exp(tilt * loss), so that the threshold of interest is near the mean of the sum and absolute
-errors of the transform become relative ones. Every step and its error bound is proved in docs/theory/composition.md.
+errors become relative ones. Delta is the mean of a smooth function of the sum, so that low frequencies determine it and
+losses may lie anywhere. Every step and its error bound is proved in docs/theory/composition.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.pld.coarsen import coarser_above, coarser_below
 from deniable.privacy.pld.law import UNIT, Floats
 
 Complexes = NDArray[np.complex128]
 
-TRANSFORM_ERROR = 8.0  # roundings per factor of two in the length, relative in the 2-norm; proved for at most 6.3
-_NEGLIGIBLE = 60.0  # frequencies whose share is below exp(-this) of the whole enter as error alone
-_LARGEST_EXPONENT = 600.0
+_COLUMNS = 256  # a frequency is a multiple of this many steps and a rest
+_BLOCK = 256  # losses that are summed at a time
+_ROWS = 1024  # multiples that are done at a time
+_RATES = (0.004, 0.016, 0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0)
+_LARGEST_EXPONENT = 700.0
+_SMALLEST = 1e-300
+_LARGEST = 40.0  # spreads, in units of one over it, that frequencies reach
+_NEGLIGIBLE = 1e-20  # frequencies that weigh less, as a share of the greatest, enter as error alone
 
 
 class Summand(NamedTuple):
-    """`times` independent losses with probabilities exp(log_scale) * masses[t] at first + step * t.
+    """`times` independent losses with probabilities `masses` at `losses`."""
 
-    doubt: a bound on the sum of the errors of the tilted masses, relative to their sum.
+    losses: Floats
+    masses: Floats
+    times: int
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Delta is read as if Gaussian noise of GDP `spread` were composed too, of which `present` really is.
+
+    step: 0, or that of a lattice on which all sums lie; then nothing is smoothed, and the spread is 0.
     """
 
-    masses: Floats
-    first: float
-    times: int
-    log_scale: float = 0.0
-    doubt: float = 0.0
+    spread: float
+    present: float = 0.0
+    step: float = 0.0
+
+    @property
+    def half(self) -> float:
+        """The noise has the loss G with ln E exp(t G) = half t (t + 1)."""
+        return 0.5 * (self.spread * (1 + 4 * UNIT)) ** 2
 
 
 @dataclass(frozen=True)
 class Window:
-    """Where the tilted sum lives: starts near `start`, has `length` grid points (a power of two).
+    """The sum is known modulo `length`, by the frequencies 2 pi (0, ..., count) / length.
 
-    rise, fall: rates of the Chernoff bounds for what lies above and below; any positive number is valid.
+    On a lattice the length is 2 count + 1 steps.
+    rise, fall: rates of the Chernoff bounds for what lies beyond; any positive numbers are valid.
     """
 
-    start: float
-    length: int
+    length: float
+    count: int
     rise: float
     fall: float
 
 
+class _Tilted(NamedTuple):
+    """Tilted masses of total about 1 at centre + offsets; log_total: of the factor that was taken out."""
+
+    offsets: Floats
+    masses: Floats
+    times: int
+    centre: float
+    log_total: float
+
+    def log_moment(self, rate: float) -> float:
+        """ln E exp(rate * offset), rounded up."""
+        logs = rate * self.offsets + np.log(self.masses)
+        top = float(logs.max())
+        return top + math.log(float(np.exp(logs - top).sum())) + 1e-12 * (1 + abs(top))
+
+
+def window_of(
+    summands: Sequence[Summand],
+    *,
+    tilt: float,
+    smoothing: Smoothing,
+    thresholds: tuple[float, float],
+    negligible: float,
+) -> Window:
+    """A window for thresholds between two: what it gets wrong is `negligible` beside the tilted total."""
+    parts = [_tilted(summand, tilt, 0.0, +1) for summand in summands if summand.masses.any()]
+    centre = math.fsum(part.centre * part.times for part in parts)
+    least, greatest = (threshold - centre for threshold in thresholds)
+    variance = math.fsum(float(part.masses @ part.offsets**2) * part.times for part in parts) + 2 * smoothing.half
+    goal = -math.log(negligible)
+    typical = math.sqrt(2 * goal / max(variance, 1e-300))
+
+    def edge(sign: float, rate: float) -> tuple[float, float]:
+        return (_log_moment(parts, sign * rate, tilt, smoothing) + goal) / rate, rate
+
+    above, rise = min(edge(1.0, typical * factor) for factor in _RATES)
+    below, fall = min(edge(-1.0, rate) for rate in {min(typical * factor, tilt) for factor in _RATES})
+    length = 1.001 * max(above - least, below + greatest)
+    last = 1.0
+    if smoothing.step:
+        count = math.ceil(length / (2 * smoothing.step))
+        return Window((2 * count + 1) * smoothing.step, count, rise, fall)
+    while last < _LARGEST and smoothing.spread * math.exp(-(last**2) / 2) * (1 + last**-2) / last > negligible:
+        last += 0.1
+    return Window(length, math.ceil(last / smoothing.spread * length / (2 * math.pi)) + 1, rise, fall)
+
+
+class _Reading(NamedTuple):
+    """The real part of the sum of coefficient * exp(i frequency gap) is off by at most `error`."""
+
+    frequencies: Floats
+    coefficients: Complexes
+    error: float
+
+    def at(self, gap: float) -> float:
+        phases = self.frequencies * gap
+        return float(self.coefficients.real @ np.cos(phases) - self.coefficients.imag @ np.sin(phases))
+
+
 class TiltedSum:
-    """The law of a sum of grid losses, ready to be asked for delta at thresholds near its tilted mean.
+    """The law of a sum of losses, ready to be asked for delta at thresholds near its tilted mean.
 
     Args:
         side: +1 to round everything upwards, -1 downwards.
     """
 
-    def __init__(self, summands: Sequence[Summand], *, step: float, tilt: float, window: Window, side: int) -> None:
-        self.step, self.tilt, self.length, self.side = step, tilt, window.length, side
-        self._scale = 0.0  # log of the product of the tilting factors
-        self._size = 0.0  # what the rounding of that sum is relative to
-        parts = [self._tilted(summand) for summand in summands]
-        self._origin = math.fsum(s.first * s.times for s in summands)
-        self._start = math.ceil((window.start - self._origin) / step)
-        self.start = self._origin + step * self._start
-        self.end = self._origin + step * (self._start + window.length)
-        self.slack = 4 * UNIT * math.fsum(abs(s.first) * s.times for s in summands) + 8 * UNIT * abs(self.end)
-        counts = [s.times for s in summands]
-        self._above = self._chernoff(parts, counts, window.rise)
-        self._below = self._chernoff(parts, counts, -window.fall)
-        self._spill = 1.01 * math.expm1(min(math.fsum(s.doubt * s.times for s in summands) * 1.01, 1.0))
-        self._masses, self._error = self._convolved(parts, counts)
+    def __init__(
+        self, summands: Sequence[Summand], *, tilt: float, smoothing: Smoothing, window: Window, side: int
+    ) -> None:
+        self.tilt, self.smoothing, self.window, self.side = tilt, smoothing, window, side
+        self._fall = min(window.fall, tilt)
+        self._present = all(summand.masses.any() for summand in summands)
+        if not self._present:
+            return
+        parts = [_tilted(summand, tilt, smoothing.step, side) for summand in summands]
+        self._scale = math.fsum(part.log_total * part.times for part in parts)
+        self._centre = math.fsum(part.centre * part.times for part in parts)
+        sizes = math.fsum((abs(p.centre) + float(np.abs(p.offsets).max())) * p.times for p in parts)
+        self._slack = 4 * UNIT * (sizes + abs(self._centre))
+        totals = math.fsum(abs(part.log_total) * part.times for part in parts)
+        totals += smoothing.half * tilt * (tilt + 1)
+        self._fuzz = 16 * UNIT * (8 + totals + tilt * (abs(self._centre) + window.length))
+        self._scale += smoothing.half * tilt * (tilt + 1)
+        self._rise = _log_moment(parts, window.rise, tilt, smoothing)
+        self._drop = _log_moment(parts, -self._fall, tilt, smoothing)
+        self._readings = list(self._read(parts))
 
     def delta(self, epsilon: float) -> float:
-        """A bound on E max(0, 1 - exp(epsilon - sum)), from above if side is +1, from below if it is -1.
-
-        Above: what lies beyond the window is added. Below: what was wrapped into the window is taken away again.
-        """
-        tilt, top = self.tilt, 1 / (1 + self.tilt)  # the greatest weight of a tilted mass
-        norm = 1 / (self.step * tilt * (2 * tilt + 1) * (2 * tilt + 2)) + top**2
-        value, error = self._sum(epsilon), self._error * math.sqrt(norm) + self._spill * top
-        factor = math.exp(min(self._scale - tilt * epsilon, 700.0))
-        fuzz = 16 * UNIT * (4 + self._size + tilt * (abs(epsilon) + abs(self.end)) + self.length)
+        """A bound on E max(0, 1 - exp(epsilon - sum)), from above if side is +1, from below if it is -1."""
+        if not self._present:
+            return 0.0
+        epsilon -= self.side * (self._slack + 4 * UNIT * abs(epsilon))
+        gap = epsilon - self._centre
+        value = error = 0.0
+        places, weights, beyond = self._places(gap)
+        for reading, place, weight in zip(self._readings, places, weights, strict=True):
+            phase = 4 * UNIT * abs(place) * float(np.abs(reading.coefficients) @ reading.frequencies)
+            value += weight * reading.at(place)
+            error += abs(weight) * (reading.error + phase)
+        fuzz = self._fuzz + 16 * UNIT * self.tilt * abs(epsilon)
+        factor = math.exp(min(self._scale - self.tilt * (epsilon + beyond), _LARGEST_EXPONENT))
         if self.side > 0:
-            if epsilon < self.start:  # what lies between was wrapped to where it counts less
-                error += self._below * top
-            beyond = self._above * math.exp(min(self._scale - tilt * self.end, 700.0))
-            return (factor * (value + error) + beyond) * (1 + fuzz)
-        wrapped = (self._above + self._below) * top
+            return max(factor * (value + error), 0.0) * (1 + fuzz) + _SMALLEST
+        wrapped = self._wrapped(gap) * math.exp(min(self.tilt * beyond, _LARGEST_EXPONENT))
         return max(factor * (value * (1 - fuzz) - error - wrapped), 0.0)
 
-    def block(self, factor: int, times: int) -> Summand | None:
-        """`times` of this sum, on a grid with `factor` times the step, to go on with; None if floats are too short."""
-        middle = (self.start + self.end) / 2
-        exponents = self.tilt * (self.start - middle + self.step * np.arange(self.length))
-        if -exponents[0] > _LARGEST_EXPONENT:
-            return None
-        lost = math.sqrt(self.length) * self._error + self._above + self._below + self._spill
-        present = (np.cumsum(self._masses) > lost) & (np.cumsum(self._masses[::-1])[::-1] > lost)  # the rest is noise
-        masses = np.where(present, self._masses * np.exp(-exponents), 0.0)
-        fuzz = UNIT * (16 + 8 * float(-exponents[0]) + 16 * (self._size + abs(self.tilt * middle)))
-        masses *= max(1 + self.side * fuzz, 0.0)
-        coarsen = coarser_above if self.side > 0 else coarser_below
-        coarse = coarsen(masses, self.step, factor)
-        places = self.start - middle + self.step * factor * np.arange(coarse.size)
-        total = float(coarse @ np.exp(self.tilt * places))
-        if total == 0:
-            return None
-        grown = max(float(self._masses.sum()) / total, 1.0) ** times  # the error is one of the masses before
-        doubt = 4.1 * lost * math.exp(self.tilt * self.step * factor) / total * grown
-        return Summand(coarse, self.start, times, self._scale - self.tilt * middle, doubt)
-
-    # --- preparation ---------------------------------------------------------------------------------------------
-
-    def _tilted(self, summand: Summand) -> Floats:
-        """Tilted masses of total about 1, each rounded to the side by more than its own error."""
-        losses = summand.first + self.step * np.arange(summand.masses.size)
-        exponents = self.tilt * losses
-        if not summand.masses.any():
-            return np.zeros_like(summand.masses)
-        top = float(exponents[summand.masses > 0].max())
-        weights = summand.masses * np.exp(np.minimum(exponents - top, 0.0))
-        log_total = top + math.log(float(weights.sum()))
-        exponents_left = exponents - log_total
-        tilted: Floats = summand.masses * np.exp(np.minimum(exponents_left, 700.0))
-        tilted[(exponents_left > 700) & (summand.masses > 0)] = 1.0 if self.side > 0 else 0.0  # masses below 1e-304
-        self._scale += summand.times * (log_total + summand.log_scale)
-        self._size += summand.times * (abs(log_total) + abs(summand.log_scale))
-        fuzz = UNIT * (16 + 8 * np.abs(exponents) + 4 * abs(log_total))
-        return np.asarray(tilted * np.maximum(1 + self.side * fuzz, 0.0))
-
-    def _chernoff(self, parts: Sequence[Floats], counts: Sequence[int], rate: float) -> float:
-        """A bound on the tilted probability above the window (rate > 0) or below it (rate < 0)."""
-        total = 0.0
-        for tilted, count in zip(parts, counts, strict=True):
-            present = np.flatnonzero(tilted)
-            if present.size == 0:
-                return 0.0
-            logs = rate * self.step * present + np.log(tilted[present])
-            top = float(logs.max())
-            total += count * (top + math.log(float(np.exp(logs - top).sum()) * (1 + 1e-12)))
-        edge = self._start + (self.length if rate > 0 else 0)
-        return min(math.exp(min(total - rate * self.step * edge, 0.0)) * 1.01, 1.0)
-
-    def _convolved(self, parts: Sequence[Floats], counts: Sequence[int]) -> tuple[Floats, float]:
-        """The tilted masses of the sum in the window, and a bound on the 2-norm of their errors."""
-        unit = TRANSFORM_ERROR * UNIT * math.log2(self.length)
-        transforms, noises, logs = [], [], []
-        for tilted in parts:
-            folded = _folded(tilted, self.length)
-            transform = np.fft.rfft(folded)
-            noises.append(unit * math.sqrt(self.length * float(folded @ folded)) * 1.001 + 1e-300)
-            logs.append(np.log(np.abs(transform) * (1 + 8 * UNIT) + noises[-1]))
-            transforms.append(transform)
-        share = np.zeros(self.length // 2 + 1)
-        for log, count in zip(logs, counts, strict=True):
-            share += count * log
-        band = share > float(share.max()) - _NEGLIGIBLE
-        squares = 2 * np.exp(2 * np.minimum(share, 300.0))
-        whole, left_out = float(squares.sum()), float(squares[~band].sum())
-        error = math.sqrt(left_out) + ((4 * sum(counts) + 8) * UNIT + unit) * math.sqrt(whole)
-        for log, count, noise in zip(logs, counts, noises, strict=True):
-            error += count * noise * math.exp(min(float((share - log).max()), 300.0))
-        product = np.zeros(share.size, dtype=np.complex128)
-        product[band] = _product([transform[band] for transform in transforms], counts)
-        masses = np.roll(np.fft.irfft(product, self.length), -(self._start % self.length))
-        return np.maximum(masses, 0.0), error * 1.01 / math.sqrt(self.length)
-
-    # --- reading -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _sums(self) -> tuple[Floats, Floats]:
-        """Sums over k >= 0 of masses[i + k] r^k (1 - q^k) and of masses[i + k] (r q)^k.
-
-        r = exp(-tilt step), q = exp(-step); by recursion from the right, in non-negative numbers.
-        """
-        from scipy.signal import lfilter
-
-        decay, ratio = math.exp(-self.tilt * self.step), math.exp(-self.step)
-        second = lfilter([1.0], [1.0, -decay * ratio], self._masses[::-1])
-        first = lfilter([0.0, -decay * math.expm1(-self.step)], [1.0, -decay], second)
-        return first[::-1], second[::-1]
-
-    def _sum(self, epsilon: float) -> float:
-        """Sum over losses l > epsilon in the window of mass times exp(tilt (epsilon - l)) (1 - exp(epsilon - l))."""
-        place = max(math.floor((epsilon - self._origin) / self.step) + 1, self._start)
-        if place >= self._start + self.length:
+    def smoothed(self, epsilon: float) -> float:
+        """About the part of delta that is lost to smoothing on both sides together; for side -1."""
+        if not self._present or self.smoothing.step:
             return 0.0
-        beyond = max(self._origin + self.step * place - epsilon, 0.0)
-        first, second = (float(sums[place - self._start]) for sums in self._sums)
-        return math.exp(-self.tilt * beyond) * (first - math.expm1(-beyond) * second)
+        return math.exp(min(self._scale - self.tilt * epsilon, 700.0)) * self._readings[1].at(epsilon - self._centre)
+
+    def _places(self, gap: float) -> tuple[list[float], list[float], float]:
+        """Where the readings are read, and their weights; on a lattice, at its first point beyond the threshold.
+
+        And how far beyond that is: tilting weighs it so, too.
+        """
+        step = self.smoothing.step
+        if not step:
+            return ([gap], [1.0], 0.0) if self.side > 0 else ([gap, gap], [1.0, -1.0], 0.0)
+        place = step * (math.floor(gap / step) + 1)
+        beyond = min(max(place - gap, 0.0), step)
+        return [place, place], [1.0, -math.expm1(-beyond)], beyond
+
+    def _wrapped(self, gap: float) -> float:
+        """At least what other multiples of the window's length add: what lies above it, and below."""
+        length = self.window.length
+        above = self._rise - self.window.rise * (gap + length)
+        below = self._drop + self._fall * (gap - length)
+        found = 0.0
+        for log, rate, top in ((above, self.window.rise, 1 / (1 + self.tilt)), (below, self._fall, 1.0)):
+            found += top * math.exp(min(log, 300.0)) / -math.expm1(-rate * length)
+        return 1.01 * found
+
+    def _read(self, parts: Sequence[_Tilted]) -> Iterator[_Reading]:
+        """Coefficients: transforms of the sum times those of the weights, and a bound on all errors."""
+        frequencies: Floats = 2 * math.pi / self.window.length * np.arange(self.window.count + 1, dtype=np.float64)
+        transforms = _transforms(parts, frequencies)
+        kernels = (self._lattice_kernels if self.smoothing.step else self._smooth_kernels)(frequencies)
+        greatest = np.zeros(frequencies.size)
+        for kernel in kernels:
+            greatest = np.maximum(greatest, np.abs(kernel.values))
+        logs = transforms.log_size + np.log(np.maximum(greatest, 1e-300))
+        kept = logs > logs.max() + math.log(_NEGLIGIBLE)
+        size = np.exp(np.minimum(transforms.log_size, 300.0))
+        for kernel in kernels:
+            weights = np.abs(kernel.values) * size
+            rounding = transforms.error + kernel.error + 16 * UNIT
+            error = float((weights * rounding)[kept].sum()) + float(weights[~kept].sum())
+            error += (int(kept.sum()) + 4) * 4 * UNIT * float(weights[kept].sum()) + kernel.cut * float(size[0])
+            error += _SMALLEST * 1e10  # where floats end: no factor makes a bound of it
+            yield _Reading(frequencies[kept], (kernel.values * transforms.values)[kept], 1.01 * error)
+
+    def _smooth_kernels(self, frequencies: Floats) -> list["_Kernel"]:
+        """Of exp(-tilt y) B(y), B the curve of the noise; downwards, also of the most by which the noise raised it."""
+        tilt, half = self.tilt, self.smoothing.half
+        w = tilt - 1j * frequencies
+        error = (32 + 32 * half * (np.abs(w) + 1) ** 2) * UNIT
+        last = float(frequencies[-1])
+        fading = math.exp(-half * last**2) / (math.pi * last)
+        curve = np.asarray(np.exp(half * (w * (w + 1) - tilt * (tilt + 1))) / (w * (w + 1)), dtype=np.complex128)
+        kernels = [_Kernel(self._halves(curve), error, fading / (2 * half * last**2))]
+        if self.side < 0:
+            share = max(1 - self.smoothing.present / self.smoothing.spread, 0.0) + 16 * UNIT
+            most = 2 * half * share * np.exp(half * ((w + 0.5) ** 2 - tilt * (tilt + 1)))
+            kernels.append(_Kernel(self._halves(most), error, share * fading * math.exp(min(half / 4, 700.0))))
+        return kernels
+
+    def _lattice_kernels(self, frequencies: Floats) -> list["_Kernel"]:
+        """Of sum over k of exp(-tilt k step) (1 - exp(-k step)), and of exp(-(tilt + 1) k step)."""
+        step = self.smoothing.step
+        first, second = (_one_minus_exp((self.tilt + more) * step, frequencies * step) for more in (0, 1))
+        decay = np.exp(-(self.tilt - 1j * frequencies) * step)
+        error = np.full(frequencies.size, 64 * UNIT * (1 + step * self.tilt + 2 * math.pi))
+        return [
+            _Kernel(step * self._halves(values), error, 0.0)
+            for values in (decay * -math.expm1(-step) / (first * second), 1 / second)
+        ]
+
+    def _halves(self, values: Complexes) -> Complexes:
+        """Negative frequencies are the conjugates of positive ones."""
+        doubled = 2 / self.window.length * values
+        doubled[0] /= 2
+        return doubled
 
 
-def _folded(masses: Floats, length: int) -> Floats:
-    if masses.size <= length:
-        return np.pad(masses, (0, length - masses.size))
-    rows = -(-masses.size // length)
-    return np.asarray(np.pad(masses, (0, rows * length - masses.size)).reshape(rows, length).sum(axis=0))
+class _Kernel(NamedTuple):
+    """Weights of frequencies, their relative error, and a bound on those that are left out."""
+
+    values: Complexes
+    error: Floats
+    cut: float
 
 
-def _product(transforms: Sequence[Complexes], counts: Sequence[int]) -> Complexes:
-    """The product of powers by repeated squaring; relative error below 4 (sum of counts) roundings."""
-    result = np.ones(transforms[0].size, dtype=np.complex128)
-    for transform, count in zip(transforms, counts, strict=True):
-        square, left = transform, count
-        while left:
-            if left & 1:
-                result = result * square
-            left >>= 1
-            square = square * square if left else square
+class _Transforms(NamedTuple):
+    """Of the sum: values, the log of a bound on their sizes, and their errors relative to these."""
+
+    values: Complexes
+    log_size: Floats
+    error: Floats
+
+
+def _tilted(summand: Summand, tilt: float, step: float, side: int) -> _Tilted:
+    """Tilted masses, each rounded to the side by more than its own error."""
+    present = np.flatnonzero(summand.masses)
+    losses, masses = summand.losses[present], summand.masses[present]
+    exponents = tilt * losses
+    logs = exponents + np.log(masses)
+    top = float(logs.max())
+    log_total = top + math.log(float(np.exp(logs - top).sum()))
+    left = exponents - log_total
+    tilted = masses * np.exp(np.minimum(left, 700.0))
+    tilted[left > 700] = 1.0 if side > 0 else 0.0  # masses below 1e-304
+    tilted *= np.maximum(1 + side * UNIT * (16 + 8 * np.abs(exponents) + 4 * abs(log_total)), 0.0)
+    tilted += 1e-300 if side > 0 else 0.0  # where floats end
+    kept = tilted > 0
+    present, losses, tilted = present[kept], losses[kept], tilted[kept]
+    mean = float(tilted @ losses / tilted.sum())
+    if step:
+        middle = int(np.argmin(np.abs(losses - mean)))
+        return _Tilted(step * (present - present[middle]), tilted, summand.times, float(losses[middle]), log_total)
+    return _Tilted(losses - mean, tilted, summand.times, mean, log_total)
+
+
+def _log_moment(parts: Sequence[_Tilted], rate: float, tilt: float, smoothing: Smoothing) -> float:
+    """ln E exp(rate X) for the tilted sum about its centre, the noise of the smoothing included."""
+    losses = math.fsum(part.log_moment(rate) * part.times for part in parts)
+    return losses + smoothing.half * rate * (rate + 2 * tilt + 1)
+
+
+def _transforms(parts: Sequence[_Tilted], frequencies: Floats) -> _Transforms:
+    """E exp(-i frequency offset) for the sum, for frequencies that are multiples of the second one."""
+    values = np.ones(frequencies.size, dtype=np.complex128)
+    log_size, error = np.zeros(frequencies.size), np.zeros(frequencies.size)
+    for part in parts:
+        one = _transform(part, frequencies)
+        moved = float(part.masses @ np.abs(part.offsets))
+        summed = 3 * min(part.masses.size, _BLOCK) + 2 * -(-part.masses.size // _BLOCK)
+        noise = (summed + 32 + 8 * frequencies * moved) * (1.01 * UNIT * float(part.masses.sum()))
+        size = np.abs(one) * (1 + 8 * UNIT) + noise
+        log_size += part.times * np.log(size)
+        error += part.times * (noise / size + 4 * UNIT)
+        values *= _power(one, part.times)
+    return _Transforms(values, log_size, error)
+
+
+def _transform(part: _Tilted, frequencies: Floats) -> Complexes:
+    """By factors exp(-i (256 a) x) and exp(-i b x) of all frequencies 256 a + b, multiplied as matrices."""
+    rows = -(-frequencies.size // _COLUMNS)
+    found = np.zeros((rows, _COLUMNS), dtype=np.complex128)
+    unit = float(frequencies[1]) if frequencies.size > 1 else 0.0
+    fine = unit * np.arange(min(_COLUMNS, frequencies.size))
+    coarse = unit * _COLUMNS * np.arange(rows)
+    for begin in range(0, part.masses.size, _BLOCK):
+        offsets, masses = part.offsets[begin : begin + _BLOCK], part.masses[begin : begin + _BLOCK]
+        rest = _turned(np.outer(offsets, fine)) * masses[:, None]
+        for row in range(0, rows, _ROWS):
+            found[row : row + _ROWS, : fine.size] += _turned(np.outer(coarse[row : row + _ROWS], offsets)) @ rest
+    return found.ravel()[: frequencies.size]
+
+
+def _turned(angles: Floats) -> Complexes:
+    """exp(-i angle), to 4 roundings in each part."""
+    result = np.empty(angles.shape, dtype=np.complex128)
+    np.cos(angles, out=result.real)
+    np.sin(-angles, out=result.imag)
+    return result
+
+
+def _one_minus_exp(decay: float, angle: Floats) -> Complexes:
+    """1 - exp(-decay + i angle), for decay > 0, without cancellation."""
+    return np.asarray(
+        -math.expm1(-decay) + math.exp(-decay) * (2 * np.sin(angle / 2) ** 2 - 1j * np.sin(angle)), dtype=np.complex128
+    )
+
+
+def _power(values: Complexes, count: int) -> Complexes:
+    """By repeated squaring; relative error below 4 count roundings, with one more multiplication."""
+    result = np.ones_like(values)
+    while count:
+        if count & 1:
+            result *= values
+        count >>= 1
+        if count:
+            values = values * values
     return result
