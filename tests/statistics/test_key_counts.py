@@ -115,6 +115,14 @@ def test_contributions_are_bounded() -> None:
     assert bounded_counts(np.array([], dtype=int), np.array([], dtype=int), 0, groups=1, rows=1, bits=BITS).size == 0
 
 
+@pytest.mark.parametrize("units", [np.zeros(50_000, dtype=np.int64), np.full(50_000, np.nan)])
+def test_keys_that_do_not_count_are_never_published(units: np.ndarray) -> None:
+    """One unit with 50,000 keys: were those beyond `groups` shown, something would be in every other release."""
+    plan = KeyCounts(groups=50, epsilon=1, delta="1/1000")
+    assert isinstance(plan.mechanism, Gaussian)
+    assert not any(len(plan(np.arange(50_000), units=units, bits=DeterministicBits(seed))) for seed in range(8))
+
+
 def test_every_key_of_a_unit_is_drawn_equally_often() -> None:
     """3,000 owners of 3 keys each, one drawn: 1,000 expected, standard deviation 26; five of them."""
     keys, owners = np.tile(np.arange(3), 3000), np.repeat(np.arange(3000), 3)

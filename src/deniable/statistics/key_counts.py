@@ -108,7 +108,7 @@ class KeyCounts(Statistic):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         counts, keys = self._exact(values, units, bits)
         noisy = self.mechanism.release(counts, bits=bits).values.astype(np.int64)
-        places = np.flatnonzero(noisy > self.threshold)
+        places = np.flatnonzero((noisy > self.threshold) & (counts > 0))  # a unit may have any number of keys of count 0
         published = sorted((-int(noisy[place]), keys[place]) for place in places)
         return Answer(
             parts=(Key(name="key", values=[key for _, key in published]), Measure(name="count", bases=("count",))),
