@@ -17,7 +17,15 @@ from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise.bits import SECURE, Bits
 
-_OF_SUMS = (*ADDITIVE, ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, StableSelection, TopK)
+_OF_SUMS: tuple[type[Mechanism], ...] = (
+    *ADDITIVE,
+    ExponentialMechanism,
+    JointTopK,
+    NoisyMax,
+    PermuteAndFlip,
+    StableSelection,
+    TopK,
+)
 
 
 class _Releases(Protocol):
