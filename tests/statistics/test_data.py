@@ -10,7 +10,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.data import bounded_rows, codes, numbers, table
+from deniable.statistics.data import bounded_rows, codes, numbers, table, whole_numbers
 
 BITS = DeterministicBits(1)
 
@@ -33,7 +33,7 @@ def test_whatever_an_object_holds_is_a_number_or_nan() -> None:
     assert np.array_equal(numbers(odd), [1, np.inf, -np.inf, 0.5, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
 
 
-@pytest.mark.parametrize("values", [["a", "b"], np.array(["2020-01-01"], dtype="datetime64[D]"), [[1, 2]], 3])
+@pytest.mark.parametrize("values", [np.array(["a", "b"]), np.array(["2020-01-01"], dtype="datetime64[D]"), [[1, 2]], 3])
 def test_what_holds_no_column_of_numbers_is_refused_without_a_value(values: object) -> None:
     with pytest.raises(InvalidParameterError, match="must be") as caught:
         numbers(values, "ages")
@@ -70,10 +70,77 @@ def test_nulls_have_no_code() -> None:
     assert codes(pa.array(["x", None, "x"]).dictionary_encode())[0].tolist() == [0, -1, 0]
 
 
-def test_mixed_types_have_no_codes() -> None:
-    with pytest.raises(InvalidParameterError, match="one type") as caught:
-        codes(["secret", 2, object()])
-    assert "secret" not in str(caught.value)
+def test_what_has_no_type_is_read_value_by_value() -> None:
+    """What numpy or Arrow guess from all values would let one row change all others."""
+    column = [1, 1.0, True, "1", b"1", datetime.date(2020, 1, 1), Decimal(1), 10**30]
+    whole = codes([*column, None, [1], Decimal("sNaN")])
+    assert whole[0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1]
+    assert list(map(repr, whole[1])) == list(map(repr, column))
+    for value in column:
+        assert repr(codes([value])[1]) == repr([value])
+        assert repr(codes(np.array([value, value], dtype=object))[1]) == repr([value])
+    with pytest.raises(InvalidParameterError, match="dimensions"):
+        codes(np.array([["a"]], dtype=object))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "x",
+        b"x",
+        0.5,
+        None,
+        10**400,
+        1j,
+        np.complex128(1),
+        [2, 3],
+        datetime.date(2020, 1, 1),
+        np.datetime64("2020-01-01"),
+        np.timedelta64(1, "s"),
+        np.timedelta64("NaT"),
+        Decimal("sNaN"),
+        pd.NA,
+        pd.NaT,
+        True,
+        np.longdouble("1e400"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("first", [1.0, True, 2**53 + 1, Decimal("1.5"), "1"])
+@pytest.mark.filterwarnings("error")
+def test_one_row_does_not_change_the_others(first: object, other: object) -> None:
+    rows = [first] * 3
+    assert np.array_equal(numbers([*rows, other])[:3], numbers(rows), equal_nan=True)
+    found, distinct = codes([*rows, other])
+    assert found[:3].tolist() == [0, 0, 0]
+    assert repr(distinct[0]) == repr(first)
+    units = [2**53, 2**53 + 1, 2**53 + 2, other]
+    assert len(set(codes(units)[0][:3].tolist())) == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_signalling_nan_overflow_and_masked_values_are_quiet() -> None:
+    signalling = np.array([0x7F800001], dtype=np.uint32).view(np.float32)
+    assert np.isnan(numbers(signalling)).all()
+    assert numbers(np.array([np.longdouble("1e400")])).max() == np.inf
+    masked = np.ma.masked_array([1, 2], mask=[False, True])
+    assert np.array_equal(numbers(masked), [1, np.nan], equal_nan=True)
+    assert codes(masked)[0].tolist() == [0, -1]
+    assert numbers(np.ma.masked_array(["a"], mask=[False]).astype(object)).shape == (1,)
+    assert codes(np.array([1, 2], dtype=">i8"))[1] == [1, 2]
+
+
+def test_integer_columns_are_whole_numbers_with_and_without_null() -> None:
+    big = 2**53 + 1
+    for kind in (pa.array, pl.Series, lambda x: pd.Series(x, dtype="Int64"), lambda x: pa.chunked_array([x])):
+        for rows in ([big, 2], [big, None]):
+            found = whole_numbers(kind(rows))
+            assert found is not None
+            assert found[0][0] == big
+            assert found[1].tolist() == [False, rows[1] is None]
+    for other in ([big], np.array([big], dtype=object), pa.array([0.5]), np.array([0.5]), np.array([[1]]), ["a"]):
+        assert whole_numbers(other) is None
+    assert whole_numbers(np.array([2**64 - 1], dtype=np.uint64))[0].tolist() == [2**63 - 1]  # type: ignore[index]
 
 
 def everything(count: int) -> np.ndarray:

@@ -127,8 +127,18 @@ def test_bad_parameters_cost_nothing(wrong: dict[str, Any]) -> None:
 
 def test_keys_of_another_type_are_refused_without_a_value() -> None:
     with pytest.raises(InvalidParameterError, match="cannot be compared") as caught:
-        exact([31415], keys=["a", "b"])
+        exact(np.array([31415]), keys=["a", "b"])
     assert "31415" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "keys"), [(1.0, [1, 2]), (True, [True, False]), (2**53 + 1, [2**53 + 1]), ("1", ["1"])]
+)
+@pytest.mark.parametrize("other", ["x", 0.5, None, float("nan"), 1j, [3]])
+def test_one_row_of_a_list_does_not_change_the_others(value: object, keys: list[object], other: object) -> None:
+    """Numpy makes texts of all numbers beside a text, and floats of all integers beside a float."""
+    assert exact([value] * 100 + [other], keys=keys)[0] == 100
+    assert exact([31415], keys=["31415", "b"]) == [0, 0]
 
 
 def test_the_release_names_its_bins() -> None:

@@ -123,6 +123,13 @@ def test_keys_that_do_not_count_are_never_published(units: np.ndarray) -> None:
     assert not any(len(plan(np.arange(50_000), units=units, bits=DeterministicBits(seed))) for seed in range(8))
 
 
+@pytest.mark.parametrize("other", ["x", 0.5, None])
+def test_one_row_does_not_change_the_type_of_the_keys(other: object) -> None:
+    assert list(map(repr, key_counts([1] * 99 + [other], epsilon=1, delta=1e-6, bits=BITS)["key"])) == ["1"]
+    mixed = [1] * 500 + ["a"] * 500 + [datetime.date(2020, 1, 1)] * 500
+    assert len(key_counts(mixed, epsilon=10, delta="1/10", bits=BITS)) == 3
+
+
 def test_every_key_of_a_unit_is_drawn_equally_often() -> None:
     """3,000 owners of 3 keys each, one drawn: 1,000 expected, standard deviation 26; five of them."""
     keys, owners = np.tile(np.arange(3), 3000), np.repeat(np.arange(3000), 3)

@@ -3,9 +3,14 @@
 What is asked of every statistic: a value that is no number (NaN, NULL, None) is left out under add/remove, where the
 number of rows is private anyway, and stands for the public default of the statistic under replace, where it is not.
 Infinities and values outside the bounds are clamped to them. None of this raises, and no message holds a value.
+
+What a row is read as depends on that row and on the type of the column alone. A list and an array of objects have no
+type, and what numpy or Arrow would guess from all rows one row could change: there each value is read by itself.
 """
 
+import datetime
 import math
+from collections.abc import Hashable
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +31,7 @@ _NO_NUMBERS = (
     "binary",
     "list",
 )  # in the name of a type of pandas, Polars, Arrow
+_KINDS = (bool, int, float, str, bytes, Decimal, datetime.datetime, datetime.date)  # a value is of the first that fits
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 
 
@@ -65,14 +71,14 @@ def table(values: object, what: str = "values") -> tuple[Floats, tuple[str, ...]
 
 
 def codes(values: object, what: str = "values") -> tuple[NDArray[np.int64], list[Any]]:
-    """One column of any kind as places in the list of its distinct values, in order of appearance; -1 for NULL."""
-    import pyarrow as pa
+    """One column of any kind as places in the list of its distinct values, in order of appearance; -1 for NULL.
 
-    column = arrow_column(values, what)
-    if not isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_encode()
-    found = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found, column.dictionary.to_pylist()
+    In a list or an array of objects, values of different types are different values.
+    """
+    objects = _objects(values)
+    if objects is not None:
+        return _codes_of_objects(objects, what)
+    return _codes_of_column(arrow_column(values, what))
 
 
 def arrow_column(values: object, what: str = "values") -> Any:
@@ -120,31 +126,164 @@ def bounded_rows(units: object, *, rows: int, present: NDArray[np.bool_], bits: 
     return kept
 
 
+def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
+    """A column whose type is an integer one, clamped to int64, and where it is NULL; None for other columns."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        array, missing = np.ma.getdata(values), np.ma.getmaskarray(values)
+    elif _objects(values) is None:
+        column = arrow_column(values)
+        if not pa.types.is_integer(column.type):
+            return None
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        array = column.fill_null(0).to_numpy(zero_copy_only=False)
+    else:
+        return None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return None
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(2**63 - 1))
+    return array.astype(np.int64, copy=False), missing
+
+
+def dimensions(values: object) -> int:
+    """1 for a column, 2 for a table."""
+    return 2 if hasattr(values, "columns") else _array(values).ndim
+
+
+def has_type(values: object) -> bool:
+    """Whether the column has a type; a list and an array of objects have none."""
+    return _objects(values) is None
+
+
+def match_of(value: object) -> Hashable:
+    """What is equal for values that are to be counted as one: 1 and 1.0 are, 1 and "1" are not. None for NULL."""
+    kind = _kind_of(value)
+    return None if kind is None else ("number" if kind in (bool, int, float, Decimal) else kind, value)
+
+
 def _array(values: object) -> NDArray[Any]:
-    """What the array interface of any library gives; Arrow's own to_numpy refuses to copy."""
-    return np.asarray(values)
+    """What the array interface of any library gives; a list that does not hold numbers alone is one of objects."""
+    if isinstance(values, np.ma.MaskedArray):
+        data: NDArray[Any] = np.ma.getdata(values)
+        if data.dtype.kind in "fiub":
+            return np.where(np.ma.getmaskarray(values), np.nan, _floats(data, "values"))
+        return data
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        return np.asarray(values, dtype=object)
+    return array if array.dtype.kind in "fiub" else np.asarray(values, dtype=object)
+
+
+def _objects(values: object) -> NDArray[np.object_] | None:
+    """A column without a type as an array of objects; None if it has a type."""
+    if isinstance(values, list | tuple):
+        return np.fromiter(values, dtype=object, count=len(values))
+    if hasattr(values, "to_arrow") or hasattr(values, "chunks") or _is_extension(values):
+        return None
+    array = np.asarray(values)
+    return array if array.dtype.kind == "O" else None
+
+
+def _is_extension(values: object) -> bool:
+    """Whether Arrow reads it with its own type: Arrow's arrays, and typed columns of pandas."""
+    inner = getattr(values, "array", values)
+    return hasattr(values, "__arrow_c_array__") or (
+        hasattr(inner, "__arrow_array__") and str(getattr(inner, "dtype", "")) != "object"
+    )
+
+
+def _codes_of_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    """Of an Arrow array."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_encode()
+    found = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found, column.dictionary.to_pylist()
+
+
+def _codes_of_objects(objects: NDArray[np.object_], what: str) -> tuple[NDArray[np.int64], list[Any]]:
+    import pyarrow as pa
+
+    if objects.ndim != 1:
+        raise InvalidParameterError(f"{what} must be one column, got an array of {objects.ndim} dimensions")
+    try:  # quick where all are of one type, and the same as what follows
+        column = pa.array(objects, from_pandas=True)
+        quick = pa.types.is_string(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
+    except Exception:  # whatever it is, it may depend on a value
+        quick = False
+    if quick:
+        return _codes_of_column(column)
+    places: dict[Hashable, int] = {}
+    distinct: list[Any] = []
+    found = np.full(len(objects), -1, dtype=np.int64)
+    for row, value in enumerate(objects):
+        kind = _kind_of(value)
+        if kind is not None:
+            found[row] = place = places.setdefault((kind, value), len(distinct))
+            if place == len(distinct):
+                distinct.append(_plain(value, kind))
+    return found, distinct
+
+
+def _kind_of(value: object) -> type | None:
+    """The type of a key; None for NULL, NaN, and what cannot be a key."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    kind = next((kind for kind in _KINDS if isinstance(plain, kind)), type(plain))
+    try:
+        hash(plain)
+        return kind if plain is not None and plain == plain else None  # noqa: PLR0124 - NaN, NaT, and pandas.NA, which raises
+    except Exception:  # whatever it is, it depends on this value
+        return None
+
+
+def _plain(value: Any, kind: type) -> Any:
+    """A key as Arrow would give it."""
+    if kind in (bool, int, float, bytes):
+        return kind(value)
+    return str.__str__(value) if kind is str else value
 
 
 def _arrow(values: object) -> Any:
     """What Arrow reads without guessing: its own arrays, or numpy's."""
+    import pyarrow as pa
+
     if hasattr(values, "to_arrow"):
         return values.to_arrow()
-    return values if hasattr(values, "__arrow_c_array__") or hasattr(values, "chunks") else np.asarray(values)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "chunks"):
+        return values
+    if _is_extension(values):
+        return pa.array(getattr(values, "array", values), from_pandas=True)
+    array = np.asarray(values)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if isinstance(values, np.ma.MaskedArray):
+        return pa.array(array, mask=np.ma.getmaskarray(values), from_pandas=True)
+    return array
 
 
 def _floats(array: NDArray[Any], what: str) -> Floats:
     if array.dtype.kind in "fiub":
-        return array.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return array.astype(np.float64, copy=False)
     if array.dtype.kind == "O":
         return np.array([_number(value) for value in array.flat], dtype=np.float64).reshape(array.shape)
-    raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=array.dtype))
+    raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=array.dtype.type.__name__))
 
 
 def _number(value: object) -> float:
     """NaN for what is no number; infinite for an int that no float can hold."""
-    if not isinstance(value, int | float | Decimal | np.number | np.bool_):
+    if isinstance(value, np.timedelta64):  # an integer to numpy
+        return math.nan
+    if not isinstance(value, int | float | Decimal | np.integer | np.floating | np.bool_):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    except Exception:  # a signalling NaN; whatever it is, it depends on this value
+        return math.nan

@@ -15,7 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Key, Measure, Noisy, Release
-from deniable.statistics.data import Floats, arrow_column, bounded_rows, numbers
+from deniable.statistics.data import Floats, arrow_column, bounded_rows, codes, has_type, match_of, numbers
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
@@ -165,18 +165,22 @@ def places_of(values: object, keys: tuple[Any, ...]) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if not has_type(values):
+        found, distinct = codes(values)
+        places = {match_of(key): place for place, key in enumerate(keys)}
+        return np.array([places.get(match_of(value), len(keys)) for value in distinct] + [len(keys)])[found]
     column, known = arrow_column(values, "values"), arrow_column(keys, "keys")
     if column.null_count == len(column):  # nobody says of what type
         return np.full(len(column), len(keys))
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     try:
-        places = pc.index_in(column, value_set=known.cast(column.type))
+        found = pc.index_in(column, value_set=known.cast(column.type))
     except pa.ArrowException:
         raise InvalidParameterError(
             f"keys of type {known.type} cannot be compared with values of type {column.type}"
         ) from None
-    return np.asarray(places.fill_null(len(keys)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(found.fill_null(len(keys)).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _edges(bins: object) -> tuple[float, ...]:
@@ -210,6 +214,7 @@ def _counts_of_integers(values: object, keys: Iterable[Any] | None) -> tuple[NDA
     wanted = np.array(tuple(keys or ()))
     if (
         not isinstance(values, np.ndarray)
+        or isinstance(values, np.ma.MaskedArray)
         or values.ndim != 1
         or values.dtype.kind not in "iu"
         or wanted.dtype.kind != "i"

@@ -108,8 +108,10 @@ class KeyCounts(Statistic):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         counts, keys = self._exact(values, units, bits)
         noisy = self.mechanism.release(counts, bits=bits).values.astype(np.int64)
-        places = np.flatnonzero((noisy > self.threshold) & (counts > 0))  # a unit may have any number of keys of count 0
-        published = sorted((-int(noisy[place]), keys[place]) for place in places)
+        places = np.flatnonzero(
+            (noisy > self.threshold) & (counts > 0)
+        )  # a unit may have any number of keys of count 0
+        published = sorted(((-int(noisy[place]), keys[place]) for place in places), key=_order)
         return Answer(
             parts=(Key(name="key", values=[key for _, key in published]), Measure(name="count", bases=("count",))),
             noisy=(
@@ -133,6 +135,13 @@ class KeyCounts(Statistic):
         if owners.shape != found.shape:
             raise InvalidParameterError("units must have one entry for each row of the values")
         return bounded_counts(found, owners, len(keys), groups=self.groups, rows=self.rows, bits=bits), keys
+
+
+def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:
+    """The largest count first; among equal ones by type, and then by key, where that has an order."""
+    count, key = published
+    ordered = isinstance(key, bool | int | float | str | bytes)
+    return count, type(key).__name__, key if ordered else str(key)
 
 
 def key_counts(values: object, *, groups: int = 1, **options: Unpack[Options]) -> Release:

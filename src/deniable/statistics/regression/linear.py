@@ -12,7 +12,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.data import Floats, bounded_rows, numbers, table
+from deniable.statistics.data import Floats, bounded_rows, dimensions, numbers, table
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Payer, Statistic
 
@@ -166,7 +166,7 @@ class Regression(Statistic):
 
 def _features(values: object) -> tuple[Floats, tuple[str, ...]]:
     """A table, or one column as a table."""
-    if np.ndim(values) == 1 and not hasattr(values, "columns"):  # type: ignore[arg-type]
+    if dimensions(values) == 1:
         name = getattr(values, "name", None)
         return numbers(values, "features")[:, np.newaxis], (name if isinstance(name, str) else "x0",)
     return table(values, "features")
