@@ -1,11 +1,15 @@
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import Replace
+from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order import Median
 
 BITS = DeterministicBits(1)
@@ -58,3 +62,18 @@ def test_callers_keep_their_array() -> None:
     values = np.array([3.0, 1.0, 2.0])
     Median(bounds=(0, 10), epsilon=1)(values, bits=BITS)
     assert values.tolist() == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", [pa.array, pl.Series, lambda rows: pd.Series(rows, dtype="Int64"), list])
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+def test_a_null_does_not_change_the_other_rows(kind: Callable[[list[object]], object], relation: Relation) -> None:
+    """Arrays with NULL come to numpy as floats, which do not hold 2^53 + 1."""
+    bounds, rows = (2**53 - 8, 2**53 + 8), [2**53 + 1] * 99
+    answers = [
+        Median(bounds=bounds, step=1, epsilon=10, relation=relation)(kind([*rows, *more]), bits=DeterministicBits(1))[
+            "median"
+        ][0]
+        for more in ([], [None])
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0] == (2**53 if kind is list else 2**53 + 1)

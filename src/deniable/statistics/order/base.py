@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
 from deniable.privacy.exact import positive_rational
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.data import bounded_rows, numbers
+from deniable.statistics.data import bounded_rows, numbers, whole_numbers
 from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Statistic
@@ -21,7 +22,7 @@ class OrderStatistic(Statistic):
     """A statistic that chooses among the points of a public grid by the ranks that they have.
 
     A value that is no number is left out under add/remove, and stands for the middle of the bounds under replace.
-    Integers stay integers, however large.
+    Columns of an integer type stay integers, however large, with and without NULL; a list is read as floats.
 
     Args:
         bounds: public (lower, upper), to which values are clamped, or "auto".
@@ -57,29 +58,28 @@ class OrderStatistic(Statistic):
 
     def _on_grid(self, values: object, units: object, bits: Bits) -> tuple[Values, Grid]:
         """The rows that count, without NaN, and the grid."""
-        column = _column(values)
-        missing = np.isnan(column)
+        column, missing = _column(values)
         present = ~missing if self.relation is Relation.ADD_REMOVE else np.ones(column.shape, dtype=np.bool_)
         kept = bounded_rows(units, rows=self.rows, present=present, bits=bits)
         if not kept.all():
             column, missing = column[kept], missing[kept]
         grid = self._declared
         if grid is None:
-            ends = self._bounding[0].ends(column.astype(np.float64, copy=False), bits=bits)
+            known = np.where(missing, np.nan, column) if missing.any() else column.astype(np.float64, copy=False)
+            ends = self._bounding[0].ends(known, bits=bits)
             grid = Grid.around(ends, self.step)
         if missing.any():
-            column = np.where(missing, grid.middle, column)
+            column = np.where(missing, grid.points(np.array([grid.middle]))[0], column)
         return column, grid
 
     def _notes(self, grid: Grid) -> tuple[str, ...]:
         return self._bounding[0].notes((grid.value(0), grid.value(grid.size - 1)))
 
 
-def _column(values: object) -> Values:
-    """One column of floats, or of integers if it holds integers."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        return numbers(values)
-    if array.dtype == np.uint64:
-        array = np.minimum(array, np.uint64(2**63 - 1))
-    return array.astype(np.int64, copy=False)
+def _column(values: object) -> tuple[Values, NDArray[np.bool_]]:
+    """One column of floats, or of integers if its type says so; and where it is no number."""
+    whole = whole_numbers(values)
+    if whole is not None:
+        return whole
+    column = numbers(values)
+    return column, np.isnan(column)

@@ -92,9 +92,9 @@ class Grid:
         return codes * int(self.step) + int(self.first) if self._is_integral() else self.values(codes)
 
     @property
-    def middle(self) -> float:
-        """What stands for a missing value under replace."""
-        return self.value((self.size - 1) // 2)
+    def middle(self) -> int:
+        """The code of what stands for a missing value under replace."""
+        return (self.size - 1) // 2
 
     def measure(self, digits: int = 0) -> Measure:
         """What the points weigh, with so many binary digits behind each."""
