@@ -2,6 +2,8 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -51,6 +53,37 @@ def test_failures_and_warnings_of_the_inner_test_stay_inside() -> None:
         answer = subsampled_test([1.0, 2.0], test=inner, blocks=3, epsilon=1000, bits=DeterministicBits(1))
         assert answer["statistic"][0] == 0
     assert subsampled_test([], test=z_test, blocks=3, epsilon=1000, bits=DeterministicBits(1))["p_value"][0] > 0.4
+
+
+@pytest.mark.parametrize("other", [None, "x", 10**400, [1, 2], 1j])
+def test_one_row_changes_the_verdict_of_one_block(other: object) -> None:
+    """Beside a text all numbers were texts, and beside a NULL objects, so that no block could be tested any more."""
+
+    def count(rows: object) -> float:
+        test = SubsampledTest(test=lambda block: stats.ttest_1samp(block, 0).pvalue, blocks=40, epsilon=1000)
+        return float(test(rows, bits=DeterministicBits(1))["statistic"][0])
+
+    numbers = (1 + np.arange(1200) / 1000).tolist()
+    assert count(numbers) == 40
+    assert count([*numbers, other]) >= 39
+    assert count(np.array([*numbers, None], dtype=object)) >= 39
+
+
+def test_rows_have_one_type_with_and_without_null() -> None:
+    seen: set[str] = set()
+
+    def inner(block: np.ndarray) -> float:
+        seen.add(block.dtype.kind)
+        return 1.0
+
+    for rows in (
+        pa.array([1, 2]),
+        pa.array([1, None]),
+        pl.Series([1, 2]),
+        np.ma.masked_array([1, 2], mask=[True, False]),
+    ):
+        subsampled_test(rows, test=inner, blocks=1, epsilon=1, simulations=9)
+    assert seen == {"f"}
 
 
 def test_a_unit_lies_in_one_block_with_all_its_rows() -> None:

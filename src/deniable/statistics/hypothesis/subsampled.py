@@ -72,7 +72,7 @@ class SubsampledTest(HypothesisTest):
         return self.mechanism.standard_deviation()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        table = np.asarray(values)
+        table = _rows(values)
         owners = np.arange(len(table)) if units is None else codes(units, "units")[0]
         if owners.shape != table.shape[:1]:
             raise InvalidParameterError("units must have one entry for each row of the values")
@@ -91,10 +91,21 @@ class SubsampledTest(HypothesisTest):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a warning says would tell of the block
             try:
-                found = float(self.test(block))
+                found = float(self.test(np.asarray(block.tolist()) if block.dtype == object else block))
             except Exception:
                 return 1.0
         return found if 0 <= found <= 1 else 1.0
+
+
+def _rows(values: object) -> NDArray[Any]:
+    """The rows as an array whose type no row changes. One without a type holds objects; a block finds its own type."""
+    if isinstance(values, list | tuple):
+        return np.asarray(values, dtype=object)
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    array = np.asarray(values)
+    typed = isinstance(values, np.ndarray) or array.dtype.kind not in "iub"
+    return array if typed else array.astype(np.float64)  # as it is where some are NULL
 
 
 def subsampled_test(
