@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.privacy.pld.law import Floats, LossLaw
+from deniable.privacy.pld.law import UNIT, Floats, LossLaw
 from deniable.privacy.pld.pilot import POINTS, span
 
 _MOST_ATOMS = 512
@@ -98,6 +98,7 @@ def placed(part: Cells, least: float, most: int) -> Floats:
     free = free[distance > np.maximum(0.3 * np.diff(free, append=free[-1]), narrowest)]
     free = free[np.diff(free, append=np.inf) > narrowest]
     edges = np.union1d(free[(free > part.fixed[0]) & (free < part.fixed[-1])], part.fixed)
+    edges = edges[np.diff(edges, prepend=-np.inf) > 8 * UNIT * (1 + np.abs(edges))]  # others are one loss to floats
     before = edges[0] - max(part.spread, narrowest, 1e-9)
     after = [2 * edges[0] - before] if edges.size < 2 else []
     return np.concatenate(([before], edges, after))

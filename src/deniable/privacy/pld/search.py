@@ -130,7 +130,7 @@ class Search:
                 break
             last, missing = missing, excess(Interval(found.lower, min(found.upper, known.upper)))
             stalled = stalled + 1 if 0.9 * last < missing < math.inf else 0
-            if missing <= 1 or stalled >= 3:
+            if missing <= 1 or stalled >= 5:
                 break
             before, aim = aim, aimed(found)
             if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
