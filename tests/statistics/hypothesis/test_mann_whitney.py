@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import MannWhitney, mann_whitney
@@ -63,6 +64,21 @@ def test_a_shift_is_found(rejections: Rejections) -> None:
     assert rejections(MannWhitney(epsilon=2, relation=Replace, simulations=199), samples(1)) > 0.9
     less = MannWhitney(epsilon=2, relation=Replace, alternative="less", simulations=199)
     assert rejections(less, samples(1)) < LEVEL
+
+
+def test_the_rows_of_a_unit_may_leave_one_sample_for_the_other() -> None:
+    """Both leave a sample that is too large, where others take their place, and enter the other one: 3/2 of what two
+    rows exchanged within a sample move, and up to twice that for more rows."""
+    statistic = MannWhitney(epsilon=1, relation=Replace, rows=2)
+    for cap in (5, 8, 12):
+        first, second = np.full(cap - 2, 5.0), np.zeros(cap - 2)
+        before = _difference(np.append(first, [9, 9]), second)  # a cut of first, the unit's 9, 9 and the others' -9, -9
+        after = _difference(np.append(first, [-9, -9]), np.append(second, [99, 99]))
+        assert before - after > 2 * cap * 2
+        mechanism = statistic._mechanism(cap)
+        assert isinstance(mechanism, Laplace)
+        share = 4 / 5  # of the price
+        assert (before - after) / mechanism.scale <= share
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "1/8"}])

@@ -85,7 +85,8 @@ class MannWhitney(HypothesisTest):
 
     def _mechanism(self, size: int) -> AdditiveNoise:
         price = self.price.concentrated() if self._sizes_are_public else self._prices[1]
-        return price.noise(of_rank_difference(size=size, rows=self.rows, relation=self.relation))
+        moves = self.relation is Relation.REPLACE and not self._sizes_are_public  # rows leave one sample for the other
+        return price.noise(of_rank_difference(size=size, rows=self.rows * (1 + moves), relation=self.relation))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         samples = [numbers(column) for column in pair_of(values)]
