@@ -94,6 +94,22 @@ def test_there_is_never_a_second_copy() -> None:
         session.ask(1)
 
 
+def test_a_child_of_a_fork_does_not_wait_for_a_lock_that_nobody_holds() -> None:
+    """A thread of the parent may have held it, and there is no such thread in the child."""
+
+    class Held:
+        def __enter__(self) -> None:
+            raise AssertionError("this would wait for ever")
+
+        def __exit__(self, *_: object) -> None: ...
+
+    session = MECHANISM.open(threshold=0)
+    session._process += 1
+    session._lock = Held()  # type: ignore[assignment]
+    with pytest.raises(UnprovedError, match="another process"):
+        session.ask_many([1])
+
+
 def test_what_is_shown_is_public() -> None:
     assert repr(MECHANISM.open(threshold=123)) == "<session with 2 answers left>"
 

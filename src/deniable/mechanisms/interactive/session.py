@@ -91,6 +91,7 @@ class Session:
             raise InvalidParameterError(f"a stream of questions has one dimension, got {stream.ndim}")
         if not stream.size:
             stream = stream.astype(np.int64)
+        self._require_own_process()  # before the lock, which another thread may have held when the process was forked
         with self._lock:
             self._require_open()
             above = self._compared(stream)
@@ -114,11 +115,13 @@ class Session:
             left -= places.size
         return np.concatenate(found)
 
-    def _require_open(self) -> None:
+    def _require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise UnprovedError(
                 "this session belongs to another process. Open a session in each process and pay for it."
             )
+
+    def _require_open(self) -> None:
         if self._left == 0:
             raise UnprovedError(
                 "this session has given its last answer; about further questions nothing is proved. Open another "
