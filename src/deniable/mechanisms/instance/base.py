@@ -22,7 +22,12 @@ class Answer:
 def loss_of_rows(
     loss: PrivacyLoss, sensitivity: Sensitivity, *, proved: frozenset[Relation] = frozenset({Replace})
 ) -> PrivacyLoss:
-    """The loss of a unit with several records, when that of one record is `loss`; arguments as in `records_of`."""
+    """The loss of a unit with several records, when that of one record is `loss`; arguments as in `records_of`.
+
+    Under replace the number of records is public, the same for all neighbours: units own as many each, not up to so
+    many. Where they own more or fewer, cut or fill them up first: the mean of one record and that of two have
+    different sensitivities.
+    """
     records = records_of(sensitivity, proved=proved)
     return Restricted(loss.group(records) if records > 1 else loss, sensitivity.relation)
 
