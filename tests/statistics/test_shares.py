@@ -26,6 +26,13 @@ def test_no_bounds_lead_beyond_the_unit(ends: tuple[float, float]) -> None:
     assert np.array_equal(block, np.rint(block))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_as_quiet_as_any() -> None:
+    signalling = np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)
+    (block,) = shares(signalling, [(0, 1)], relation=AddRemove)
+    assert block.shape == (1, 0)
+
+
 def test_missing_values_are_left_out_or_in_the_middle() -> None:
     table = np.array([[0.0, np.nan], [1.0, 1.0], [np.nan, np.nan]])
     ends = [(0.0, 1.0), (0.0, 2.0)]

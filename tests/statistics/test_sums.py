@@ -36,6 +36,12 @@ def test_sums_of_many_rows_are_exact_up_to_the_noise() -> None:
         assert answer.scalar() == pytest.approx(np.clip(values, *bounds).sum(), abs=0.01)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_as_quiet_as_any() -> None:
+    signalling = np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)
+    assert abs(Sum(bounds=(0, 1), epsilon=1000)(signalling, bits=DeterministicBits(1)).scalar()) < 0.1
+
+
 def test_a_sum_of_one_sign_is_never_of_the_other() -> None:
     for seed in range(20):
         assert private_sum([], bounds=(0, 9), epsilon="0.1", bits=DeterministicBits(seed)).scalar() >= 0

@@ -51,7 +51,8 @@ def shares(table: Floats, ends: Sequence[tuple[float, float]], *, relation: Rela
         values = columns[:, start : start + _BLOCK]
         block = space[:, : values.shape[1]]
         np.clip(values, lower, upper, out=block)
-        block -= lower
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            block -= lower
         block /= width
         block *= UNIT
         np.rint(block, out=block)

@@ -119,7 +119,8 @@ def _total(column: Floats, ends: tuple[float, float], *, step: float, missing: f
     for start in range(0, len(column), _BLOCK):
         values = column[start : start + _BLOCK]
         block = np.clip(values, *ends, out=space[: len(values)])
-        found = (block / step).round()
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            found = (block / step).round()
         part = float(found.sum())
         if np.isnan(part):
             part = float(np.nan_to_num(found, nan=round(missing / step)).sum())

@@ -32,6 +32,14 @@ def test_rows_on_the_sphere_are_not_rounded_out_of_it() -> None:
     assert (nearest**2).sum(axis=1).max() > 2500
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_float_leaves_the_ball() -> None:
+    odd = np.array(list(product([np.nan, np.inf, -np.inf, 1e308, -1e200, 5e-324, -0.0, 1.0], repeat=2)))
+    found = clipped(odd, radius=1.0, steps=2**20)
+    assert max(sum(int(entry) ** 2 for entry in row) for row in found) <= 2**40
+    assert found[0].tolist() == [0, 0]
+
+
 def test_a_row_is_the_same_integers_wherever_it_stands() -> None:
     """Matrix products of numpy round differently at the edge of a block; what one row gives must not."""
     rows = GENERATOR.normal(size=(3001, 7))

@@ -19,10 +19,12 @@ def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
     """Rows with norm at most `radius`, in units of radius / steps, rounded towards 0.
 
     Args:
-        rows: finite, of shape (rows, columns).
+        rows: of shape (rows, columns); any floats.
         steps: at most 2^31 / sqrt(columns), so that squared norms are int64.
     """
-    scaled = rows * (_SHRINK * steps / np.maximum(_norms(rows), radius))[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = rows * (_SHRINK * steps / np.maximum(_norms(rows), radius))[:, np.newaxis]
+    scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
     found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
     found[(found**2).sum(axis=1) > steps**2] = 0
     return found
