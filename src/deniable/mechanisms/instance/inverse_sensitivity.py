@@ -6,7 +6,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, WorstCase
@@ -82,6 +81,8 @@ class InverseSensitivity(Mechanism):
                 f"the exact input holds one integer >= 0 for each of {candidates} values, got shape {lengths.shape}"
             )
         window = 2 * min(self.smoothing, candidates) + 1
+        from scipy import ndimage
+
         return np.asarray(ndimage.minimum_filter1d(lengths, size=window, mode="nearest"), dtype=np.int64)
 
     @classmethod

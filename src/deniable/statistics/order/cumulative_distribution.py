@@ -7,7 +7,6 @@ from math import floor
 from typing import ClassVar, Unpack
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
@@ -80,6 +79,8 @@ class CumulativeDistribution(Statistic):
         noise = self.counting.draws(_DRAWS, bits=bits)
         if self.relation is Relation.REPLACE and units is None:
             running[-1], noise[:, -1] = column.size, 0.0
+        from scipy.optimize import isotonic_regression
+
         shares = _ratio(isotonic_regression(running[:-1]).x, running[-1], 0.0)
         tops, totals = running[:-1] - noise[:, :-1], running[-1:] - noise[:, -1:]
         low, high = (np.sort(_ratio(tops, totals, unknown), axis=0) for unknown in (0.0, 1.0))
