@@ -33,3 +33,10 @@ def test_no_shift_and_dilation_within_the_bounds_exceeds_delta(epsilon: float, d
 def test_delta_zero_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="delta must be > 0"):
         SmoothLaplace(epsilon=1, delta=0, beta="0.1", lower=0, upper=1)
+
+
+@pytest.mark.parametrize("delta", [0, 1, 2, 3])
+def test_a_delta_that_is_no_probability_is_refused(delta: int) -> None:
+    """Also 2, where ln(2 / delta) is 0."""
+    with pytest.raises(InvalidParameterError, match="delta must be"):
+        SmoothLaplace.calibrated(epsilon=1, delta=delta, lower=0, upper=1)

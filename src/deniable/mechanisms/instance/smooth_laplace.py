@@ -44,7 +44,7 @@ class SmoothLaplace(SmoothNoise):
     @classmethod
     def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":
         """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
-        target, failed = positive_rational("epsilon", epsilon), positive_rational("delta", delta)
+        target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
         beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
         return cls(epsilon=target, delta=failed, beta=beta, lower=lower, upper=upper)
 
