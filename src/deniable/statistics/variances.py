@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss
+from deniable.privacy import PrivacyLoss, Restricted
 from deniable.release import Measure, Release
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
@@ -40,7 +40,7 @@ class Variance(Bounded):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         if self.size_is_public:  # and the parts of the price depend on it
-            return self.price.bound()
+            return Restricted(self.price.bound(), self.relation)
         losses = [noise.privacy_loss(self.sensitivity) for noise in self._noises(0)]
         return self.price.stated(self.bounding.with_loss(losses))
 

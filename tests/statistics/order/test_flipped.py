@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, PermuteAndFlipLoss, Relation, Replace
+from deniable.privacy import AddRemove, PermuteAndFlipLoss, Relation, Replace, Restricted
 from deniable.statistics import Quantile
 from deniable.statistics.order.choice import reach
 from deniable.statistics.order.flipped import flip
@@ -73,9 +73,10 @@ def test_no_neighbours_are_further_apart_than_the_price(relation: Relation, shar
 
 def test_small_declared_grids_are_listed() -> None:
     plan = Quantile(share="1/2", bounds=(0, 100), step=1, epsilon=1, interval=None)
-    assert plan.privacy_loss == PermuteAndFlipLoss(1)
+    flipped = Restricted(PermuteAndFlipLoss(1), AddRemove)
+    assert plan.privacy_loss == flipped
     for other in ({"step": None, "epsilon": 1}, {"step": 1, "rho": 1}, {"step": "1e-5", "epsilon": 1}):
-        assert Quantile(share="1/2", bounds=(0, 100), interval=None, **other).privacy_loss != PermuteAndFlipLoss(1)  # type: ignore[arg-type]
+        assert Quantile(share="1/2", bounds=(0, 100), interval=None, **other).privacy_loss != flipped  # type: ignore[arg-type]
     ages = np.arange(1000) % 91
     for values in (ages, ages.astype(float), [], [np.nan, np.inf]):
         answer = plan(values, bits=DeterministicBits(1))["quantile"][0]

@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose, of_spread_sum
+from deniable.privacy import PrivacyLoss, Relation, Restricted, Sensitivity, compose, of_spread_sum
 from deniable.privacy.sensitivity import of_rank_difference
 from deniable.release import Release
 from deniable.statistics.data import Floats, bounded_rows, numbers
@@ -75,7 +75,7 @@ class MannWhitney(HypothesisTest):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         if self._sizes_are_public:
-            return self.price.stated(self.price.concentrated().bound())
+            return self.price.stated(Restricted(self.price.concentrated().bound(), self.relation))
         sizes = self._size_mechanism.privacy_loss(self._size_sensitivity)
         return self.price.stated(compose([sizes, self._prices[1].bound()]))
 

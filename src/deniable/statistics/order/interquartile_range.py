@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.order.base import OrderStatistic
@@ -63,7 +63,8 @@ class InterquartileRange(OrderStatistic):
                 (e / alone, [ExponentialMechanismLoss(e)] * count) for e, count in zip(epsilons, counts, strict=True)
             ]
             joint = max(joint, single, key=lambda draws: draws[0][0] if draws else 0)
-        return tuple(rate for rate, _ in joint), [loss for _, losses in joint for loss in losses]
+        losses = [Restricted(loss, self.relation) for _, parts in joint for loss in parts]
+        return tuple(rate for rate, _ in joint), list(losses)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss
+from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss, Restricted
 from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
@@ -65,9 +65,8 @@ class Quantile(OrderStatistic):
     def privacy_loss(self) -> PrivacyLoss:
         first, *others = self.epsilons
         estimate = PermuteAndFlipLoss(first) if self._flips else ExponentialMechanismLoss(first)
-        return self.price.stated(
-            self._bounding[0].with_loss([estimate, *(ExponentialMechanismLoss(epsilon) for epsilon in others)])
-        )
+        losses = [estimate, *(ExponentialMechanismLoss(epsilon) for epsilon in others)]
+        return self.price.stated(self._bounding[0].with_loss([Restricted(loss, self.relation) for loss in losses]))
 
     @cached_property
     def _flips(self) -> bool:

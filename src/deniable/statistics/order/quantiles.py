@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.release import Estimate, Key, Release
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
@@ -85,7 +85,8 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses: list[PrivacyLoss] = [ExponentialMechanismLoss(self.epsilon_of_level)] * levels(len(self._distinct))
+        level = Restricted(ExponentialMechanismLoss(self.epsilon_of_level), self.relation)
+        losses: list[PrivacyLoss] = [level] * levels(len(self._distinct))
         if self.counting is not None:
             losses.append(self.counting.privacy_loss)
         return self.price.stated(self._bounding[0].with_loss(losses))
