@@ -62,6 +62,12 @@ def test_a_public_number_of_rows_tells_how_much_the_centre_needs() -> None:
     assert 1 < parts[2] < 1.02
 
 
+def test_many_rows_and_a_large_epsilon_leave_something_for_the_centre() -> None:
+    exact = Variance(bounds=(0, 1), epsilon=10_000, relation=Replace)
+    assert 0 < exact.expected_error(10**7) < 1e-9
+    assert exact(np.arange(2**20) % 2, bits=DeterministicBits(1)).scalar() == pytest.approx(0.25)
+
+
 def test_the_expected_error_is_never_beyond_the_bounds() -> None:
     for relation in (AddRemove, Replace):
         assert Variance(bounds=(0, 1), epsilon=1, relation=relation).expected_error(0) == 1 / 4

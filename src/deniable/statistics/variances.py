@@ -20,7 +20,7 @@ from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
-_MOST_FOR_CENTRE = 1 / 3
+_MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Variance(Bounded):
         part = _FOR_CENTRE
         if self.size_is_public:
             rows = max(size, 1) * sqrt(2) / self.spread
-            part = Fraction(min(_MOST_FOR_CENTRE, 2.4 * rows**-0.4)).limit_denominator(1000)
+            part = max(Fraction(min(_MOST_FOR_CENTRE, 2.4 * rows**-0.4)).limit_denominator(1000), _LEAST_FOR_CENTRE)
         centre, square = self.rest.split(part, 1 - part)
         return centre.noise(self.sensitivity), square.noise(self.sensitivity)
 
