@@ -27,6 +27,16 @@ def test_an_extreme_is_known_from_one_side() -> None:
     assert covered.min() >= 44
 
 
+@pytest.mark.parametrize("size", [0, 1, 50])
+@pytest.mark.parametrize("statistic", [Minimum, Maximum])
+@pytest.mark.parametrize("epsilon", ["1/1000000", 1, 1000])
+@pytest.mark.filterwarnings("error")
+def test_fewer_rows_than_ranks_aimed_aside_have_an_expected_error(
+    statistic: type[Minimum], size: int, epsilon: object
+) -> None:
+    assert 0 <= statistic(bounds=(0, 1), epsilon=epsilon).expected_error(size) <= size
+
+
 @pytest.mark.parametrize("statistic", [Minimum, Maximum])
 def test_the_expected_error_counts_the_ranks_aimed_aside(statistic: type[Minimum]) -> None:
     plan = statistic(bounds=(0, 1000), epsilon=1, interval=None)

@@ -14,6 +14,7 @@ from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, Priva
 from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
+from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.choice import choose, reach, window
 from deniable.statistics.order.ends import CELLS, lower_end, upper_end
@@ -127,6 +128,7 @@ class Median(Quantile):
     share: object = field(default=Fraction(1, 2), init=False)
 
 
+@in_words
 def quantile(
     values: object,
     share: object,
@@ -145,6 +147,7 @@ def quantile(
     return release(Quantile, values, parameters, options)
 
 
+@in_words
 def median(
     values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
 ) -> Release:
@@ -194,7 +197,8 @@ def known_ends(known: float, grid: Grid, low: np.ndarray, high: np.ndarray, leve
 def rank_error(rate: Fraction, target: float, size: int, *, truth: float) -> float:
     """The root mean squared distance of gap i from the rank `truth`, where its chance is exp(-rate |i - target|)."""
     reached = min(60 / float(rate), size)
-    low, high = max(0, floor(target - reached)), min(size, ceil(target + reached))
+    low, high = min(max(0, floor(target - reached)), size), max(min(size, ceil(target + reached)), 0)
     gaps = np.linspace(low, high, min(high - low, 10_000) + 1)
-    chances = np.exp(-float(rate) * np.abs(gaps - target))
+    away = np.abs(gaps - target)
+    chances = np.exp(-float(rate) * (away - away.min()))
     return float(np.sqrt(np.sum(chances * (gaps - truth) ** 2) / np.sum(chances)))
