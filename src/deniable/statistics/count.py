@@ -11,6 +11,7 @@ from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import bounded_rows, codes
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -62,6 +63,7 @@ class Count(Statistic):
         )
 
 
+@in_words
 def count(values: object, **options: Unpack[Options]) -> Release:
     """The number of rows that are not NULL: see `Count`.
 

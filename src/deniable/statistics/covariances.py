@@ -14,6 +14,7 @@ from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.statistics.bounds import SHARE, Bounding, resolve
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, table
 from deniable.statistics.price import Price
 from deniable.statistics.products import LARGEST_TABLE, Products, Separate, Table
@@ -219,6 +220,7 @@ class Correlation(Covariance):
         return shares_of_widths
 
 
+@in_words
 def covariance(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
     """The covariance of every two columns of a table: see `Covariance`.
 
@@ -228,6 +230,7 @@ def covariance(values: object, *, bounds: Sequence[object], **options: Unpack[Op
     return release(Covariance, values, {"bounds": bounds}, options)
 
 
+@in_words
 def correlation(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
     """The correlation of every two columns of a table: see `Correlation`."""
     return release(Correlation, values, {"bounds": bounds}, options)

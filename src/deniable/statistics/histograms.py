@@ -15,6 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Key, Measure, Noisy, Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, arrow_column, bounded_rows, codes, has_type, match_of, numbers
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -122,6 +123,7 @@ class Histogram(Statistic):
         return places
 
 
+@in_words
 def histogram(
     values: object,
     *,

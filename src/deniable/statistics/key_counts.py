@@ -16,6 +16,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.exact import positive_integer
 from deniable.release import Key, Measure, Noisy, Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import codes
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -144,6 +145,7 @@ def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:
     return count, type(key).__name__, key if ordered else str(key)
 
 
+@in_words
 def key_counts(values: object, *, groups: int = 1, **options: Unpack[Options]) -> Release:
     """The keys that enough units have, with noisy counts: see `KeyCounts`.
 

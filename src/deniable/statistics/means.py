@@ -8,6 +8,7 @@ from deniable.noise.bits import Bits
 from deniable.release import Measure, Release
 from deniable.statistics.average import Average
 from deniable.statistics.bounded import Bounded
+from deniable.statistics.call import in_words
 from deniable.statistics.shares import shares
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -53,6 +54,7 @@ class Mean(Bounded):
         return Answer(parts=(measure,), noisy=average.columns, notes=self.bounding.notes(ends))
 
 
+@in_words
 def mean(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
     """The mean of the values: see `Mean`.
 

@@ -4,14 +4,16 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypedDict
+from functools import cache, cached_property
+from inspect import Signature, signature
+from typing import Any, ClassVar, Protocol, Self, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
 from deniable.privacy.exact import exact_rational, positive_integer
 from deniable.release import Estimate, Key, Measure, Noisy, Release
+from deniable.statistics.call import check
 from deniable.statistics.price import Price
 
 
@@ -74,6 +76,11 @@ class Statistic(ABC):
     relation: Relation = AddRemove
     rows: int = 1
 
+    def __new__(cls, *args: object, **given: object) -> Self:
+        if args or given:  # a copy is made without
+            check(cls.__name__, _parameters(cls), args, given)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         if not isinstance(self.relation, Relation):
             raise InvalidParameterError(f"relation must be AddRemove or Replace, got {self.relation!r}")
@@ -114,6 +121,10 @@ class Statistic(ABC):
         """
         if self.rows > 1 and units is None:
             raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
+        if ledger is not None and not callable(getattr(ledger, "pay", None)):
+            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {ledger!r}")
+        if not isinstance(bits, Bits):
+            raise InvalidParameterError(f"bits must be a source of random bits, got {bits!r}. Leave it out.")
         text = str(self)
         left = None
         if ledger is not None:
@@ -168,6 +179,12 @@ def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
     if not lower < upper:
         raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower:g}, {upper:g})")
     return lower, upper
+
+
+@cache
+def _parameters(statistic: type[Statistic]) -> Signature:
+    known = signature(statistic.__init__)
+    return known.replace(parameters=list(known.parameters.values())[1:])
 
 
 def without_rows(values: object) -> object:

@@ -14,6 +14,7 @@ from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.release import Measure, Noisy, Release
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.shares import UNIT, shares
@@ -104,6 +105,7 @@ class Sum(Bounded):
         return total - len(column) * int(ends[0]) if self.size_is_public else total
 
 
+@in_words
 def sum(values: object, *, bounds: object, whole: bool = False, **options: Unpack[Options]) -> Release:
     """The sum of the values: see `Sum`.
 

@@ -14,6 +14,7 @@ from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.exact import positive_integer
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.columns import select
+from deniable.statistics.call import in_words
 from deniable.statistics.histograms import Histogram
 from deniable.statistics.key_counts import KeyCounts
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -137,6 +138,7 @@ class Mode(Statistic):
         return Bounds(np.zeros(1), np.array([np.floor(most)]))
 
 
+@in_words
 def top_k(
     values: object, *, k: int, keys: Iterable[Any] | None = None, groups: int = 1, **options: Unpack[Options]
 ) -> Release:
@@ -148,6 +150,7 @@ def top_k(
     return release(TopK, values, {"k": k, "keys": keys, "groups": groups}, options)
 
 
+@in_words
 def mode(values: object, *, keys: Iterable[Any], **options: Unpack[Options]) -> Release:
     """The most frequent of some public values: see `Mode`.
 

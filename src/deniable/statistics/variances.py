@@ -15,6 +15,7 @@ from deniable.privacy import PrivacyLoss, Restricted
 from deniable.release import Measure, Release
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
@@ -111,11 +112,13 @@ class StandardDeviation(Variance):
         return np.sqrt(np.maximum(variance, 0))
 
 
+@in_words
 def variance(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
     """The mean squared distance of the values from their mean: see `Variance`."""
     return release(Variance, values, {"bounds": bounds}, options)
 
 
+@in_words
 def standard_deviation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
     """The square root of the variance: see `StandardDeviation`."""
     return release(StandardDeviation, values, {"bounds": bounds}, options)

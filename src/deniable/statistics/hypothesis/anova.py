@@ -17,6 +17,7 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.histograms import places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
@@ -107,6 +108,7 @@ class Anova(HypothesisTest):
         )
 
 
+@in_words
 def anova(
     values: object,
     groups: object,

@@ -13,6 +13,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
@@ -89,6 +90,7 @@ class BinomialTest(HypothesisTest):
         )
 
 
+@in_words
 def binomial_test(
     values: object, *, share: object, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:

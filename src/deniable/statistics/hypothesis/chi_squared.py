@@ -15,6 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import positive_rational
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows
 from deniable.statistics.histograms import distinct_keys, places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
@@ -154,6 +155,7 @@ class ChiSquaredIndependence(_TableTest):
         return self.keys, self.other_keys
 
 
+@in_words
 def chi_squared_fit(
     values: object, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
 ) -> Release:
@@ -161,6 +163,7 @@ def chi_squared_fit(
     return release(ChiSquaredFit, values, {"keys": keys, "shares": shares}, options)
 
 
+@in_words
 def chi_squared_independence(
     first: object,
     second: object,

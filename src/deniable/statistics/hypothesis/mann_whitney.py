@@ -14,6 +14,7 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Relation, Restricted, Sensitivity, compose, of_spread_sum
 from deniable.privacy.sensitivity import of_rank_difference
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
@@ -112,6 +113,7 @@ class MannWhitney(HypothesisTest):
         )
 
 
+@in_words
 def mann_whitney(
     first: object, second: object, *, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:

@@ -16,6 +16,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer, probability
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import codes
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.statistic import Answer, release
@@ -108,6 +109,7 @@ def _rows(values: object) -> NDArray[Any]:
     return array if typed else array.astype(np.float64)  # as it is where some are NULL
 
 
+@in_words
 def subsampled_test(
     values: object,
     *,

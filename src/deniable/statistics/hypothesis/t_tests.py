@@ -15,6 +15,7 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
@@ -183,6 +184,7 @@ class TwoSampleTTest(_MeanTest):
         return np.asarray(means[..., 0] - means[..., 1])
 
 
+@in_words
 def one_sample_t_test(
     values: object,
     *,
@@ -195,6 +197,7 @@ def one_sample_t_test(
     return release(OneSampleTTest, values, {"mean": mean, "bounds": bounds, "alternative": alternative}, options)
 
 
+@in_words
 def two_sample_t_test(
     first: object,
     second: object,

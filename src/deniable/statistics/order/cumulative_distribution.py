@@ -14,6 +14,7 @@ from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.statistic import Answer, Options, Statistic, release
@@ -93,6 +94,7 @@ class CumulativeDistribution(Statistic):
         return Answer(parts=(Key(name="value", values=self.at, kind="double"), share))
 
 
+@in_words
 def cumulative_distribution(values: object, at: Sequence[object], **options: Unpack[Options]) -> Release:
     """For each public value the share of the rows that is not above it: see `CumulativeDistribution`.
 

@@ -6,6 +6,7 @@ from math import ceil
 from typing import ClassVar, Unpack
 
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.order.quantile import Quantile
 from deniable.statistics.statistic import Options, release
 
@@ -45,6 +46,7 @@ class Maximum(Quantile):
         return Fraction(total - ceil(_DEPTH / self._rate(self.epsilons[0])))
 
 
+@in_words
 def minimum(
     values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
 ) -> Release:
@@ -56,6 +58,7 @@ def minimum(
     return release(Minimum, values, {"bounds": bounds, "interval": interval, "step": step}, options)
 
 
+@in_words
 def maximum(
     values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
 ) -> Release:

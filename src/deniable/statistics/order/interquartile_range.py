@@ -12,6 +12,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
+from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.choice import choose, reach, window
 from deniable.statistics.order.ends import CELLS, lower_end, upper_end
@@ -101,6 +102,7 @@ class InterquartileRange(OrderStatistic):
         return Answer(parts=(estimate,), notes=self._notes(grid))
 
 
+@in_words
 def interquartile_range(
     values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
 ) -> Release:

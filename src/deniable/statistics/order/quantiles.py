@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.release import Estimate, Key, Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
@@ -125,6 +126,7 @@ class Quantiles(OrderStatistic):
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
 
+@in_words
 def quantiles(
     values: object,
     shares: Sequence[object],

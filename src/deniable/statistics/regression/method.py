@@ -4,6 +4,7 @@ from typing import Any, Literal, Unpack
 
 from deniable.errors import InvalidParameterError
 from deniable.release import Release
+from deniable.statistics.call import in_words
 from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
 from deniable.statistics.regression.linear import Regression
 from deniable.statistics.regression.sufficient import SufficientRegression
@@ -17,6 +18,7 @@ METHODS: dict[str, type[Regression]] = {
 }
 
 
+@in_words
 def linear_regression(
     features: object,
     target: object,

@@ -13,6 +13,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity
 from deniable.privacy.vector_sensitivity import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import outer_sum
@@ -239,6 +240,7 @@ class _Search:
         return found, np.sqrt(noise + miscounted * (found / size) ** 2)
 
 
+@in_words
 def vector_covariance(values: object, *, bounds: object, deviations: object, **options: Unpack[Options]) -> Release:
     """The covariance matrix of the columns of a table under loose bounds: see `VectorCovariance`.
 

@@ -15,6 +15,7 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.vector_sensitivity import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
+from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
@@ -116,6 +117,7 @@ class VectorMean(VectorStatistic):
         )
 
 
+@in_words
 def vector_mean(values: object, *, bounds: object, deviations: object, **options: Unpack[Options]) -> Release:
     """The mean of every column of a table under loose bounds: see `VectorMean`.
 
