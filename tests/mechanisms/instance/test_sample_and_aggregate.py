@@ -1,4 +1,6 @@
+import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -98,3 +100,14 @@ def test_what_does_not_aggregate_records_is_refused() -> None:
         SampleAndAggregate(inner=MEDIAN, blocks=0, lower=0, upper=4)
     with pytest.raises(InvalidParameterError, match="one entry a unit"):
         SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4).release(3, np.sum)
+
+
+def test_a_function_that_leaves_the_program_counts_as_failed() -> None:
+    mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=2, upper=9)
+    released = mechanism.release(np.arange(12), lambda _: sys.exit("row 7 is odd"), bits=DeterministicBits(1))
+    assert released.value == 6
+
+
+def test_a_function_sees_no_other_block() -> None:
+    mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=0, upper=99)
+    assert mechanism.release(np.arange(12), lambda part: part.base is not None, bits=DeterministicBits(1)).value == 0

@@ -83,7 +83,7 @@ class SampleAndAggregate(Mechanism):
         block = uniform.below(self.blocks, size=units.shape[0], bits=bits)
         order = np.argsort(block, kind="stable")
         parts = np.split(units[order], np.searchsorted(block[order], np.arange(1, self.blocks)))
-        values = [self._value(function, part) for part in parts]
+        values = [self._value(function, part.copy()) for part in parts]  # no view of the other blocks
         if isinstance(self.inner, AdditiveNoise):
             return Answer(int(self.inner.release([sum(values)], bits=bits).values[0]), bits.safe)
         return self.inner.release(values, bits=bits)
@@ -94,7 +94,7 @@ class SampleAndAggregate(Mechanism):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it says depends on private rows
                 value = float(function(part))  # type: ignore[arg-type]
-        except Exception:
+        except (Exception, SystemExit):  # a script may leave with sys.exit() where rows displease it
             return self.lower
         if np.isnan(value):
             return self.lower
