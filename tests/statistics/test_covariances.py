@@ -143,3 +143,8 @@ def test_the_nearest_covariance_has_no_negative_eigenvalues() -> None:
     found = nearest_covariance(np.array([[0.4, 0.3], [0.3, -0.1]]))
     assert np.linalg.eigvalsh(found).min() >= -1e-15
     assert np.diag(found).max() <= 0.25
+
+
+def test_one_pair_of_bounds_is_no_list_of_pairs() -> None:
+    with pytest.raises(InvalidParameterError, match=r"a pair \(lower, upper\) or .*for each|for each column, a pair"):
+        covariance([[1, 2]], bounds=(0, 9), epsilon=1)

@@ -10,7 +10,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.data import bounded_rows, codes, numbers, table, whole_numbers
+from deniable.statistics.data import arrow_column, bounded_rows, codes, numbers, table, whole_numbers
 
 BITS = DeterministicBits(1)
 
@@ -174,3 +174,26 @@ def test_units_are_checked() -> None:
         bounded_rows(None, rows=2, present=everything(4), bits=BITS)
     with pytest.raises(InvalidParameterError, match="one entry for each row"):
         bounded_rows([1, 2], rows=2, present=everything(4), bits=BITS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (pd.DataFrame({"a": [1.0]}), r'got a table\. Pick one of its columns: frame\["income"\]\.'),
+        (pl.DataFrame({"a": [1.0]}), "got a table"),
+        ("income", r"got str\. Pass the rows themselves"),
+        ({"income": [1.0]}, "got dict"),
+        (5, "got int"),
+        (None, "got NoneType"),
+    ],
+)
+def test_what_is_no_column_is_named(wrong: object, said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=said):
+        numbers(wrong)
+    if wrong is not None:
+        with pytest.raises(InvalidParameterError, match=said):
+            arrow_column(wrong, "units")
+
+
+def test_a_series_with_a_label_like_an_attribute_is_a_column() -> None:
+    assert arrow_column(pd.Series([1, 2], index=["columns", "b"]), "units").to_pylist() == [1, 2]

@@ -47,7 +47,8 @@ class Covariance(Statistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.bounds, str) or not isinstance(self.bounds, Sequence) or not self.bounds:
+        listed = self.bounds if isinstance(self.bounds, Sequence) and not isinstance(self.bounds, str) else ()
+        if not listed or not all(isinstance(each, Sequence) for each in listed):
             raise InvalidParameterError(
                 f'bounds must have an entry for each column, a pair (lower, upper) or "auto", got {self.bounds!r}'
             )

@@ -48,7 +48,7 @@ def numbers(values: object, what: str = "values") -> Floats:
         raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=declared))
     array = _array(values)
     if array.ndim != 1:
-        raise InvalidParameterError(f"{what} must be one column, got an array of {array.ndim} dimensions")
+        raise InvalidParameterError(f"{what} must be one column, got {_kind_of_data(values, array)}")
     return _floats(array, what)
 
 
@@ -66,7 +66,7 @@ def table(values: object, what: str = "values") -> tuple[Floats, tuple[str, ...]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0)), tuple(frame.columns)
     array = _array(values)
     if array.ndim != 2:
-        raise InvalidParameterError(f"{what} must be a table, got an array of {array.ndim} dimensions")
+        raise InvalidParameterError(f"{what} must be a table, got {_kind_of_data(values, array)}")
     return _floats(array, what), tuple(f"x{place}" for place in range(array.shape[1]))
 
 
@@ -88,6 +88,8 @@ def arrow_column(values: object, what: str = "values") -> Any:
     """
     import pyarrow as pa
 
+    if hasattr(type(values), "columns") or isinstance(values, str | bytes | dict) or np.isscalar(values):
+        raise InvalidParameterError(f"{what} must be one column, got {_kind_of_data(values, np.asarray(None))}")
     try:
         column = pa.array(_arrow(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
@@ -161,6 +163,15 @@ def match_of(value: object) -> Hashable:
     """What is equal for values that are to be counted as one: 1 and 1.0 are, 1 and "1" are not. None for NULL."""
     kind = _kind_of(value)
     return None if kind is None else ("number" if kind in (bool, int, float, Decimal) else kind, value)
+
+
+def _kind_of_data(values: object, array: NDArray[Any]) -> str:
+    """What somebody gave in the place of a column or a table, and what to give."""
+    if hasattr(type(values), "columns"):
+        return 'a table. Pick one of its columns: frame["income"].'
+    if array.ndim:
+        return f"an array of {array.ndim} dimension{'s' * (array.ndim > 1)}"
+    return f'{type(values).__name__}. Pass the rows themselves: frame["income"], an array or a list.'
 
 
 def _array(values: object) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
-from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression, TheilSen
+from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression, TheilSen, linear_regression
 from tests.statistics.regression.data import GENERATOR, least_squares, rows
 
 KINDS = [SufficientRegression, AdaptiveRidge, TheilSen]
@@ -134,3 +134,8 @@ def test_what_is_seen_before_the_rows_are_read_costs_nothing(values: object) -> 
     with pytest.raises(InvalidParameterError):
         SufficientRegression(**PUBLIC, epsilon=1)(values, ledger=ledger)  # type: ignore[arg-type]
     assert ledger.spent().epsilon == 0
+
+
+def test_one_pair_of_bounds_is_no_list_of_pairs() -> None:
+    with pytest.raises(InvalidParameterError, match=r"a pair \(lower, upper\) or .*for each|for each column, a pair"):
+        linear_regression([1], [2], bounds=(0, 9), target_bounds=(0, 9), epsilon=1)

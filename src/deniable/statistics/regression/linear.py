@@ -96,11 +96,12 @@ class Regression(Statistic):
     @cached_property
     def _bounding(self) -> tuple[tuple[Bounding, ...], Price]:
         """How each column is bounded, the target last, and what is left of the price."""
-        if isinstance(self.bounds, str) or not isinstance(self.bounds, Sequence) or not self.bounds:
+        listed = self.bounds if isinstance(self.bounds, Sequence) and not isinstance(self.bounds, str) else ()
+        if not listed or not all(isinstance(each, Sequence) for each in listed):
             raise InvalidParameterError(
                 f'bounds must be a list with a pair (lower, upper) or "auto" for each feature, got {self.bounds!r}'
             )
-        columns = [*self.bounds, self.target_bounds]
+        columns = [*listed, self.target_bounds]
         searched = [isinstance(pair, str) for pair in columns]
         parts = self.price.split(*[1] * max(sum(searched), 1))
         found, rest = zip(
