@@ -81,6 +81,10 @@ def test_what_has_no_type_is_read_value_by_value() -> None:
         assert repr(codes(np.array([value, value], dtype=object))[1]) == repr([value])
     with pytest.raises(InvalidParameterError, match="dimensions"):
         codes(np.array([["a"]], dtype=object))
+    for more in ([], ["x"]):
+        found, distinct = codes([-0.0, 0.0, 0.5, None, float("nan"), *more])
+        assert found[:5].tolist() == [0, 0, 1, -1, -1]
+        assert list(map(repr, distinct[:2])) == ["0.0", "0.5"]
 
 
 @pytest.mark.parametrize(

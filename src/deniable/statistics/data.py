@@ -12,6 +12,7 @@ import datetime
 import math
 from collections.abc import Hashable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,9 @@ def _codes_of_objects(objects: NDArray[np.object_], what: str) -> tuple[NDArray[
     try:  # quick where all are of one type, and the same as what follows
         column = pa.array(objects, from_pandas=True)
         quick = pa.types.is_string(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
+        if not quick and set(map(type, objects)) <= {float, type(None)}:
+            floats = column.to_numpy(zero_copy_only=False) + 0.0  # -0.0 is 0.0, as in what follows
+            column, quick = pa.array(floats, from_pandas=True), True
     except Exception:  # whatever it is, it may depend on a value
         quick = False
     if quick:
@@ -242,10 +246,15 @@ def _codes_of_objects(objects: NDArray[np.object_], what: str) -> tuple[NDArray[
     return found, distinct
 
 
+@lru_cache(maxsize=256)
+def _kind_of_type(given: type) -> type:
+    return next((kind for kind in _KINDS if issubclass(given, kind)), given)
+
+
 def _kind_of(value: object) -> type | None:
     """The type of a key; None for NULL, NaN, and what cannot be a key."""
     plain = value.item() if isinstance(value, np.generic) else value
-    kind = next((kind for kind in _KINDS if isinstance(plain, kind)), type(plain))
+    kind: type = _kind_of_type(type(plain))  # type: ignore[arg-type]  # a type is hashable
     try:
         hash(plain)
         return kind if plain is not None and plain == plain else None  # noqa: PLR0124 - NaN, NaT, and pandas.NA, which raises
@@ -255,7 +264,9 @@ def _kind_of(value: object) -> type | None:
 
 def _plain(value: Any, kind: type) -> Any:
     """A key as Arrow would give it."""
-    if kind in (bool, int, float, bytes):
+    if kind is float:
+        return float(value) + 0.0
+    if kind in (bool, int, bytes):
         return kind(value)
     return str.__str__(value) if kind is str else value
 
