@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, checked_bounds, integers, loss_of_rows
 from deniable.noise import rounded
@@ -130,9 +130,15 @@ class SmoothStatistic(Mechanism):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """That of the noise, for a unit with as many records as `sensitivity` counts.
 
-        Under replace with exactly as many: their number is the same in all neighbours. `SmoothTrimmedMean` of one
-        record and of two loses seven times what a group of one is said to at epsilon = 0.1.
+        Raises: UnprovedError for several records under replace. A sensitivity says "at most so many", the smooth bound
+            is proved where all neighbours have the same number: `SmoothTrimmedMean` of one record against two loses
+            seven times what a group of one is said to at epsilon = 0.1.
         """
+        if sensitivity.relation is Relation.REPLACE and sensitivity.l1 > 1:
+            raise UnprovedError(
+                f"{type(self).__name__} is proved for one record a unit under replace, got up to {sensitivity.l1}. Cut "
+                "every unit to one record, or use SmoothMedian or InverseMedian under AddRemove."
+            )
         return loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
