@@ -65,6 +65,10 @@ def test_columns_of_the_wrong_type_cost_nothing(kind: Any) -> None:
     assert book.spent().epsilon == 1
 
 
+def test_a_tuple_of_numbers_is_a_column() -> None:
+    assert mean((1.0, 2.0, 3.0), bounds=(0, 4), epsilon=1, ledger=ledger()).scalar() >= 0
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_frames_of_the_wrong_columns_cost_nothing(frame: Any) -> None:
     book = ledger()

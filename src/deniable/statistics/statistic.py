@@ -150,7 +150,8 @@ class Statistic(ABC):
         if units is not None and not isinstance(values, tuple) and _length(values) != _length(units):
             raise InvalidParameterError("units must have one entry for each row of the values")
         columns = values if isinstance(values, tuple) else (values,)
-        if not any(isinstance(column, list) for column in (*columns, units)):
+        untyped = any(isinstance(column, list) for column in (*columns, units))
+        if not untyped and not (isinstance(values, tuple) and all(isinstance(item, int | float) for item in values)):
             self._answer(without_rows(values), None if units is None else without_rows(units), DeterministicBits(0))
 
     def __str__(self) -> str:
