@@ -170,3 +170,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
     values = np.random.default_rng(1).integers(0, 9, 1000)
     first, second = (histogram(v, keys=range(9), epsilon=1, bits=DeterministicBits(2)) for v in (values, values[::-1]))
     assert first["count"].tolist() == second["count"].tolist()
+
+
+def test_bins_as_wide_as_floats_count_without_a_warning() -> None:
+    assert exact([1e308, -1e308, 1.0, np.inf], bins=[-1.7e308, 0, 1.7e308]) == [1, 2]

@@ -70,6 +70,10 @@ def test_rows_outside_the_categories_are_left_out() -> None:
     assert 0 < none["p_value"][0] <= 1
 
 
+def test_no_rows_and_hardly_any_noise_reject_nothing() -> None:
+    assert fit("1000")([], bits=DeterministicBits(1))["p_value"][0] == 1
+
+
 def test_the_expected_error_is_that_of_one_count() -> None:
     assert fit("1").expected_error(0) == fit("1").mechanism.standard_deviation()
 

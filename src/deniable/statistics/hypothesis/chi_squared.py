@@ -59,6 +59,7 @@ class _TableTest(HypothesisTest):
     def _distance(self, tables: Floats, expected: Floats) -> Floats:
         """The sum of squared differences over their variance: that of the rows and that of the noise."""
         variance = np.maximum(expected, 0) + self.mechanism.standard_deviation() ** 2
+        variance = np.maximum(variance, 1e-9)  # both are 0 for no rows and hardly any noise
         return np.asarray(((tables - expected) ** 2 / variance).sum(axis=-1))
 
 
