@@ -15,14 +15,18 @@ from deniable.privacy import (
     ApproximateLoss,
     ConcentratedLoss,
     DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    ExponentialMechanismLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
     Stated,
+    TruncatedLaplaceLoss,
     compose,
     of_count,
 )
+from deniable.privacy.sensitivity import Sensitivity
 
 tenths = st.fractions(min_value=Fraction(1, 10), max_value=2, max_denominator=20)
 
@@ -154,3 +158,37 @@ def test_things_that_are_no_losses_are_refused() -> None:
         compose(PureLoss(1), -1)
     with pytest.raises(TypeError):
         PureLoss(1) + 3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("noise", ["1/4", "15/32"])
+def test_a_width_is_reached_where_most_of_delta_is_a_failure(noise: str) -> None:
+    """What bins may cost is relative to the rest of delta alone."""
+    found = (TruncatedLaplaceLoss(noise, 1) + PureLoss("1/4")).delta(0)
+    assert found.width <= 1e-3 * found.upper
+
+
+def test_where_laws_differ_only_the_gap_of_the_proof_is_wide() -> None:
+    """Vectors are known between two laws; just below the greatest loss of the lower one, its delta is all rounding."""
+    vector = Sensitivity(l1=6, l2_squared=18, linf=3, coordinates=2, relation=AddRemove)
+    loss = DiscreteLaplaceLoss(3, vector) + PureLoss("1/3")
+    for epsilon in (4 / 3 - 1e-11, 4 / 3 - 1e-15, 4 / 3, 4 / 3 + 1e-12, 1.5):
+        found = loss.delta(epsilon)
+        assert found.lower < 1e-11
+        assert found.upper == pytest.approx(loss.delta(epsilon, tolerance=1e-5).upper, rel=1e-3)
+    assert found.lower == 0.0
+    assert loss.delta(1).lower > 0.05
+
+
+def test_a_failure_with_a_choice_is_answered() -> None:
+    """Most of delta is the failure, and the two laws differ."""
+    loss = ApproximateLoss("41/43", "11/450") + ExponentialMechanismLoss("51/40")
+    found = loss.delta("95/48")
+    assert found.lower >= 11 / 450 * (1 - 1e-15)
+    assert found.upper == pytest.approx(loss.delta("95/48", tolerance=1e-5).upper, rel=1e-3)
+
+
+def test_a_small_discrete_gaussian_is_summed_exactly() -> None:
+    loss = PureLoss("1/2") + DiscreteGaussianLoss("1/4", of_count(rows=1, groups=1, relation=AddRemove))
+    found = loss.epsilon(1e-9, tolerance=1e-9)
+    assert found.width <= 1e-9 * found.upper
+    assert loss.delta(found.upper).upper <= 1e-9 * (1 + 1e-9)

@@ -92,7 +92,7 @@ class Composed(PrivacyLoss):
         directions = self._directions()
         if directions is None or epsilon < _edge(directions[0]):
             for found in computed:  # nearer to the greatest loss than that, delta is all rounding
-                reached(found, tolerance, found.upper, "delta")
+                reached(found, tolerance, answer.upper, "delta")
         return answer
 
     def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:

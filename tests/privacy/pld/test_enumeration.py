@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.privacy.losses.discrete_gaussian import shift_law
 from deniable.privacy.pld.enumeration import enumeration
 from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
@@ -65,3 +67,20 @@ def test_too_many_values_are_left_to_the_grid() -> None:
     assert enumeration([(NormalLaw(1.0), 1)]) is None
     assert enumeration([(randomized_response_law(0.1), 10**6)]) is None
     assert enumeration([(randomized_response_law(0.1 + k / 100), 1) for k in range(20)]) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 3.0, 14.0, 60.0, 1000.0])
+def test_discrete_gaussians_hold_sums_in_many_digits(epsilon: float) -> None:
+    """Twice sigma = 1/2 moved by 1, and a response of 1/2; at 1000 all that is left is what was left out."""
+    found = enumeration([(shift_law(Fraction(1, 4), 1), 2), (randomized_response_law(0.5), 1)])
+    assert found is not None
+    with mpmath.workdps(60):
+        weights = {k: mpmath.exp(-2 * k * k) for k in range(-40, 41)}
+        whole, high = mpmath.fsum(weights.values()), 1 / (1 + mpmath.exp(-0.5))
+        truth = mpmath.mpf(0)
+        for (a, p), (b, q) in itertools.product(weights.items(), repeat=2):
+            for loss, share in ((0.5, high), (-0.5, 1 - high)):
+                gain = -mpmath.expm1(epsilon - (2 * (1 - 2 * a) + 2 * (1 - 2 * b) + loss))
+                truth += max(gain, 0) * p * q * share / whole**2
+    assert found.below(epsilon) <= truth <= found.above(epsilon)
+    assert found.above(epsilon) - found.below(epsilon) <= 1e-10 * truth + 1e-269

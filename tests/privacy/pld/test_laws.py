@@ -126,3 +126,22 @@ def test_the_table_of_a_discrete_gaussian_holds_its_far_tail() -> None:
     found = law.above(np.array([place]))
     assert abs(found.p[0] / float(truth) - 1) <= found.error[0]
     assert found.error[0] < 1e4 * UNIT
+
+
+def test_the_likely_losses_of_a_discrete_gaussian_are_not_called_all() -> None:
+    """A move by 10 at sigma = 1/2: floats end inside the table, and what is left out is below what is stated."""
+    law = shift_law(Fraction(1, 4), 10)
+    assert law.atoms() is None
+    found = law.likely()
+    assert found is not None
+    atoms, rest = found
+    assert atoms.p.min() > 1e-285
+    assert atoms.losses[-1] - atoms.losses[0] == pytest.approx(law.spacing * (atoms.losses.size - 1), rel=1e-14)
+    with mpmath.workdps(400):
+        weigh = lambda k: mpmath.exp(-2 * mpmath.mpf(k) ** 2)  # noqa: E731
+        whole = mpmath.fsum(weigh(k) for k in range(-60, 61))
+        kept = [round((10 - loss / law.spacing * 2) / 2) for loss in atoms.losses.tolist()]
+        for place, p in zip(kept, atoms.p.tolist(), strict=True):
+            assert abs(p / (weigh(place) / whole) - 1) <= atoms.error
+        assert mpmath.fsum(weigh(k) for k in range(-60, 61) if k not in kept) / whole < rest
+    assert shift_law(Fraction(10**5), 1).likely() is None

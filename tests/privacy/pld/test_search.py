@@ -83,10 +83,13 @@ def test_a_budget_that_is_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert Search([Part(LaplaceLaw(0.5), 9)]).bounds(Aim(1.0, 1e-2, 1e-3), _Effort.of(1e-3)) is None
 
 
-def test_spacings_are_multiples_of_one() -> None:
+def test_spacings_are_multiples_of_a_piece_of_the_least() -> None:
     assert search._lattice([0.4, 0.2, 1.0]) == 0.2
     assert search._lattice([0.4, None]) == 0
-    assert search._lattice([0.4, 0.3]) == 0
+    assert search._lattice([0.4, 0.3]) == pytest.approx(0.1, rel=1e-14)  # one that holds both
+    assert search._lattice([0.4, 0.4 * math.sqrt(2)]) == 0
+    assert search._lattice([0.4, 0.4 * 66 / 65]) == 0
+    assert search._lattice([1.0, 8 / 7, 10 / 9, 12 / 11]) == 0  # 693 pieces of the least
     assert search._lattice([]) == 0
     assert Search([Part(randomized_response_law(0.3), 4), Part(NormalLaw(1.0), 1)]).lattice == 0
 

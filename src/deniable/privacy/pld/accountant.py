@@ -54,7 +54,8 @@ def composed_delta(
             if rough and math.isinf(found.upper):  # that it is far below the other direction is quickly seen
                 return Aim(at, guess, 0.5, 4 * (5 - math.log(guess)) / max(at, search.spread))
             lost = math.isfinite(found.upper) and found.upper > 1e3 * max(found.lower, jump)
-            goal = _nearer(4 * jump if lost else guess, found)
+            rest = Interval(max(found.lower - search.infinite, 0.0), max(found.upper - search.infinite, 0.0))
+            goal = _nearer(4 * jump if lost else guess, rest)
             return Aim(at, goal, min(0.9 * tolerance * (1 + search.infinite / goal), 0.5))
 
         return search.refined(

@@ -73,6 +73,11 @@ class LossLaw(ABC):
         """All finite losses, where they are few."""
         return None
 
+    def likely(self) -> tuple[Atoms, float] | None:
+        """Finite losses, where they are few, and a bound on the probability under P of all others."""
+        found = self.atoms()
+        return None if found is None else (found, 0.0)
+
     def slack(self, reach: float) -> float:
         """How far the thresholds of events may be from those asked for, when these are at most `reach` in size."""
         return 0.0
@@ -169,7 +174,7 @@ class FiniteLaw(LossLaw):
         p, q = self._below[:, place]
         return Tails(p, q, np.full(p.shape, self._error))
 
-    def atoms(self) -> Atoms | None:
+    def atoms(self) -> Atoms:
         return self._atoms
 
     def slack(self, reach: float) -> float:

@@ -133,6 +133,8 @@ class DiscreteGaussianLaw(LossLaw):
         p = np.exp(-(places**2) / (2 * sigma_squared)) / total
         q = np.exp(-((places - shift) ** 2) / (2 * sigma_squared)) / total
         self._table = FiniteLaw(losses, p, q, roundings=8000)
+        present = np.flatnonzero(p > _LEAST_KEPT)
+        self._kept = slice(int(present[0]), int(present[-1]) + 1)
         self.spacing = shift / sigma_squared
         self._anchor = float(losses[np.argmax(p)])
 
@@ -146,11 +148,18 @@ class DiscreteGaussianLaw(LossLaw):
     def below(self, losses: Floats) -> Tails:
         return _with_rest(self._table.below(losses))
 
+    def likely(self) -> tuple[Atoms, float] | None:
+        """Beyond 36 sigma lies less than 2 exp(-36^2/2) < 1e-280; and 4,096 of at most 1e-285 are left out."""
+        losses, p, q, error = self._table.atoms()
+        kept = Atoms(losses[self._kept], p[self._kept], q[self._kept], error)
+        return (kept, _REST) if losses.size <= _MOST_ATOMS else None
+
     def slack(self, reach: float) -> float:
         return 16 * UNIT * reach
 
 
 _REST = 1e-270
+_LEAST_KEPT = 1e-285
 
 
 def _with_rest(found: Tails) -> Tails:

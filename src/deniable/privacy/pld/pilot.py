@@ -32,7 +32,8 @@ class Pilot:
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int]) -> None:
         self.counts = np.array(counts, dtype=np.float64)
-        collapsed = [_collapsed(law) for law in laws]
+        stride = 1 if len(laws) <= 4 else 2 if len(laws) <= 12 else 4
+        collapsed = [_collapsed(law, stride) for law in laws]
         width = max(losses.size for losses, _ in collapsed)
         self._losses = np.array([np.pad(losses, (0, width - losses.size)) for losses, _ in collapsed])
         self._masses = np.array([np.pad(masses, (0, width - masses.size)) for _, masses in collapsed])
@@ -119,11 +120,11 @@ def span(law: LossLaw, above: float, below: float) -> tuple[float, float]:
     return min(low, high), high
 
 
-def _collapsed(law: LossLaw) -> tuple[Floats, Floats]:
-    """Mean losses and masses of the bins between the points."""
-    points = POINTS
+def _collapsed(law: LossLaw, stride: int) -> tuple[Floats, Floats]:
+    """Mean losses and masses of the bins between every so many points."""
+    points = POINTS[::stride]
     if math.isfinite(law.highest) and math.isfinite(law.lowest):
-        inner = np.linspace(law.lowest, law.highest, 257)
+        inner = np.linspace(law.lowest, law.highest, 256 // stride + 1)
         points = np.unique(np.concatenate((points, inner, [np.nextafter(law.highest, -np.inf)])))
     upper, lower = law.above(points), law.below(points)
     left = points <= 0

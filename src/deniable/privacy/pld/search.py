@@ -6,6 +6,7 @@ Bins, tilt and frequencies are chosen from the composed law; the bounds hold wha
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ _SAME = 1e-8  # of probabilities: then all losses of a law do lie on its lattice
 _ROUGH = 0.02  # from this relative width on, the answer may be far from the aim:
 _ROUGH_MARGIN = 5.0  # so many powers of e in delta
 _LEAST_SPREAD = 1e-9
+_MOST_PIECES = 64  # of the least spacing, for a lattice that holds others too
 _FINEST_LATTICE = 0.1  # of the spread of a smoothing that would do
 
 
@@ -119,7 +121,7 @@ class Search:
         for _ in range(_MOST_ROUNDS):
             bounds = self.bounds(aim, effort)
             while bounds is None and effort.smoothing < 1 and math.isinf(found.upper):
-                effort = _Effort(10 * effort.bins, 10 * effort.smoothing)
+                effort = effort.times(10.0)
                 bounds = self.bounds(aim, effort)
             if bounds is None:
                 break
@@ -136,7 +138,7 @@ class Search:
             if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
                 effort = _Effort.of(aim.relative)
             else:
-                effort = effort.adapted(bounds, aim)
+                effort = effort.adapted(bounds, aim).times(0.5 if stalled else 1.0)
         return found
 
     def _keep(self, bounds: Bounds) -> None:
@@ -259,11 +261,18 @@ class _Effort(NamedTuple):
     def of(cls, relative: float) -> "_Effort":
         return cls(0.5 * relative, 0.25 * relative)
 
+    def times(self, share: float) -> "_Effort":
+        """Both changed by one factor."""
+        return _Effort(share * self.bins, share * self.smoothing)
+
     def adapted(self, bounds: Bounds, aim: Aim) -> "_Effort":
         """By what they did cost, where delta is asked for."""
-        upper, lower = bounds.above(aim.epsilon), bounds.below(aim.epsilon)
+        infinite = bounds.lower_infinite  # no part of what the aim is relative to
+        upper, lower = bounds.above(aim.epsilon) - infinite, bounds.below(aim.epsilon) - infinite
         if upper > 10 * lower:
-            return _Effort(self.bins / 30, self.smoothing / 30)
+            return self.times(1 / 30)
+        if lower <= 0:
+            return self
         smoothing = max(bounds.smoothed(aim.epsilon), 0.0) / upper
         bins = max((upper - lower) / upper - smoothing, 0.0)
         return _Effort(_less(self.bins, bins, 0.5 * aim.relative), _less(self.smoothing, smoothing, 0.3 * aim.relative))
@@ -285,8 +294,10 @@ def _lattice(spacings: Sequence[float | None]) -> float:
     if not known or len(known) < len(spacings):
         return 0.0
     least = min(known)
-    near = all(abs(spacing / least - round(spacing / least)) < 1e-12 * spacing / least for spacing in known)
-    return least if near else 0.0
+    ratios = [Fraction(spacing / least).limit_denominator(_MOST_PIECES) for spacing in known]
+    pieces = math.lcm(*(ratio.denominator for ratio in ratios))
+    near = all(abs(spacing / least - ratio) < 1e-12 * ratio for spacing, ratio in zip(known, ratios, strict=True))
+    return least / pieces if near and pieces <= _MOST_PIECES else 0.0
 
 
 def _grid(law: LossLaw, step: float, above: float, below: float) -> Grid:
