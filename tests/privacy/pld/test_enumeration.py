@@ -84,3 +84,23 @@ def test_discrete_gaussians_hold_sums_in_many_digits(epsilon: float) -> None:
                 truth += max(gain, 0) * p * q * share / whole**2
     assert found.below(epsilon) <= truth <= found.above(epsilon)
     assert found.above(epsilon) - found.below(epsilon) <= 1e-10 * truth + 1e-269
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 6.0, 20.0, 130.0])
+def test_many_values_on_a_lattice_are_convolved(epsilon: float) -> None:
+    """Six times sigma = 1/2 moved by 1: too many multisets, but 200 sums, here in many digits."""
+    found = enumeration([(shift_law(Fraction(1, 4), 1), 6)])
+    assert found is not None
+    with mpmath.workdps(60):
+        weights = [mpmath.exp(-2 * k * k) for k in range(-30, 31)]
+        one = [w / mpmath.fsum(weights) for w in weights]
+        sums = [mpmath.mpf(1)]
+        for _ in range(6):
+            longer = [mpmath.mpf(0)] * (len(sums) + len(one) - 1)
+            for (i, p), (j, q) in itertools.product(enumerate(sums), enumerate(one)):
+                longer[i + j] += p * q
+            sums = longer
+        losses = [2 * (6 - 2 * (place - 180)) for place in range(len(sums))]
+        truth = mpmath.fsum(-mpmath.expm1(epsilon - x) * p for x, p in zip(losses, sums, strict=True) if x > epsilon)
+    assert found.below(epsilon) <= truth <= found.above(epsilon)
+    assert found.above(epsilon) - found.below(epsilon) <= 1e-8 * truth + 1e-268
