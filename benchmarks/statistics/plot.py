@@ -36,8 +36,8 @@ def main() -> None:
                 shift = 0.82 ** (list(PEERS).index(peer) - 1.5)
                 for kind, face in ((0, colour), (1, "none")):
                     kept = replaced == kind
-                    panel.scatter(epsilon[kept] * shift, ratio[kept], 22, face, marker, edgecolors=colour)
-                panel.scatter([], [], 22, colour, marker, label=label)
+                    panel.scatter(epsilon[kept] * shift, ratio[kept], s=22, c=face, marker=marker, edgecolors=colour)
+                panel.scatter([], [], s=22, c=colour, marker=marker, label=label)
         panel.axhline(1, color="black", linewidth=0.8)
         panel.set(title=name, xscale="log", yscale="log", ylim=(0.3, 30), xticks=[0.1, 1, 10])
         panel.set_xticklabels(["0.1", "1", "10"])
