@@ -7,18 +7,18 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import bounded_rows, codes
 from deniable.statistics.laws import Law
-from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.noised import Noised
+from deniable.statistics.statistic import Answer, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count(Statistic):
+class Count(Noised):
     """The number of rows that are not NULL, with discrete noise.
 
     Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that (privacy/sensitivity.py).
@@ -39,19 +39,6 @@ class Count(Statistic):
     def sensitivity(self) -> Sensitivity:
         """How far one unit moves the count."""
         return of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
-
-    def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise, in rows, whatever the size."""
-        return self.mechanism.standard_deviation()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         present = codes(values)[0] >= 0

@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, arrow_column, bounded_rows, codes, has_type, match_of, numbers
 from deniable.statistics.laws import Law
-from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.noised import Noised
+from deniable.statistics.statistic import Answer, Options, release
 
 _BLOCK = 2**15
 _SPAN = 2**20  # keys within a range of so many integers are counted without a search
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(Statistic):
+class Histogram(Noised):
     """The number of rows in each of some public bins, with independent noise on each.
 
     Args:
@@ -62,19 +62,6 @@ class Histogram(Statistic):
     def sensitivity(self) -> Sensitivity:
         """How far one unit moves the counts."""
         return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=self.cells)
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
-
-    def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of one count, whatever the size."""
-        return self.mechanism.standard_deviation()
 
     def simultaneous_error(self, level: float = 0.95) -> int:
         """With this probability at least, no count is further off.

@@ -8,9 +8,8 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
 from deniable.statistics.call import in_words
@@ -25,11 +24,12 @@ from deniable.statistics.hypothesis.base import (
     noise,
     p_value,
 )
+from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinomialTest(HypothesisTest):
+class BinomialTest(Noised, HypothesisTest):
     """Whether the share of rows that are 1 (or True) is `share`: noisy numbers of ones and of other rows.
 
     The statistic is ones - share * rows. Its null law is simulated with the noisy number of rows, which is off by about
@@ -59,15 +59,6 @@ class BinomialTest(HypothesisTest):
     def sensitivity(self) -> Sensitivity:
         """Of the pair (ones, others): a row is one of the two."""
         return of_spread_sum(lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=2)
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise of both numbers."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
         """The standard deviation of the noise in ones - share * rows."""

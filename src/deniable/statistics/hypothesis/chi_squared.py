@@ -1,5 +1,6 @@
 """Chi-squared tests of noisy tables: goodness of fit and independence."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,25 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import positive_rational
 from deniable.release import Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows
 from deniable.statistics.histograms import distinct_keys, places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
+from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TableTest(HypothesisTest):
+class _TableTest(Noised, HypothesisTest):
     """Noisy counts of public cells; rows outside them are left out."""
 
     @property
+    @abstractmethod
     def _cells(self) -> int:
-        raise NotImplementedError
+        """How many counts there are."""
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -36,19 +38,6 @@ class _TableTest(HypothesisTest):
         return of_spread_sum(
             lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=self._cells
         )
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise of every count."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
-
-    def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of one count, in rows."""
-        return self.mechanism.standard_deviation()
 
     def _noisy(self, places: NDArray[np.int64], units: object, bits: Bits) -> Floats:
         """Noisy counts; a place that is no cell is outside."""

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Sensitivity, of_count
+from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.exact import positive_integer, probability
 from deniable.release import Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import codes
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
+from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsampledTest(HypothesisTest):
+class SubsampledTest(Noised, HypothesisTest):
     """A public test on random blocks of the units, and a noisy count of the blocks in which it rejects.
 
     Under the null hypothesis each block rejects with probability at most `inner_level`, independently, so the count is
@@ -58,19 +58,6 @@ class SubsampledTest(HypothesisTest):
     def sensitivity(self) -> Sensitivity:
         """Of the number of blocks that reject."""
         return of_count(rows=1, groups=1, relation=self.relation, cells=1)
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise of that number."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
-
-    def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise, in blocks."""
-        return self.mechanism.standard_deviation()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         table = _rows(values)

@@ -1,5 +1,6 @@
 """Tests of means: one sample against a number, and two samples against each other."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +10,9 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
-from deniable.privacy import PrivacyLoss, Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
 from deniable.statistics.call import in_words
@@ -27,6 +27,7 @@ from deniable.statistics.hypothesis.base import (
     p_value,
 )
 from deniable.statistics.hypothesis.chi_squared import pair_of
+from deniable.statistics.noised import Noised
 from deniable.statistics.shares import UNIT, bernstein, shares
 from deniable.statistics.statistic import Answer, checked_bounds, release
 
@@ -35,7 +36,7 @@ _NODES = 2001  # of the quadrature for one clamped normal row
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MeanTest(HypothesisTest):
+class _MeanTest(Noised, HypothesisTest):
     """Noisy sums of (1 - u)^2, 2 u (1 - u) and u^2 of each sample, u being the place of a value between the bounds.
 
     One row adds 1 in all to these sums, so each may have the noise of a single count. The null law is that of normal
@@ -57,15 +58,6 @@ class _MeanTest(HypothesisTest):
         """Of all sums together, in lattice steps."""
         cells = _CELLS * self._samples
         return of_spread_sum(lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=cells)
-
-    @cached_property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise of each sum."""
-        return self.price.noise(self.sensitivity)
-
-    @cached_property
-    def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
         """The standard deviation that noise adds to the statistic, for rows spread evenly between the bounds."""
@@ -115,13 +107,13 @@ class _MeanTest(HypothesisTest):
         errors = variances / sizes + (self._noise_of_a_mean / sizes) ** 2
         return np.asarray(self._difference(means) / np.sqrt(errors.sum(axis=-1)))
 
+    @abstractmethod
     def _centre(self, sizes: Floats, means: Floats) -> float:
         """The mean of u under the null hypothesis."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _difference(self, means: Floats) -> Floats:
         """What is 0 under the null hypothesis; means of shape (..., samples)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
