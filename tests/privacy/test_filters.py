@@ -23,8 +23,8 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.adaptive.renyi import renyi_delta
-from deniable.privacy.concentrated import concentrated_delta, largest_rho
-from deniable.privacy.gaussian_dp import gaussian_delta, largest_mu_squared
+from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta, largest_mu_squared
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 Mechanism = tuple[Charge, list[tuple[float, float]]]  # the charge, and (P, Q) of every outcome

@@ -115,7 +115,7 @@ def test_errata_e08_delta_grows_faster_than_the_group() -> None:
 def test_errata_e08_even_a_gaussian_breaks_the_stated_bound(
     epsilon: str, delta: str, size: int, attained: float
 ) -> None:
-    from deniable.privacy.gaussian_dp import largest_mu_squared
+    from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 
     mu_squared = largest_mu_squared(Fraction(epsilon), Fraction(delta))
     noise = 1 / Fraction(math.sqrt(mu_squared))

@@ -1,18 +1,14 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data."""
 
-from deniable.privacy.allocation import RandomlyAllocatedLoss
-from deniable.privacy.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
-from deniable.privacy.capped import CappedPoissonLoss
+from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.compose import Composed, compose
-from deniable.privacy.concentrated import largest_rho
-from deniable.privacy.correlated import CorrelatedLoss, ExplicitStrategy, ToeplitzStrategy, banded_poisson_sampled
-from deniable.privacy.draws import DrawnLoss
+from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.filters import Budget, Charge, Remaining, Rule
-from deniable.privacy.gaussian_dp import largest_mu_squared
 from deniable.privacy.group import GroupLoss, under_replace
 from deniable.privacy.interval import Interval
-from deniable.privacy.iteration import LastIterateLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
     ApproximateLoss,
@@ -43,12 +39,15 @@ from deniable.privacy.losses import (
     TruncatedLaplaceLoss,
 )
 from deniable.privacy.parallel import ParallelLoss, parallel
-from deniable.privacy.poisson_replace import PoissonReplacedLoss
 from deniable.privacy.public_mixture import PublicMixture, mixture
-from deniable.privacy.randomizers import AnyRandomizer, Channel, KaryResponse
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.privacy.sampled_group import SampledGaussianGroupLoss
-from deniable.privacy.sampling import PoissonSampledLoss
+from deniable.privacy.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.sampling.capped import CappedPoissonLoss
+from deniable.privacy.sampling.draws import DrawnLoss
+from deniable.privacy.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.sampling.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.sampling.sampled_group import SampledGaussianGroupLoss
+from deniable.privacy.sampling.subsets import SubsetSampledLoss
 from deniable.privacy.sensitivity import (
     Sensitivity,
     of_clamped_unit_sum,
@@ -57,9 +56,15 @@ from deniable.privacy.sensitivity import (
     of_distinct_units,
     of_spread_sum,
 )
-from deniable.privacy.shuffling import ShuffledLoss
-from deniable.privacy.subsets import SubsetSampledLoss
-from deniable.privacy.tradeoff import TradeOff
+from deniable.privacy.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse
+from deniable.privacy.shuffling.shuffled import ShuffledLoss
+from deniable.privacy.training.correlated import (
+    CorrelatedLoss,
+    ExplicitStrategy,
+    ToeplitzStrategy,
+    banded_poisson_sampled,
+)
+from deniable.privacy.training.iteration import LastIterateLoss
 
 __all__ = [
     "AddRemove",

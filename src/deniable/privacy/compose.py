@@ -9,9 +9,9 @@ from functools import lru_cache, partial
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.concentrated import concentrated_delta
+from deniable.privacy.currencies.concentrated import concentrated_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.filters import Charge
-from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss, mixed_with_failure
@@ -186,7 +186,7 @@ class Composed(PrivacyLoss):
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
         if min(bounds) == 1.0 and self._directions() is None and any(loss.laws() is None for loss, _ in self.parts):
-            from deniable.privacy.conversion import delta_by_renyi
+            from deniable.privacy.currencies.conversion import delta_by_renyi
 
             bounds.append(delta_by_renyi(self, epsilon))
         return Interval(min(lower, *bounds), min(bounds))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.charge import Charge
-from deniable.privacy.concentrated import largest_rho
+from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.currencies.gaussian_dp import DIGITS, largest_mu_squared
 from deniable.privacy.exact import decimal_above, decimal_text, positive_rational, probability, read_json
-from deniable.privacy.gaussian_dp import DIGITS, largest_mu_squared
 
 if TYPE_CHECKING:
     from deniable.privacy.loss import PrivacyLoss

@@ -11,9 +11,8 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import Composed, compose
-from deniable.privacy.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.exact import decimal_above, positive_integer
-from deniable.privacy.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.interval import PROBABILITIES, Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
@@ -24,11 +23,12 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.stated import Stated
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation, Replace
-from deniable.privacy.sampling import PoissonSampledLoss
+from deniable.privacy.sampling.poisson import PoissonSampledLoss
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def group(loss: PrivacyLoss, size: object) -> PrivacyLoss:
 
 def _sampled_gaussian(loss: PrivacyLoss, units: int, relation: Relation) -> PrivacyLoss | None:
     """The exact loss of a group under Poisson sampling of Gaussian noise, where `loss` is of that kind."""
-    from deniable.privacy.sampled_group import MOST_UNITS, SampledGaussianGroupLoss
+    from deniable.privacy.sampling.sampled_group import MOST_UNITS, SampledGaussianGroupLoss
 
     if isinstance(loss, SampledGaussianGroupLoss):
         noise, rate, units = loss.noise_multiplier, loss.rate, units * loss.size

@@ -19,9 +19,9 @@ from deniable.privacy.sensitivity import Sensitivity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from deniable.privacy.currencies.tradeoff import TradeOff
     from deniable.privacy.filters import Charge
-    from deniable.privacy.report import Report
-    from deniable.privacy.tradeoff import TradeOff
+    from deniable.privacy.reports.report import Report
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
@@ -171,31 +171,31 @@ class PrivacyLoss(ABC):
             relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
         Raises: UnprovedError unless the loss holds under add/remove and has a pair of laws.
         """
-        from deniable.privacy.sampling import poisson_sampled
+        from deniable.privacy.sampling.poisson import poisson_sampled
 
         return poisson_sampled(self, rate, relation)
 
     def capped_poisson_sampled(self, *, rate: object, cap: int, population: int) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
-        from deniable.privacy.capped import capped_poisson_sampled
+        from deniable.privacy.sampling.capped import capped_poisson_sampled
 
         return capped_poisson_sampled(self, rate, cap, population)
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
-        from deniable.privacy.subsets import sampled_without_replacement
+        from deniable.privacy.sampling.subsets import sampled_without_replacement
 
         return sampled_without_replacement(self, size, population)
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
         """The loss of Gaussian noise, under replace, on `draws` units drawn with replacement out of `population`."""
-        from deniable.privacy.draws import sampled_with_replacement
+        from deniable.privacy.sampling.draws import sampled_with_replacement
 
         return sampled_with_replacement(self, draws, population)
 
     def randomly_allocated(self, *, of: int, uses: int = 1) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
-        from deniable.privacy.allocation import randomly_allocated
+        from deniable.privacy.sampling.allocation import randomly_allocated
 
         return randomly_allocated(self, of, uses)
 
@@ -209,7 +209,7 @@ class PrivacyLoss(ABC):
 
     def tradeoff(self, *, tolerance: float = 0.01) -> "TradeOff":
         """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
-        from deniable.privacy.tradeoff import TradeOff
+        from deniable.privacy.currencies.tradeoff import TradeOff
 
         return TradeOff(self, tolerance=tolerance)
 
@@ -219,19 +219,19 @@ class PrivacyLoss(ABC):
 
     def renyi(self, order: object) -> Interval:
         """The Rényi divergence of an order >= 1, in the worse direction; at math.inf the greatest loss."""
-        from deniable.privacy.renyi import renyi
+        from deniable.privacy.currencies.renyi import renyi
 
         return renyi(self, order)
 
     def report(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
         """What is guaranteed at `delta` and what an attacker can learn, in plain words."""
-        from deniable.privacy.report import report
+        from deniable.privacy.reports.report import report
 
         return report(self, delta, tolerance=tolerance)
 
     def plot(self, *, tolerance: float = 0.01, points: int = 33, ax: "Axes | None" = None) -> "Axes":
         """Draw delta against epsilon, both bounds; needs the extra `plot`."""
-        from deniable.privacy.plot import draw_profile
+        from deniable.privacy.reports.plot import draw_profile
 
         return draw_profile(self, tolerance=tolerance, points=points, ax=ax)
 
@@ -249,19 +249,6 @@ class PrivacyLoss(ABC):
     @staticmethod
     def from_data(data: object) -> "PrivacyLoss":
         """The inverse of `to_data`; every check of the constructors runs again."""
-        import deniable.privacy.allocation
-        import deniable.privacy.capped
-        import deniable.privacy.compose
-        import deniable.privacy.correlated
-        import deniable.privacy.draws
-        import deniable.privacy.group
-        import deniable.privacy.iteration
-        import deniable.privacy.losses
-        import deniable.privacy.poisson_replace
-        import deniable.privacy.sampled_group
-        import deniable.privacy.sampling
-        import deniable.privacy.shuffling
-        import deniable.privacy.subsets  # noqa: F401  (all register their kinds)
 
         if not isinstance(data, Mapping) or not isinstance(data.get("loss"), str) or data["loss"] not in _KINDS:
             raise InvalidParameterError(f"a loss needs a field 'loss' with one of {sorted(_KINDS)}, got {data!r}")

@@ -24,7 +24,7 @@ from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.public_mixture import greatest, merged
 from deniable.privacy.relation import AddRemove, Relation, Replace
-from deniable.privacy.sampling import is_symmetric
+from deniable.privacy.sampling.poisson import is_symmetric
 
 Losses = tuple[PrivacyLoss, ...]
 

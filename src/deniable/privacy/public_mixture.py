@@ -18,7 +18,7 @@ from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, c
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
 from deniable.privacy.pld.search import Part
 from deniable.privacy.relation import Relation
-from deniable.privacy.sampling import is_symmetric
+from deniable.privacy.sampling.poisson import is_symmetric
 
 Weighted = tuple[Fraction, PrivacyLoss]
 

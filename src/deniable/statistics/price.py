@@ -8,7 +8,7 @@ from math import log
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity, Stated
-from deniable.privacy.concentrated import epsilon_within, largest_rho
+from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
 from deniable.privacy.exact import positive_rational, probability
 
 

@@ -19,7 +19,7 @@ from deniable.privacy import (
     of_clipped_sum,
     of_count,
 )
-from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses.discrete_gaussian import mu_squared_of_step, shift_delta
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)

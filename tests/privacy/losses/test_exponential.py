@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss, PureLoss
-from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 
 Scores = list[float]
 

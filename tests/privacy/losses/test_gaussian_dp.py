@@ -4,8 +4,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, PrivacyLoss
+from deniable.privacy.currencies.tradeoff import exact_mu_squared
 from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
-from deniable.privacy.tradeoff import exact_mu_squared
 
 
 def test_it_has_the_curve_of_gaussian_noise() -> None:

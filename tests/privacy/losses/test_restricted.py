@@ -11,7 +11,7 @@ from deniable.privacy import (
     Replace,
     Restricted,
 )
-from deniable.privacy.renyi import renyi
+from deniable.privacy.currencies.renyi import renyi
 
 
 def test_the_other_relation_is_no_longer_claimed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss, SparseVectorLoss
-from deniable.privacy.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses.bounded import bounded_law
 
 Array = np.ndarray

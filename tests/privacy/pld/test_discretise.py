@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.sampling import SampledLaw
+from deniable.privacy.sampling.poisson import SampledLaw
 
 STEP = 0.03
 

@@ -6,7 +6,7 @@ import pytest
 from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.mesh import Cells, Focus, begun, cells, placed, threshold
-from deniable.privacy.sampling import SampledLaw
+from deniable.privacy.sampling.poisson import SampledLaw
 
 FOCUS = Focus(4.0, 1e-5, 2.0)
 

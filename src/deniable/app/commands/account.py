@@ -126,7 +126,7 @@ class Training:
         Raises: InvalidParameterError if something is missing, or was given although it is sought.
         """
         from deniable.privacy import calibrate
-        from deniable.privacy.target import Target
+        from deniable.privacy.calibration.target import Target
 
         if epsilon is None or delta is None:
             raise InvalidParameterError("--calibrate needs --epsilon and --delta.")
@@ -179,7 +179,7 @@ class Answer:
 
     def data(self) -> dict[str, object]:
         """The same for JSON."""
-        from deniable.privacy.report import as_data
+        from deniable.privacy.reports.report import as_data
 
         data: dict[str, object] = {}
         if self.calibrated is not None:
@@ -195,7 +195,7 @@ class Answer:
 
 
 def _said(found: "Interval", at: str) -> str:
-    from deniable.privacy.report import above
+    from deniable.privacy.reports.report import above
 
     if math.isinf(found.upper):
         return f"none is proved at {at}. Take a larger delta."

@@ -13,7 +13,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
 from deniable.noise.race import checked_rate
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
-from deniable.privacy.concentrated import epsilon_within
+from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.exact import positive_rational, probability
 
 Scores = ArrayLike | Iterator[NDArray[np.integer]]

@@ -6,7 +6,7 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.privacy.adaptive.additive import concentrated_cost
 from deniable.privacy.adaptive.filter import Amounts, Filter
-from deniable.privacy.concentrated import concentrated_delta, largest_rho
+from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
 from deniable.privacy.exact import positive_rational, probability
 from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.loss import PrivacyLoss

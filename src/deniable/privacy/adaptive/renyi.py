@@ -129,7 +129,7 @@ class RenyiGridFilter(Filter):
 @lru_cache(maxsize=4096)
 def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
     """An upper bound on the Rényi divergence of a loss, in both directions; None where nothing is proved."""
-    from deniable.privacy.renyi import renyi
+    from deniable.privacy.currencies.renyi import renyi
 
     if isinstance(loss, Composed):  # part by part, so that one charge of many is many charges
         known = [(divergence(part, order), count) for part, count in loss.parts]

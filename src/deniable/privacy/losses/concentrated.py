@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable.privacy.concentrated import concentrated_delta
+from deniable.privacy.currencies.concentrated import concentrated_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.exact import nonnegative_rational, probability
-from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure

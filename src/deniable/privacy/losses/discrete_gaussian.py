@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from deniable.privacy.concentrated import concentrated_delta
+from deniable.privacy.currencies.concentrated import concentrated_delta
+from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.exact import decimal_above, positive_rational
-from deniable.privacy.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity

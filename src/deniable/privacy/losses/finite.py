@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.exact import decimal_above, exact_rational
-from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon

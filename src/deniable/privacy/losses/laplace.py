@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.exact import positive_rational
-from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, positive_rational
-from deniable.privacy.gaussian_dp import DIGITS
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.mixture_law import MixtureLaw
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation, Replace

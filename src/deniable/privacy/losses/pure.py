@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.exact import nonnegative_rational
-from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.exact import decimal_above, exact_rational, positive_integer, positive_rational
-from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import FiniteLaw, Pairs

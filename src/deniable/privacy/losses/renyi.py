@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.exact import exact_rational, nonnegative_rational
-from deniable.privacy.gaussian_dp import gaussian_delta
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 
@@ -71,7 +71,7 @@ class RenyiLoss(PrivacyLoss):
         return min(2 * value / order for order, value in zip(self.orders, self.divergences, strict=True))
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        from deniable.privacy.conversion import renyi_delta, renyi_delta_optimal
+        from deniable.privacy.currencies.conversion import renyi_delta, renyi_delta_optimal
 
         points = zip(self.orders, self.divergences, strict=True)
         ranked = sorted((renyi_delta(order, value, epsilon), order, value) for order, value in points)

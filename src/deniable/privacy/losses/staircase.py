@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.exact import positive_integer, positive_rational
-from deniable.privacy.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity

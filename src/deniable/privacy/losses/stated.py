@@ -40,7 +40,7 @@ class Stated(PrivacyLoss):
             proved = loss.delta(self.stated_epsilon).upper
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
-                "State a larger delta or epsilon, or add more noise (deniable.privacy.calibrate)."
+                "State a larger delta or epsilon, or add more noise (deniable.privacy.calibration.calibrate)."
             )
 
     def __repr__(self) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.exact import decimal_above, positive_integer, positive_rational, probability
-from deniable.privacy.gaussian_dp import DIGITS
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.exact import decimal_above, exact_rational, positive_rational
-from deniable.privacy.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.profile import ball, certified

@@ -8,8 +8,8 @@ from math import log
 from deniable.errors import UnprovedError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
 from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
-from deniable.privacy.concentrated import epsilon_within, largest_rho
-from deniable.privacy.gaussian_dp import largest_mu_squared
+from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
+from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.query.plan import Bounded, Request
 
 

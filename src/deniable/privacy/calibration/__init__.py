@@ -1,0 +1,1 @@
+"""The setting of a mechanism that keeps a promise."""

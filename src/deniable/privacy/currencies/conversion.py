@@ -1,0 +1,385 @@
+"""From one currency to another: every proved conversion, rounded to the safe side.
+
+A result is a float that is at least the bound named in its docstring (at most, for a share of misses). The certified
+curve of a loss is never above any of them; they serve where a loss is known by a divergence alone, and to compare.
+Proofs: docs/theory/currencies.md.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.currencies.concentrated import concentrated_delta
+from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, probability
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_NONNEGATIVE = Interval(0.0, math.inf)
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_PATIENCE = 6  # orders in a row that are no better before a search stops
+
+ORDERS = (
+    *(Fraction(tenths, 20) for tenths in (21, 22, 24, 27, 30, 35, 40, 45, 50, 55)),
+    *(Fraction(whole) for whole in range(3, 33)),
+    *sorted({Fraction(round(32 * 1.15**power)) for power in range(1, 42)}),
+)
+
+
+# --- Rényi divergences to (epsilon, delta) -------------------------------------------------------------------------
+
+
+def renyi_epsilon_classic(order: object, divergence: object, delta: object) -> float:
+    """divergence + ln(1/delta)/(order - 1): never better than `renyi_epsilon`; for comparison.
+
+    Source: Mironov (2017), arXiv:1702.07476, Proposition 3.
+    """
+    a, d, share = _checked(order, divergence, delta)
+    return _rounded(lambda: ball(d) - _log(share) / ball(a - 1))
+
+
+def renyi_epsilon(order: object, divergence: object, delta: object) -> float:
+    """divergence + ln(1 - 1/order) - ln(order delta)/(order - 1), at least 0.
+
+    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; Balle et al. (2020), arXiv:1905.09982.
+    """
+    a, d, share = _checked(order, divergence, delta)
+    return _rounded(lambda: ball(d) + _log(1 - 1 / a) - _log(a * share) / ball(a - 1))
+
+
+def renyi_delta(order: object, divergence: object, epsilon: object) -> float:
+    """exp((order - 1) (divergence - epsilon)) (1 - 1/order)^order / (order - 1), at most 1."""
+    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    x = nonnegative_rational("epsilon", epsilon)
+
+    def formula() -> "arb":
+        return (ball((a - 1) * (d - x)) + ball(a) * _log(1 - 1 / a)).exp() / ball(a - 1)
+
+    return certified(formula).upper
+
+
+@lru_cache(maxsize=1024)
+def renyi_delta_optimal(order: object, divergence: object, epsilon: object) -> float:
+    """The best delta that one order can prove.
+
+    Guarantee: where divergence >= epsilon + ln(order/(order - 1)), 1 - e^(epsilon - divergence). Elsewhere, for any
+        0 <= s < t with (order - 1) (t^order - s^order) <= order e^epsilon (t^(order-1) - s^(order-1)),
+        (e^((order-1) divergence) + (order - 1) s^order - order s^(order-1)) / (order (t^(order-1) - s^(order-1)));
+        s = 0 gives `renyi_delta`, the best s the optimum.
+    Source: Asoodeh, Liao, Calmon, Kosut, Sankar (2020), arXiv:2001.05990; the form here is proved in
+        docs/theory/currencies.md.
+    """
+    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    x = nonnegative_rational("epsilon", epsilon)
+    plain = renyi_delta(a, d, x)
+    if certified(lambda: ball(d - x) + _log(1 - 1 / a), within=Interval(-math.inf, math.inf)).lower >= 0:
+        return min(plain, certified(lambda: -ball(x - d).expm1()).upper)
+    pair = _touching_points(float(a), float(d), float(x))
+    if pair is None:
+        return plain
+    s, t = pair
+
+    def excess() -> "arb":
+        low, high = ball(s) ** ball(a - 1), ball(t) ** ball(a - 1)
+        return ball(a - 1) * (ball(t) * high - ball(s) * low) - ball(a) * ball(x).exp() * (high - low)
+
+    def formula() -> "arb":
+        low, high = ball(s) ** ball(a - 1), ball(t) ** ball(a - 1)
+        moment = ball((a - 1) * d).exp() + ball(a - 1) * ball(s) * low - ball(a) * low
+        return moment / (ball(a) * (high - low))
+
+    if not certified(excess, within=Interval(-math.inf, math.inf)).upper <= 0:
+        return plain
+    return min(plain, certified(formula).upper)
+
+
+def renyi_epsilon_optimal(order: object, divergence: object, delta: object) -> float:
+    """The least epsilon, to about 12 digits and rounded up, with `renyi_delta_optimal` at most delta."""
+    a, d, share = _checked(order, divergence, delta)
+    below, above = 0.0, renyi_epsilon(a, d, share)
+    if above == 0 or Fraction(renyi_delta_optimal(a, d, Fraction(0))) <= share:
+        return 0.0
+    for _ in range(45):
+        middle = (below + above) / 2
+        if Fraction(renyi_delta_optimal(a, d, Fraction(middle))) <= share:
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def epsilon_by_renyi(loss: PrivacyLoss, delta: object, *, orders: Iterable[object] = ORDERS) -> float:
+    """The best `renyi_epsilon` over orders: what a Rényi accountant says about a loss."""
+    from deniable.privacy.currencies.renyi import renyi
+
+    share = _checked_delta(delta)
+    return _least(orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss, order).upper, share))
+
+
+def delta_by_renyi(loss: PrivacyLoss, epsilon: object, *, orders: Iterable[object] = ORDERS) -> float:
+    """The best `renyi_delta` over orders; at most 1."""
+    from deniable.privacy.currencies.renyi import renyi
+
+    x = nonnegative_rational("epsilon", epsilon)
+    return min(_least(orders, lambda order: _or_infinite(renyi_delta, order, renyi(loss, order).upper, x)), 1.0)
+
+
+# --- Rényi divergences to events -----------------------------------------------------------------------------------
+
+
+def renyi_probability(order: object, divergence: object, chance: object) -> float:
+    """(e^divergence chance)^(1 - 1/order): the most probable that an event of this chance can be for a neighbour.
+
+    Source: Mironov (2017), arXiv:1702.07476, Proposition 10.
+    """
+    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    share = probability("chance", chance)
+    if share == 0:
+        return 0.0
+    return certified(lambda: _exp((ball(d) + _log(share)) * ball(1 - 1 / a))).upper
+
+
+def renyi_false_negative_rate(order: object, divergence: object, false_positive_rate: object) -> float:
+    """The least share of misses, rounded down, when the divergences of both directions are at most this.
+
+    Guarantee: with a the share of false alarms, m that of misses and D(p, q) the divergence of two coins, both
+        D(1 - m, a) and D(a, 1 - m) are at most `divergence`; no m below the value returned satisfies both.
+    Source: post-processing by the test itself; Dong, Roth, Su (2019), arXiv:1905.02383.
+    """
+    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    alarms = probability("false_positive_rate", false_positive_rate)
+    if alarms == 0:
+        return 1.0
+
+    def impossible(misses: float) -> bool:
+        hit = 1 - Fraction(misses)
+        sums = (lambda: _coins(a, hit, alarms), lambda: _coins(a, alarms, hit))
+        most = certified(lambda: ball((a - 1) * d).exp(), within=_NONNEGATIVE).upper
+        return any(certified(value, within=_NONNEGATIVE).lower > most for value in sums)
+
+    below, above = 0.0, float(1 - alarms)
+    trial = 1e-280
+    while trial < above and impossible(trial):
+        below, trial = trial, trial * 1e20
+    above = min(above, trial)
+    for _ in range(70):
+        middle = math.sqrt(below * above) if below > 0 and above > 4 * below else (below + above) / 2
+        if not below < middle < above:
+            break
+        if impossible(middle):
+            below = middle
+        else:
+            above = middle
+    return below
+
+
+# --- concentrated differential privacy -----------------------------------------------------------------------------
+
+
+def concentrated_epsilon_classic(rho: object, delta: object) -> float:
+    """rho + 2 sqrt(rho ln(1/delta)): for comparison; `ConcentratedLoss(rho).epsilon(delta)` is never worse.
+
+    Source: Bun, Steinke (2016), arXiv:1605.02065.
+    """
+    r, share = nonnegative_rational("rho", rho), _checked_delta(delta)
+    return _rounded(lambda: ball(r) + 2 * (-ball(r) * _log(share)).sqrt())
+
+
+def shifted_concentrated_delta(xi: object, rho: object, epsilon: object) -> float:
+    """delta of a mechanism with D_a <= xi + rho a for every order a > 1: that of rho-zCDP at epsilon - xi."""
+    start, r = nonnegative_rational("xi", xi), nonnegative_rational("rho", rho)
+    x = nonnegative_rational("epsilon", epsilon)
+    return 1.0 if x < start else min(concentrated_delta(r, x - start), 1.0)
+
+
+def rho_of_pure(epsilon: object) -> Fraction:
+    """The least rho of all epsilon-DP mechanisms, epsilon tanh(epsilon/2), to 12 digits and rounded up.
+
+    It is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof: docs/theory/currencies.md.
+    """
+    limit = nonnegative_rational("epsilon", epsilon)
+    if limit == 0:
+        return Fraction(0)
+    found = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=_NONNEGATIVE)
+    return min(decimal_above(Fraction(found.upper), DIGITS), limit**2 / 2)
+
+
+def rho_of_bounded_range(epsilon: object) -> Fraction:
+    """epsilon^2/8: for losses within an interval of length epsilon, as of the exponential mechanism.
+
+    Source: Cesar, Rogers (2021), arXiv:2004.07223, by Hoeffding's lemma; docs/theory/currencies.md.
+    """
+    return nonnegative_rational("epsilon", epsilon) ** 2 / 8
+
+
+def concentrated_of_mean_concentrated(mean: object, spread: object) -> tuple[Fraction, Fraction]:
+    """(xi, rho) with D_a <= xi + rho a, of a (mean, spread)-CDP mechanism: (mean - spread^2/2, spread^2/2).
+
+    There is no way back that returns where it came from; the notions are not equivalent.
+    Source: Dwork, Rothblum (2016), arXiv:1603.01887; Bun, Steinke (2016), arXiv:1605.02065.
+    """
+    centre, width = nonnegative_rational("mean", mean), nonnegative_rational("spread", spread)
+    return centre - width**2 / 2, width**2 / 2
+
+
+# --- Gaussian differential privacy ---------------------------------------------------------------------------------
+
+
+def rho_of_gaussian(mu: object) -> Fraction:
+    """mu^2/2: the divergences of N(mu, 1) and N(0, 1), which dominate every mu-GDP mechanism."""
+    return nonnegative_rational("mu", mu) ** 2 / 2
+
+
+def mu_squared_of_approximate(epsilon: object, delta: object) -> Fraction:
+    """A mu^2 for which every (epsilon, delta)-DP mechanism is mu-GDP; there is one only for delta = 0.
+
+    Raises: UnprovedError for delta > 0: with that probability the loss may be infinite, and then the share of misses at
+        no false alarms is 1 - delta, where that of any mu-GDP mechanism is 1.
+    """
+    limit, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
+    if share:
+        raise UnprovedError(
+            f"no mu makes every (epsilon, delta)-DP mechanism mu-GDP when delta > 0, got delta={delta!r}: it may show "
+            "everything with that probability. State the loss of the mechanism itself, such as GaussianLoss."
+        )
+    return mu_squared_of_pure(limit)
+
+
+# --- distances and tails -------------------------------------------------------------------------------------------
+
+
+def advantage_of_divergence(divergence: object) -> float:
+    """The most that hits can exceed false alarms at this Kullback-Leibler divergence.
+
+    Guarantee: the smaller of sqrt(divergence/2) (Pinsker) and sqrt(1 - exp(-divergence)) (Bretagnolle, Huber 1979).
+    """
+    d = nonnegative_rational("divergence", divergence)
+    pinsker = certified(lambda: _root(ball(d) / 2), within=_NONNEGATIVE)
+    far = certified(lambda: _root(-(-ball(d)).expm1()), within=_NONNEGATIVE)
+    return min(pinsker.upper, far.upper, 1.0)
+
+
+def advantage_of_approximate(epsilon: object, delta: object) -> float:
+    """(e^epsilon - 1 + 2 delta)/(e^epsilon + 1): the total variation of any (epsilon, delta)-DP mechanism."""
+    x, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
+    return certified(lambda: (ball(x).expm1() + 2 * ball(share)) / (ball(x).exp() + 1)).upper
+
+
+def loss_above(epsilon: object, delta: object, *, loss: object) -> float:
+    """The most probable that the privacy loss exceeds `loss` > epsilon, when (epsilon, delta)-DP holds.
+
+    Guarantee: delta / (1 - exp(epsilon - loss)), at most 1. It is not delta: (epsilon, delta)-DP says nothing about
+        losses just above epsilon.
+    """
+    x, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
+    limit = nonnegative_rational("loss", loss)
+    if limit <= x:
+        raise InvalidParameterError(f"loss must be > epsilon, got loss={loss!r}, epsilon={epsilon!r}")
+    return certified(lambda: ball(share) / -ball(x - limit).expm1()).upper
+
+
+# --- below ---------------------------------------------------------------------------------------------------------
+
+
+def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] | None:
+    """A good (s, t) for `renyi_delta_optimal`, searched in floats on logarithms; None when s = 0 is as good."""
+    if x > 600 or a * max(x, d, 1.0) > 1e5:
+        return None
+
+    def upper_point(s: float) -> float:
+        low, high = max(x, math.log(s)), x + math.log(a / (a - 1))
+        for _ in range(48):
+            middle = (low + high) / 2
+            w = math.exp(math.log(s) - middle)
+            value = (a - 1) * math.exp(middle - x) * (1 - w**a) - a * (1 - w ** (a - 1))
+            low, high = (low, middle) if value > 0 else (middle, high)
+        return low - 1e-13 * (1 + abs(low))
+
+    def height(s: float) -> float:
+        top, more = upper_point(s), (a - 1) * s**a - a * s ** (a - 1)
+        grown = (a - 1) * d
+        value = grown + math.log1p(more * math.exp(-grown)) if more * math.exp(-grown) > -1 else -math.inf
+        return value - (a - 1) * top - math.log1p(-math.exp((a - 1) * (math.log(s) - top)))
+
+    low, high = 1e-12, 1 - 1e-9
+    points = [low + share * (high - low) for share in (_GOLDEN**2, _GOLDEN)]
+    heights = [height(point) for point in points]
+    for _ in range(34):
+        if heights[0] <= heights[1]:
+            high = points[1]
+            points = [low + _GOLDEN**2 * (high - low), points[0]]
+            heights = [height(points[0]), heights[0]]
+        else:
+            low = points[0]
+            points = [points[1], low + _GOLDEN * (high - low)]
+            heights = [heights[1], height(points[1])]
+    s = (low + high) / 2
+    return Fraction(s), Fraction(math.exp(upper_point(s)))
+
+
+def _coins(a: Fraction, p: Fraction, q: Fraction) -> "arb":
+    """p^a q^(1-a) + (1 - p)^a (1 - q)^(1-a), the moment of two coins; 0 < q < 1."""
+    first = ball(p) ** ball(a) * ball(q) ** ball(1 - a) if p else ball(Fraction(0))
+    return first + (ball(1 - p) ** ball(a) * ball(1 - q) ** ball(1 - a) if p < 1 else 0)
+
+
+def _least(orders: Iterable[object], value: Callable[[Fraction], float]) -> float:
+    """The least value over increasing orders; the search stops when values have only risen for a while."""
+    best, worse = math.inf, 0
+    for order in orders:
+        found = value(_checked_order(order))
+        if found < best:
+            best, worse = found, 0
+        elif math.isfinite(best):
+            worse += 1
+            if worse > _PATIENCE:
+                break
+    return best
+
+
+def _or_infinite(
+    convert: Callable[[object, object, object], float], order: Fraction, divergence: float, at: Fraction
+) -> float:
+    return convert(order, Fraction(divergence), at) if math.isfinite(divergence) else math.inf
+
+
+def _checked(order: object, divergence: object, delta: object) -> tuple[Fraction, Fraction, Fraction]:
+    return _checked_order(order), nonnegative_rational("divergence", divergence), _checked_delta(delta)
+
+
+def _checked_order(order: object) -> Fraction:
+    number = exact_rational("order", order)
+    if number <= 1:
+        raise InvalidParameterError(f"order must be > 1, got {order!r}")
+    return number
+
+
+def _checked_delta(delta: object) -> Fraction:
+    share = probability("delta", delta)
+    if share == 0:
+        raise InvalidParameterError("delta must be > 0: a divergence of finite order never proves epsilon-DP")
+    return share
+
+
+def _rounded(formula: Callable[[], "arb"]) -> float:
+    """The upper end of a number that is at least 0 by nature."""
+    return max(certified(formula, within=Interval(-math.inf, math.inf)).upper, 0.0)
+
+
+def _log(number: Fraction) -> "arb":
+    return ball(number).log()
+
+
+def _exp(value: "arb") -> "arb":
+    return value.exp()
+
+
+def _root(value: "arb") -> "arb":
+    return value.sqrt()

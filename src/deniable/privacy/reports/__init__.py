@@ -1,0 +1,1 @@
+"""A loss for people and for other programs: words, comparisons, pictures, imports."""

@@ -1,0 +1,128 @@
+"""What the accountants of the last twenty years prove about one and the same loss, side by side."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.advanced import classic_drift, drifted, tanh_drift
+from deniable.privacy.compose import Composed
+from deniable.privacy.currencies.concentrated import concentrated_delta
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.interval import Interval, round_down
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.profile import inverse
+from deniable.privacy.sampling.poisson import PoissonSampledLoss
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Parts = list[tuple[PrivacyLoss, int]]
+
+
+@dataclass(frozen=True)
+class Account:
+    """One accountant's answer: an epsilon, or None where it says nothing about this loss.
+
+    Args:
+        bound: whether the epsilon is proved; else it may lie on either side of the truth.
+    """
+
+    name: str
+    epsilon: float | None
+    source: str
+    bound: bool = True
+
+
+def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
+    """The epsilon at `delta` > 0 by each accountant, rounded up where it is a bound; the certified one is not here.
+
+    Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
+    by the number of parts, for basic, half of it for advanced composition, whose slack is the other half.
+    """
+    parts = list(loss.parts) if isinstance(loss, Composed) else [(loss, 1)]
+    found = [
+        ("basic composition", _basic(parts, delta), "Dwork, McSherry, Nissim, Smith (2006)"),
+        ("advanced composition", _advanced(parts, delta, classic_drift), "Dwork, Rothblum, Vadhan (2010)"),
+        ("advanced, tanh form", _advanced(parts, delta, tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
+        ("concentrated (zCDP)", _concentrated(loss, delta), "Bun, Steinke (2016); Canonne, Kamath, Steinke (2020)"),
+        ("Rényi (RDP)", _renyi(loss, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
+        ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
+    ]
+    proved = [Account(name, _finite(value), source) for name, value, source in found]
+    limit = Account("central limit of GDP", _central_limit(parts, delta), "Bu, Dong, Long, Su (2020)", bound=False)
+    return (*proved, limit)
+
+
+def _basic(parts: Parts, delta: Fraction) -> float:
+    runs = sum(count for _, count in parts)
+    pure = sum(_epsilon(loss, Fraction(0)) * count for loss, count in parts)
+    if runs == 0:
+        return 0.0
+    shared = sum(_epsilon(loss, Fraction(round_down(delta / runs))) * count for loss, count in parts)
+    return min(pure, shared) * (1 + 1e-14)
+
+
+def _advanced(parts: Parts, delta: Fraction, drift: Callable[["arb"], "arb"]) -> float:
+    """The sum of drifts plus sqrt(2 ln(1/slack) times the sum of squares)."""
+    runs = sum(count for _, count in parts)
+    if runs == 0:
+        return 0.0
+    slack = Fraction(round_down(delta / 2))
+    shares = [Fraction(0), Fraction(round_down((delta - slack) / runs))]
+    each = [(min(_epsilon(loss, share) for share in shares), count) for loss, count in parts]
+    if max(epsilon for epsilon, _ in each) > 300:
+        return math.inf
+
+    return drifted([(Fraction(epsilon), count) for epsilon, count in each], slack, drift)
+
+
+def _concentrated(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    rho = loss.rho
+    if rho is None or loss.failure:
+        return None
+    return inverse(lambda epsilon: Interval(0.0, concentrated_delta(rho, epsilon)), delta, limit=None).upper
+
+
+def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    mu_squared = loss.mu_squared
+    if mu_squared is None:
+        return None
+    return inverse(lambda epsilon: gaussian_delta(mu_squared, epsilon), delta, limit=None).upper
+
+
+def _renyi(loss: PrivacyLoss, delta: Fraction) -> float | None:
+    from deniable.privacy.currencies.conversion import epsilon_by_renyi
+
+    try:
+        return epsilon_by_renyi(loss, delta)
+    except (InvalidParameterError, UnprovedError):
+        return None
+
+
+def _central_limit(parts: Parts, delta: Fraction) -> float | None:
+    """An approximation that is known for many equal steps of sampled Gaussian noise."""
+    from deniable.privacy.currencies.central_limit import approximate_epsilon, sampled_gaussian_mu
+
+    loss, count = parts[0] if len(parts) == 1 else (None, 0)
+    if not isinstance(loss, PoissonSampledLoss) or not isinstance(loss.base, GaussianLoss):
+        return None
+    try:
+        mu = sampled_gaussian_mu(loss.base.noise_multiplier, rate=loss.rate, count=count)
+        return approximate_epsilon(mu, delta).approximately
+    except InvalidParameterError:
+        return None
+
+
+def _epsilon(loss: PrivacyLoss, delta: Fraction) -> float:
+    try:
+        return loss.epsilon(delta).upper
+    except InvalidParameterError:
+        return math.inf
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

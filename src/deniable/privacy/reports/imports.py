@@ -1,0 +1,201 @@
+"""Losses from the descriptions of other programs: Google's DpEvent trees and the histories of Opacus.
+
+Neither package is needed: objects are recognised by the names of their classes and fields. What is not on the list is
+refused by name; nothing is approximated by something else.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.compose import compose
+from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_rational
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.concentrated import ConcentratedLoss
+from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.mixture import GaussianMixtureLoss
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
+from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.sampling.capped import CappedPoissonLoss
+from deniable.privacy.sensitivity import Sensitivity
+
+Reader = Callable[[object, Relation], PrivacyLoss]
+
+
+def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss:
+    """The loss of a `dp_accounting.DpEvent`, or of the named tuple that `to_named_tuple` makes of one.
+
+    Guarantee: an event gives the norm bound of one record, so the same noise is half as much under replace, where one
+        record moves a sum by up to twice its norm. The result is for `relation` alone, also where its parts would hold
+        for others. Numbers are read by their shortest decimal text, as everywhere.
+
+    Raises: UnprovedError for an event, or a relation, that has no loss here.
+    """
+    if not isinstance(relation, Relation):
+        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    name = _name(event)
+    if name not in _READERS:
+        raise UnprovedError(
+            f"{name or 'this object'} has no loss here; known are {', '.join(sorted(_READERS))}. Build the loss of the "
+            "mechanism from deniable.privacy, or state what is proved for it with ApproximateLoss(epsilon, delta)."
+        )
+    return _READERS[name](event, relation)
+
+
+def of_opacus(history: object) -> PrivacyLoss:
+    """The loss, under add/remove, of a training with Opacus: an accountant, its `state_dict()`, or its history.
+
+    A history is a list of (noise multiplier, sample rate, steps). It holds for training with Poisson sampling, which
+    Opacus does unless `poisson_sampling=False` was given.
+
+    Raises: InvalidParameterError if this is no history.
+    """
+    rows = history.get("history") if isinstance(history, Mapping) else getattr(history, "history", history)
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
+        raise InvalidParameterError(f"an Opacus history is a list of (noise multiplier, rate, steps), got {history!r}")
+    return compose([_opacus_row(row) for row in rows])
+
+
+def _opacus_row(row: object) -> PrivacyLoss:
+    if not isinstance(row, Sequence) or len(row) != 3:
+        raise InvalidParameterError(f"a row of an Opacus history is (noise multiplier, rate, steps), got {row!r}")
+    noise, rate, steps = row
+    return compose(_sampled(GaussianLoss(noise), rate, AddRemove), steps)
+
+
+def _sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> PrivacyLoss:
+    return loss.poisson_sampled(rate=rate, relation=relation)
+
+
+def _name(event: object) -> str:
+    """The name of the event's class; a named tuple carries it in a field."""
+    name = getattr(event, "class_name", type(event).__name__)
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _field(event: object, name: str) -> object:
+    missing = object()
+    value = getattr(event, name, missing)
+    if value is missing:
+        raise InvalidParameterError(f"{_name(event)} needs a field {name!r}")
+    return value
+
+
+def _whole(event: object, name: str) -> int:
+    value = exact_rational(name, _field(event, name))
+    if value.denominator != 1 or value < 0:
+        raise InvalidParameterError(f"{name} of {_name(event)} must be a whole number >= 0, got {value}")
+    return int(value)
+
+
+def _reach(relation: Relation) -> int:
+    """How many times its norm one record can move a sum."""
+    return 1 if relation is AddRemove else 2
+
+
+def _gaussian(event: object, relation: Relation) -> PrivacyLoss:
+    noise = positive_rational("noise_multiplier", _field(event, "noise_multiplier"))
+    return GaussianLoss(noise / _reach(relation))
+
+
+def _laplace(event: object, relation: Relation) -> PrivacyLoss:
+    noise = positive_rational("noise_multiplier", _field(event, "noise_multiplier"))
+    return LaplaceLoss(noise / _reach(relation))
+
+
+def _discrete_laplace(event: object, relation: Relation) -> PrivacyLoss:
+    moved = _whole(event, "sensitivity") * _reach(relation)
+    norms = Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation)  # type: ignore[arg-type]
+    return DiscreteLaplaceLoss(1 / positive_rational("noise_parameter", _field(event, "noise_parameter")), norms)
+
+
+def _randomized_response(event: object, relation: Relation) -> PrivacyLoss:
+    if relation is AddRemove:
+        raise UnprovedError(
+            "RandomizedResponseDpEvent hides which answer a person gives, not that they give one: it is proved for "
+            "replace. Use of_dp_event(event, relation=Replace)."
+        )
+    share = 1 - nonnegative_rational("noise_parameter", _field(event, "noise_parameter"))
+    return RandomizedResponseLoss.of_coin(share, choices=_whole(event, "num_buckets"))
+
+
+def _pair(event: object, relation: Relation) -> PrivacyLoss:
+    epsilon, delta = _field(event, "epsilon"), nonnegative_rational("delta", _field(event, "delta"))
+    return ApproximateLoss(epsilon, delta) if delta else PureLoss(epsilon)
+
+
+def _concentrated(event: object, relation: Relation) -> PrivacyLoss:
+    if nonnegative_rational("xi", getattr(event, "xi", 0)):
+        raise UnprovedError(
+            "ZCDpEvent with xi > 0 has no loss here. State a pair with ApproximateLoss(epsilon, delta)."
+        )
+    return ConcentratedLoss(_field(event, "rho"))
+
+
+def _poisson(event: object, relation: Relation) -> PrivacyLoss:
+    """The mechanism on the sample is described for one record more or less, whatever the result is to hold for."""
+    inner = of_dp_event(_field(event, "event"), relation=AddRemove)
+    return _sampled(inner, _field(event, "sampling_probability"), relation)
+
+
+def _without_replacement(event: object, relation: Relation) -> PrivacyLoss:
+    if relation is AddRemove:
+        raise UnprovedError(
+            "SampledWithoutReplacementDpEvent draws a sample of a fixed size: it is proved for replace. Use "
+            "of_dp_event(event, relation=Replace)."
+        )
+    inner = of_dp_event(_field(event, "event"), relation=relation)
+    size, population = _whole(event, "sample_size"), _whole(event, "source_dataset_size")
+    return inner.sampled_without_replacement(size=size, population=population)
+
+
+def _capped(event: object, relation: Relation) -> PrivacyLoss:
+    _only_add_remove(event, relation)
+    noise = GaussianLoss(_field(event, "noise_multiplier"))
+    cap, population = _whole(event, "truncated_batch_size"), _whole(event, "dataset_size")
+    return CappedPoissonLoss(noise, _field(event, "sampling_probability"), cap, population)
+
+
+def _mixture(event: object, relation: Relation) -> PrivacyLoss:
+    _only_add_remove(event, relation)
+    weights, shifts = _field(event, "sampling_probs"), _field(event, "sensitivities")
+    if not isinstance(weights, Iterable) or not isinstance(shifts, Iterable):
+        raise InvalidParameterError("sampling_probs and sensitivities of MixtureOfGaussiansDpEvent must be lists")
+    pairs = list(zip(weights, shifts, strict=True))
+    return GaussianMixtureLoss(pairs, sigma=_field(event, "standard_deviation"), relation=relation)
+
+
+def _only_add_remove(event: object, relation: Relation) -> None:
+    if relation is not AddRemove:
+        raise UnprovedError(f"{_name(event)} is stated for add/remove. Use of_dp_event(event).")
+
+
+def _repeated(event: object, relation: Relation) -> PrivacyLoss:
+    return compose(of_dp_event(_field(event, "event"), relation=relation), _whole(event, "count"))
+
+
+def _composed(event: object, relation: Relation) -> PrivacyLoss:
+    events = _field(event, "events")
+    if not isinstance(events, Iterable):
+        raise InvalidParameterError(f"events of {_name(event)} must be a list, got {events!r}")
+    return compose([of_dp_event(part, relation=relation) for part in events])
+
+
+_READERS: dict[str, Reader] = {
+    "NoOpDpEvent": lambda event, relation: compose([]),
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "RandomizedResponseDpEvent": _randomized_response,
+    "EpsilonDeltaDpEvent": _pair,
+    "ZCDpEvent": _concentrated,
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _without_replacement,
+    "TruncatedSubsampledGaussianDpEvent": _capped,
+    "MixtureOfGaussiansDpEvent": _mixture,
+    "SelfComposedDpEvent": _repeated,
+    "ComposedDpEvent": _composed,
+}

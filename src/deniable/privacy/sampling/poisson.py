@@ -1,0 +1,301 @@
+"""Losses that become smaller because a unit takes part only with some probability."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.compose import Composed
+from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.exact import decimal_above, exact_rational
+from deniable.privacy.filters import Charge
+from deniable.privacy.interval import Interval, round_down, round_up
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.single import single_delta, single_epsilon
+from deniable.privacy.profile import Curve, ball, certified
+from deniable.privacy.relation import AddRemove, Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+class SampledLaw(LossLaw):
+    """The law of ((1 - rate) Q + rate P, Q), from that of (P, Q): the loss becomes ln(1 - rate + rate exp(L))."""
+
+    def __init__(self, base: LossLaw, rate: Fraction) -> None:
+        self.base, self.rate, self.rest = base, float(rate), float(1 - rate)
+        self.infinite = self.rate * base.infinite
+        self.floor = _log(1 - rate)
+        self.lowest = self._moved(base.lowest) if base.vanishing == 0 else self.floor
+        self.highest = self._moved(base.highest)
+        atoms = base.atoms()
+        if atoms is not None and atoms.losses.size == 2:
+            self.spacing = self.highest - self.lowest
+
+    def above(self, losses: Floats) -> Tails:
+        inside = np.maximum(losses, self.floor)
+        found = self.base.above(self._origin(inside))
+        p = self.rest * found.q + self.rate * found.p
+        low = losses < self.floor
+        p, q = np.where(low, 1 - self.infinite, p), np.where(low, 1.0, found.q)
+        return Tails(p, q, found.error + 8 * UNIT)
+
+    def below(self, losses: Floats) -> Tails:
+        found = self.base.below(self._origin(np.maximum(losses, self.floor)))
+        low = losses < self.floor
+        q = np.where(low, 0.0, found.q + self.base.vanishing)
+        p = np.where(low, 0.0, self.rest * q + self.rate * found.p)
+        return Tails(p, q, found.error + 8 * UNIT)
+
+    def atoms(self) -> Atoms | None:
+        found = self.base.atoms()
+        if found is None or self.base.vanishing:
+            return None
+        losses = np.array([self._moved(float(loss)) for loss in found.losses])
+        return Atoms(losses, self.rest * found.q + self.rate * found.p, found.q, found.error + 8 * UNIT)
+
+    def slack(self, reach: float) -> float:
+        """Roundings of exp(l) - 1 count times 1 - exp(-l); those of the base's threshold are shrunk by the mixing."""
+        within = max(reach - math.log(self.rate), 40.0)
+        return UNIT * (16 + 8 * within + 8 * math.exp(min(-self.floor, reach, 700.0))) + self.base.slack(within)
+
+    def slacks(self, losses: Floats) -> Floats:
+        """The base's threshold L has an error of roundings; it counts times dl/dL, the share of the sampled part."""
+        inside = np.maximum(losses, self.floor)
+        origin = self._origin(inside)
+        within = np.maximum(origin, -1e3)
+        share = np.minimum(self.rate * np.exp(np.minimum(within - inside, 600.0)), 1.0)
+        rounding = 16 * np.abs(np.expm1(-inside)) + 8 * np.abs(within) * share
+        return np.asarray(UNIT * rounding + self.base.slacks(within) * share)
+
+    def _moved(self, loss: float) -> float:
+        if math.isinf(loss):
+            return self.floor if loss < 0 else math.inf
+        return math.log1p(self.rate * math.expm1(loss)) if loss < 500 else loss + math.log(self.rate)
+
+    def _origin(self, losses: Floats) -> Floats:
+        """The base loss that becomes the given one, -inf at the floor."""
+        grown = np.expm1(np.minimum(losses, 600.0)) / self.rate
+        return np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
+
+
+class SampledLoss(PrivacyLoss):
+    """A mechanism `base` that sees a unit by chance only. The curve is computed from the pairs of laws."""
+
+    base: PrivacyLoss
+
+    @property
+    @abstractmethod
+    def share(self) -> Fraction:
+        """A bound on the probability that a unit takes part."""
+
+    @abstractmethod
+    def laws(self) -> Pairs: ...
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
+        return None
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        closed = self._closed_delta(epsilon)
+        if closed is not None:
+            return closed
+        limit = self.pure_epsilon
+        if limit is not None and epsilon >= limit and self.failure == 0:
+            return Interval(0.0, 0.0)
+        return single_delta(self.laws(), epsilon, tolerance)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        if self._closed_delta(Fraction(0)) is not None:
+            return super()._epsilon_within(delta, tolerance)
+        if delta < self.infinite_mass:
+            return Interval(math.inf, math.inf)
+        return single_epsilon(self.laws(), delta, tolerance, self.pure_epsilon if self.failure == 0 else None)
+
+    def charge(self) -> Charge:
+        """A failure counts only when the unit takes part: delta is that of the base times the share."""
+        booked = super().charge()
+        return replace(booked, delta=self.share * booked.delta)
+
+    @property
+    def failure(self) -> Fraction:
+        return self.base.failure
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """Sampling makes an infinite loss of (without, with) finite, so only what fails in both directions counts."""
+        base = self.base.laws()
+        alike = base is not None and base.lower[0] is base.lower[1]
+        return self.share * self.base.infinite_mass if alike else Fraction(0)
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        limit = self.base.pure_epsilon
+        return None if limit is None else amplified_limit(limit, self.share)
+
+    @property
+    def rho(self) -> Fraction | None:
+        limit = self.pure_epsilon
+        return None if limit is None else limit**2 / 2
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        limit = self.pure_epsilon
+        return None if limit is None or self.failure else mu_squared_of_pure(limit)
+
+
+@dataclass(frozen=True, init=False)
+class PoissonSampledLoss(SampledLoss):
+    """`base` of a mechanism that runs on a Poisson sample: each unit is in it with probability `rate`, independently.
+
+    Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of the mechanism, the sampled one is
+        dominated by ((1 - rate) Q + rate P, Q), and its reverse by the reversed pair; both directions are kept. An
+        (epsilon, delta)-DP mechanism becomes (ln(1 + rate (e^epsilon - 1)), rate delta)-DP.
+    Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; proof in
+        docs/theory/sampling.md.
+    """
+
+    kind: ClassVar[str] = "poisson_sampled"
+    base: PrivacyLoss
+    rate: Fraction
+
+    def __init__(self, base: PrivacyLoss, rate: object) -> None:
+        share = exact_rational("rate", rate)
+        if not 0 < share < 1:
+            raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use the loss itself.")
+        known_laws(base)
+        if AddRemove not in base.relations:
+            raise UnprovedError(
+                f"Poisson sampling is proved for losses under add/remove; {base!r} is stated for replace, where the "
+                "size of the sample may reveal who is in it. State the loss for AddRemove; "
+                "poisson_sampled(rate=..., relation=Replace) then gives the guarantee under replace."
+            )
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "rate", share)
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r})"
+
+    @property
+    def share(self) -> Fraction:
+        return self.rate
+
+    def laws(self) -> Pairs:
+        return mixed_pairs(known_laws(self.base), self.rate)
+
+    def _closed_delta(self, epsilon: Fraction) -> Interval | None:
+        """From the curve of the base where its two directions are one."""
+        return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
+
+    @property
+    def _is_symmetric(self) -> bool:
+        return is_symmetric(known_laws(self.base))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({AddRemove})
+
+
+def poisson_sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> PrivacyLoss:
+    """`loss` on a Poisson sample; sampling twice is sampling once with the product of the rates."""
+    if relation is not AddRemove:
+        from deniable.privacy.sampling.poisson_replace import poisson_replaced
+
+        return poisson_replaced(loss, rate)
+    share = exact_rational("rate", rate)
+    if share == 1:
+        return loss
+    if isinstance(loss, PoissonSampledLoss) and 0 < share < 1:
+        return PoissonSampledLoss(loss.base, loss.rate * share)
+    return PoissonSampledLoss(loss, share)
+
+
+def known_laws(base: PrivacyLoss) -> Pairs:
+    """The laws of a loss that is to be sampled; an error when it has none."""
+    if not isinstance(base, PrivacyLoss):
+        raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
+    found = base.laws()
+    if found is not None:
+        return found
+    if isinstance(base, Composed) and all(isinstance(part, GaussianLoss) for part, _ in base.parts) and base.mu_squared:
+        return Pairs.symmetric(NormalLaw(math.sqrt(base.mu_squared)))
+    if isinstance(base, Composed):
+        from deniable.privacy.pld.composed_law import composed_pairs
+
+        return composed_pairs(base)
+    raise UnprovedError(
+        f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
+        "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss."
+    )
+
+
+def is_symmetric(pairs: Pairs) -> bool:
+    """Whether both directions have one law."""
+    return pairs.upper[0] is pairs.upper[1] and pairs.lower[0] is pairs.lower[1]
+
+
+def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
+    """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
+    upper = _mixed(base.upper, rate)
+    return Pairs(upper, upper if base.lower is base.upper else _mixed(base.lower, rate))
+
+
+def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:
+    return SampledLaw(both[0], rate), ReversedLaw(SampledLaw(ReversedLaw(both[1]), rate))
+
+
+def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
+    """ln(1 + rate (e^limit - 1)), rounded up."""
+
+    def formula() -> "arb":
+        return (1 + ball(rate) * ball(limit).expm1()).log()
+
+    return min(decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS), limit)
+
+
+def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
+    """The larger of the two directions at `epsilon`, for a base whose directions have the same `curve`.
+
+    With e = exp(epsilon): rate delta(ln(1 + (e - 1)/rate)), and with s = 1 - e (1 - rate), where it is positive,
+    s delta(ln(e rate/s)).
+    """
+    ends = [removed_delta(curve, rate, epsilon)]
+    share = certified(lambda: 1 - ball(epsilon).exp() * ball(1 - rate))
+    if share.upper > 0:
+        added = _between(curve, lambda: -_log_of(1 - (1 - ball(-epsilon).exp()) / ball(rate)))
+        low, high = (Fraction(s) * Fraction(d) for s, d in ((share.lower, added.lower), (share.upper, added.upper)))
+        ends.append(Interval(round_down(low), round_up(high)))
+    return Interval(max(end.lower for end in ends), min(max(end.upper for end in ends), 1.0))
+
+
+def removed_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
+    """rate delta(ln(1 + (exp(epsilon) - 1)/rate))."""
+    found = _between(curve, lambda: _log_of(1 + ball(epsilon).expm1() / ball(rate)))
+    return Interval(round_down(rate * Fraction(found.lower)), min(round_up(rate * Fraction(found.upper)), 1.0))
+
+
+def _log_of(value: "arb") -> "arb":
+    return value.log()
+
+
+def _between(curve: Curve, formula: Callable[[], "arb"]) -> Interval:
+    """A decreasing curve at a certified argument >= 0."""
+    at = certified(formula, within=Interval(0.0, math.inf))
+    lower = curve(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0
+    return Interval(lower, curve(Fraction(at.lower)).upper)
+
+
+def _log(share: Fraction) -> float:
+    return math.log1p(-float(1 - share)) if share > Fraction(1, 2) else math.log(float(share))

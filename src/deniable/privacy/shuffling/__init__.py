@@ -1,0 +1,1 @@
+"""Local reports that lose their senders, and what that hides."""

@@ -1,0 +1,1 @@
+"""Losses that are known only of a whole training run."""

@@ -1,0 +1,75 @@
+"""Pictures of a loss: what is drawn are the bounds themselves."""
+
+import builtins
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from deniable.errors import MissingExtraError
+from deniable.privacy import ApproximateLoss, GaussianLoss, PureLoss
+from deniable.privacy.reports.plot import draw_profile
+
+mpl.use("Agg")
+RUN = GaussianLoss(1).poisson_sampled(rate="0.1") * 20
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+def test_the_line_of_the_profile_is_the_upper_bound_on_a_logarithmic_axis() -> None:
+    ax = draw_profile(RUN, tolerance=0.05, points=9, ax=None)
+    epsilons, deltas = (np.asarray(values, dtype=float) for values in ax.lines[0].get_data())
+    assert (epsilons[0], ax.get_yscale(), len(epsilons)) == (0.0, "log", 72)
+    assert deltas[-1] <= 1.1e-10
+    for epsilon, delta in zip(epsilons[::7], deltas[::7], strict=True):  # on and between the points
+        assert RUN.delta(float(epsilon)).lower <= delta * (1 + 1e-12)
+    marks, lowest = (np.asarray(values, dtype=float) for values in ax.lines[1].get_data())
+    for epsilon, delta in zip(marks, lowest, strict=True):
+        assert delta <= RUN.delta(float(epsilon)).upper <= delta * 1.06 + 1e-12
+    ax.figure.canvas.draw()
+
+
+def test_a_profile_that_stays_large_or_ends_at_nothing_can_be_drawn() -> None:
+    for loss in (PureLoss(1), ApproximateLoss(1, "0.2"), ApproximateLoss(1, "0.001"), GaussianLoss(50)):
+        draw_profile(loss, tolerance=0.05, points=5, ax=None).figure.canvas.draw()
+
+
+def test_both_bounds_of_the_trade_off_are_drawn_and_guessing_beside_them() -> None:
+    ax = GaussianLoss(1).tradeoff().plot(points=9)
+    alarms, misses = (np.asarray(values, dtype=float) for values in ax.lines[0].get_data())
+    assert np.all(misses < 1 - alarms)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "between the bounds",
+        "no attack is below",
+        "guessing",
+    ]
+    ax.figure.canvas.draw()
+
+
+def test_given_axes_are_used() -> None:
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert PureLoss(1).plot(tolerance=0.05, points=3, ax=ax) is ax
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"deniable\[plot\]"):
+        draw_profile(PureLoss(1), tolerance=0.05, points=3, ax=None)
