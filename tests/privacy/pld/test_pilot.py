@@ -26,7 +26,17 @@ def test_a_gaussian_has_its_chernoff_bound() -> None:
     best, bound = pilot.chernoff(4.3771781)  # delta = 1e-5 (accounting notes)
     assert best == pytest.approx(4.0, abs=0.4)
     assert math.log(1e-5) < bound < math.log(1e-5) + 2.5
-    assert 4.3771781 < pilot.epsilon_at(1e-5) < 4.9
+
+
+def test_the_first_guess_is_near_the_answer() -> None:
+    """Exact for normal losses; 1,000 sampled steps: epsilon(1e-5) = 1.828236 (certified to 1e-6)."""
+    pilot = Pilot([NormalLaw(0.1)], [100])
+    assert pilot.epsilon_at(1e-5) == pytest.approx(4.3771781, rel=0.01)
+    assert pilot.log_delta_at(4.3771781) == pytest.approx(math.log(1e-5), abs=0.1)
+    sampled = Pilot([SampledLaw(NormalLaw(1.0), Fraction(1, 100))], [1000])
+    assert sampled.epsilon_at(1e-5) == pytest.approx(1.828236, rel=0.01)
+    assert sampled.log_delta_at(1.828236) == pytest.approx(math.log(1e-5), abs=0.1)
+    assert pilot.epsilon_at(1.0) == 0.0
 
 
 def test_the_tilt_with_the_shortest_window_is_taken() -> None:

@@ -44,7 +44,7 @@ def composed_delta(
         jump = search.one_jump(at)
         guess = max(jump, SMALLEST_DELTA)
         for _ in range(3):  # the fewer unlikely losses are kept, the better is the guess
-            guess = max(math.exp(search.pilot(guess, tolerance).chernoff(at)[1] - 3), jump, SMALLEST_DELTA)
+            guess = max(math.exp(search.pilot(guess, tolerance).log_delta_at(at)), jump, SMALLEST_DELTA)
         if jump > 1e-4 * guess:
             guess = min(guess, 4 * jump)
         rough = guess < 0.01 * least
@@ -90,6 +90,8 @@ def composed_epsilon(
             centre = min(found.upper, guess) if found.lower == 0 else found.upper
             centre = centre if math.isfinite(centre) else guess
             width = 0.9 * tolerance * max(1.0, centre)
+            if math.isinf(found.upper):  # that it is far below the other direction is quickly seen
+                width = max(width, 0.3 * (least - centre))
             steepest = (20 - 2 * math.log(finite)) / width
             slope = max(min(pilot.chernoff(centre)[0], steepest), 0.2 / search.spread)
             return Aim(centre, finite, min(width * slope * finite / goal, 0.5), steepest)

@@ -6,6 +6,7 @@ Whatever is chosen, the bounds of `transform` hold; a bad choice makes them wide
 import math
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,20 @@ class Cumulants(NamedTuple):
     variance: float
 
 
+class _Table(NamedTuple):
+    """At each tilt: K, mean and spread of the tilted sum, and the greatest weight of exp(-tilt * loss) in delta.
+
+    logs: about ln delta at the mean, as if the tilted sum were normal.
+    """
+
+    tilts: Floats
+    values: Floats
+    means: Floats
+    widths: Floats
+    tops: Floats
+    logs: Floats
+
+
 class Pilot:
     """A composition of laws in one direction, each collapsed to about a thousand losses."""
 
@@ -39,7 +54,6 @@ class Pilot:
         self._masses = np.array([np.pad(masses, (0, width - masses.size)) for _, masses in collapsed])
         self._least = 1e-300
         self._least = 1e-5 * self.cumulants(0.0).variance  # of the sum when tilted to its end
-        self._table()
 
     def cut(self, above: Floats) -> "Pilot":
         """The same without the greatest losses, which have probability `above` in each law."""
@@ -47,7 +61,7 @@ class Pilot:
         beyond = np.cumsum(self._masses[:, ::-1], axis=1)[:, ::-1]
         kept = (beyond > above[:, None]) | (self._masses == self._masses.max(axis=1, keepdims=True))
         other._masses = np.where(kept, self._masses, 0.0)
-        other._table()
+        other.__dict__.pop("_table", None)
         return other
 
     def cumulants(self, tilt: float) -> Cumulants:
@@ -63,13 +77,20 @@ class Pilot:
 
     def chernoff(self, epsilon: float) -> tuple[float, float]:
         """The tilt at which exp(K - tilt epsilon) bounds delta best, and the logarithm of that bound."""
-        bounds = self._values + self._tops - self._tilts * epsilon
+        bounds = self._bounds(epsilon)
         best = int(np.argmin(bounds))
-        return float(self._tilts[best]), min(float(bounds[best]), 0.0)
+        return float(self._table.tilts[best]), min(float(bounds[best]), 0.0)
 
     def epsilon_at(self, delta: float) -> float:
-        """The least epsilon for which some tilt bounds delta so; somewhat above the true one."""
-        return max(float(((self._values + self._tops - math.log(delta)) / self._tilts).min()), 0.0)
+        """About the epsilon for this delta; at most the least one for which some tilt bounds delta so."""
+        proved = float(((self._bounds(0.0) - math.log(delta)) / self._table.tilts).min())
+        near = float(np.interp(-math.log(delta), -self._table.logs, self._table.means))
+        return max(min(proved, near), 0.0)
+
+    def log_delta_at(self, epsilon: float) -> float:
+        """About ln delta at an epsilon; at most what some tilt proves."""
+        near = float(np.interp(epsilon, self._table.means, self._table.logs))
+        return min(self.chernoff(epsilon)[1], near)
 
     def tilt(self, epsilon: float, log_delta: float, room: float) -> float:
         """The tilt with the narrowest window whose bound is about the best one, or at most exp(room) times delta.
@@ -77,28 +98,36 @@ class Pilot:
         A window has to hold the tilted sum, and the weight of losses above the threshold until it has faded.
         """
         _, bound = self.chernoff(epsilon)
-        allowed = self._values + self._tops - self._tilts * epsilon <= max(bound + 0.5, log_delta + room)
-        windows = np.where(allowed, np.maximum(_FADED / self._tilts, _SPREADS * self._widths), np.inf)
-        return float(self._tilts[int(np.argmin(windows))])
+        allowed = self._bounds(epsilon) <= max(bound + 0.5, log_delta + room)
+        windows = np.where(allowed, np.maximum(_FADED / self._table.tilts, _SPREADS * self._table.widths), np.inf)
+        return float(self._table.tilts[int(np.argmin(windows))])
 
-    def _table(self) -> None:
-        """K, its curvature, and the greatest weight, at tilts from far below the reciprocal spread and mean upwards."""
+    def _bounds(self, epsilon: float) -> Floats:
+        """The logarithm of the bound on delta at each tilt."""
+        return self._table.values + self._table.tops - self._table.tilts * epsilon
+
+    @cached_property
+    def _table(self) -> _Table:
+        """At tilts from far below the reciprocal spread and mean upwards."""
         plain = self.cumulants(0.0)
         largest = float(self._losses[self._masses > 0].max(initial=0.0))
         least = 0.05 / max(math.sqrt(plain.variance), plain.mean, largest)
-        self._tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 100)
-        values, variances = np.zeros(self._tilts.size), np.zeros(self._tilts.size)
+        tilts = np.geomspace(least, max(_LARGEST_TILT, 100 * least), 100)
+        values, means, variances = np.zeros((3, tilts.size))
         for losses, masses, count in zip(self._losses, self._masses, self.counts, strict=True):
             present = masses > 0
-            exponents = np.outer(self._tilts, losses[present])
+            exponents = np.outer(tilts, losses[present])
             top = exponents.max(axis=1, keepdims=True)
             weights = masses[present] * np.exp(exponents - top)
             total = weights.sum(axis=1)
             mean = weights @ losses[present] / total
             values += count * (top[:, 0] + np.log(total))
+            means += count * mean
             variances += count * np.maximum(weights @ losses[present] ** 2 / total - mean**2, 0.0)
-        self._values, self._widths = values, np.sqrt(np.maximum(variances, self._least))
-        self._tops = self._tilts * np.log(self._tilts) - (1 + self._tilts) * np.log1p(self._tilts)
+        tops = tilts * np.log(tilts) - (1 + tilts) * np.log1p(tilts)
+        widths = np.sqrt(np.maximum(variances, self._least))
+        logs = values - tilts * means + np.log(_normal_delta(tilts, widths))
+        return _Table(tilts, values, np.maximum.accumulate(means), widths, tops, np.minimum.accumulate(logs))
 
     def one_jump(self, epsilon: float) -> tuple[float, float]:
         """What single losses above `epsilon` contribute, about a lower bound on delta; and -d ln / d epsilon of it."""
@@ -111,13 +140,26 @@ class Pilot:
 def span(law: LossLaw, above: float, below: float) -> tuple[float, float]:
     """Losses between which all but about `below` and `above` of the law lies."""
     low, high = max(law.lowest, -600.0), min(law.highest, 600.0)
-    tails = law.above(POINTS).p
+    tails, lower = _tails(law)
     fitting = POINTS[tails <= above]
     high = min(high, float(fitting[0]) if fitting.size else high)
-    tails = law.below(POINTS).p
-    fitting = POINTS[tails <= below]
+    fitting = POINTS[lower <= below]
     low = max(low, float(fitting[-1]) if fitting.size else low)
     return min(low, high), high
+
+
+@lru_cache(maxsize=128)
+def _tails(law: LossLaw) -> tuple[Floats, Floats]:
+    """P(L > l) and P(L <= l) at all points."""
+    return law.above(POINTS).p, law.below(POINTS).p
+
+
+def _normal_delta(tilts: Floats, widths: Floats) -> Floats:
+    """E exp(-tilt X) max(0, 1 - exp(-X)) for X normal with mean 0."""
+    from scipy.special import erfcx
+
+    first, second = (erfcx((tilts + more) * widths / math.sqrt(2)) / 2 for more in (0, 1))
+    return np.asarray(np.maximum(first - second, 1e-300))
 
 
 def _collapsed(law: LossLaw, stride: int) -> tuple[Floats, Floats]:

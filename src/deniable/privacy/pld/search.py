@@ -116,7 +116,7 @@ class Search:
             ):
                 return old
         aim = aimed(found)
-        effort = _Effort.of(min(30 * aim.relative, 0.1))  # where the answer is, and whether it matters
+        effort = _Effort.of(min(aim.relative, 0.1))
         missing, stalled = math.inf, 0
         for _ in range(_MOST_ROUNDS):
             bounds = self.bounds(aim, effort)
@@ -146,8 +146,8 @@ class Search:
         self._kept = [bounds, *self._kept[: _MOST_KEPT - 1]]
 
     def negligible(self, delta: float, relative: float) -> float:
-        """A power of ten: what is left out of each law, all together far below this share of delta."""
-        return 10.0 ** math.floor(math.log10(max(0.01 * delta * relative / self.count, SMALLEST_DELTA)))
+        """A power of a thousand: what is left out of each law, all together far below this share of delta."""
+        return 1e3 ** math.floor(math.log(max(0.01 * delta * relative / self.count, SMALLEST_DELTA), 1e3))
 
     def pilot(self, delta: float, relative: float) -> Pilot:
         """The composition without losses so unlikely; a single one of them may be all that a large tilt sees."""

@@ -20,7 +20,7 @@ Complexes = NDArray[np.complex128]
 _COLUMNS = 256  # a frequency is a multiple of this many steps and a rest
 _BLOCK = 256  # losses that are summed at a time
 _ROWS = 1024  # multiples that are done at a time
-_RATES = (0.004, 0.016, 0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0)
+_RATES = np.array([0.004, 0.016, 0.0625, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0])
 _LARGEST_EXPONENT = 700.0
 _SMALLEST = 1e-300
 _LARGEST = 40.0  # spreads, in units of one over it, that frequencies reach
@@ -75,12 +75,6 @@ class _Tilted(NamedTuple):
     centre: float
     log_total: float
 
-    def log_moment(self, rate: float) -> float:
-        """ln E exp(rate * offset), rounded up."""
-        logs = rate * self.offsets + np.log(self.masses)
-        top = float(logs.max())
-        return top + math.log(float(np.exp(logs - top).sum())) + 1e-12 * (1 + abs(top))
-
 
 def window_of(
     summands: Sequence[Summand],
@@ -98,11 +92,13 @@ def window_of(
     goal = -math.log(negligible)
     typical = math.sqrt(2 * goal / max(variance, 1e-300))
 
-    def edge(sign: float, rate: float) -> tuple[float, float]:
-        return (_log_moment(parts, sign * rate, tilt, smoothing) + goal) / rate, rate
+    def edge(sign: float, rates: Floats) -> tuple[float, float]:
+        edges = (_log_moments(parts, sign * rates, tilt, smoothing) + goal) / rates
+        best = int(np.argmin(edges))
+        return float(edges[best]), float(rates[best])
 
-    above, rise = min(edge(1.0, typical * factor) for factor in _RATES)
-    below, fall = min(edge(-1.0, rate) for rate in {min(typical * factor, tilt) for factor in _RATES})
+    above, rise = edge(1.0, typical * _RATES)
+    below, fall = edge(-1.0, np.unique(np.minimum(typical * _RATES, tilt)))
     length = 1.001 * max(above - least, below + greatest)
     last = 1.0
     if smoothing.step:
@@ -149,8 +145,8 @@ class TiltedSum:
         totals += smoothing.half * tilt * (tilt + 1)
         self._fuzz = 16 * UNIT * (8 + totals + tilt * (abs(self._centre) + window.length))
         self._scale += smoothing.half * tilt * (tilt + 1)
-        self._rise = _log_moment(parts, window.rise, tilt, smoothing)
-        self._drop = _log_moment(parts, -self._fall, tilt, smoothing)
+        rates = np.array([window.rise, -self._fall])
+        self._rise, self._drop = (float(log) for log in _log_moments(parts, rates, tilt, smoothing))
         self._readings = list(self._read(parts))
 
     def delta(self, epsilon: float) -> float:
@@ -290,10 +286,21 @@ def _tilted(summand: Summand, tilt: float, step: float, side: int) -> _Tilted:
     return _Tilted(losses - mean, tilted, summand.times, mean, log_total)
 
 
-def _log_moment(parts: Sequence[_Tilted], rate: float, tilt: float, smoothing: Smoothing) -> float:
-    """ln E exp(rate X) for the tilted sum about its centre, the noise of the smoothing included."""
-    losses = math.fsum(part.log_moment(rate) * part.times for part in parts)
-    return losses + smoothing.half * rate * (rate + 2 * tilt + 1)
+def _log_moments(parts: Sequence[_Tilted], rates: Floats, tilt: float, smoothing: Smoothing) -> Floats:
+    """ln E exp(rate X) for the tilted sum about its centre, the noise of the smoothing included; rounded up."""
+    noise = smoothing.half * rates * (rates + 2 * tilt + 1)
+    if not parts:
+        return np.asarray(noise)
+    sizes = [part.masses.size for part in parts]
+    begins = np.cumsum([0, *sizes[:-1]])
+    offsets = np.concatenate([part.offsets for part in parts])
+    logs = np.outer(rates, offsets) + np.log(np.concatenate([part.masses for part in parts]))
+    tops = np.maximum.reduceat(logs, begins, axis=1)
+    logs -= np.repeat(tops, sizes, axis=1)
+    found = tops + np.log(np.add.reduceat(np.exp(logs, out=logs), begins, axis=1)) + 1e-12 * (1 + np.abs(tops))
+    times = np.array([part.times for part in parts], dtype=np.float64)
+    losses = np.array([math.fsum(row) for row in found * times])
+    return np.asarray(losses + noise)
 
 
 def _transforms(parts: Sequence[_Tilted], frequencies: Floats) -> _Transforms:
