@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.privacy.call import InWords
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import DIGITS, largest_mu_squared
@@ -37,7 +38,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True, init=False)
-class Budget:
+class Budget(metaclass=InWords):
     """What a ledger may spend in all, in exactly one currency.
 
     `Budget(epsilon=1)`, `Budget(epsilon=1, delta=1e-6)`, `Budget(rho=0.5)`, `Budget(mu=1)` or

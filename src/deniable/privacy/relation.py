@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.call import InWords
 from deniable.privacy.exact import positive_integer
 
 
@@ -29,7 +30,7 @@ Replace = Relation.REPLACE
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyUnit:
+class PrivacyUnit(metaclass=InWords):
     """Whose rows are hidden together.
 
     Args:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.call import InWords, in_words
 from deniable.privacy.exact import (
     exact_rational,
     nonnegative_rational,
@@ -22,7 +23,7 @@ from deniable.privacy.relation import Relation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity:
+class Sensitivity(metaclass=InWords):
     """Bounds on the change of a vector of aggregates between neighbouring tables.
 
     Args:
@@ -127,6 +128,7 @@ class Sensitivity:
         return cls.from_data(read_json(text, "a sensitivity"))
 
 
+@in_words
 def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
     """COUNT(*) or COUNT(column) per cell.
 
@@ -143,11 +145,13 @@ def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = 
     return of_clipped_sum(lower=0, upper=1, rows=rows, groups=groups, relation=relation, cells=cells, ids=ids)
 
 
+@in_words
 def of_distinct_units(*, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
     """COUNT(DISTINCT unit) per cell: a unit counts once in a cell, however many rows it has there."""
     return of_count(rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
 
 
+@in_words
 def of_clipped_sum(
     *,
     lower: int | Fraction,
@@ -197,6 +201,7 @@ def of_clipped_sum(
     )
 
 
+@in_words
 def of_clamped_unit_sum(
     *,
     lower: int | Fraction,
@@ -210,6 +215,7 @@ def of_clamped_unit_sum(
     return of_clipped_sum(lower=lower, upper=upper, rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
 
 
+@in_words
 def of_spread_sum(
     *,
     lower: int | Fraction,
@@ -230,6 +236,7 @@ def of_spread_sum(
     return replace(extreme, coordinates=cells)
 
 
+@in_words
 def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) -> Sensitivity:
     """sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, of values in an interval of length `span`, in groups.
 
@@ -244,6 +251,7 @@ def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) 
     return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
 
 
+@in_words
 def of_rank_difference(*, size: int, rows: int, relation: Relation) -> Sensitivity:
     """The number of pairs (x, y) with x > y less the number with x < y, of two samples of at most `size` rows each.
 

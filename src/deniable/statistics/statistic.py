@@ -1,19 +1,18 @@
 """What every private statistic is: public parameters, a loss, an expected error, and then a release."""
 
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
-from inspect import Signature, signature
-from typing import Any, ClassVar, Protocol, Self, TypedDict
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
+from deniable.privacy.call import InWords
 from deniable.privacy.exact import exact_rational, positive_integer
 from deniable.release import Estimate, Key, Measure, Noisy, Release
-from deniable.statistics.call import check
 from deniable.statistics.price import Price
 
 
@@ -56,7 +55,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic(ABC):
+class Statistic(metaclass=InWords):
     """One question about private rows, with everything public about it; call it with the rows.
 
     A subclass is a frozen dataclass of public parameters that gives its loss, its expected error, and an answer. Which
@@ -75,11 +74,6 @@ class Statistic(ABC):
     rho: object = None
     relation: Relation = AddRemove
     rows: int = 1
-
-    def __new__(cls, *args: object, **given: object) -> Self:
-        if args or given:  # a copy is made without
-            check(cls.__name__, _parameters(cls), args, given)
-        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.relation, Relation):
@@ -180,12 +174,6 @@ def checked_bounds(bounds: object, name: str = "bounds") -> tuple[float, float]:
     if not lower < upper:
         raise InvalidParameterError(f"{name} must be a pair lower < upper, got ({lower:g}, {upper:g})")
     return lower, upper
-
-
-@cache
-def _parameters(statistic: type[Statistic]) -> Signature:
-    known = signature(statistic.__init__)
-    return known.replace(parameters=list(known.parameters.values())[1:])
 
 
 def without_rows(values: object) -> object:
