@@ -49,7 +49,8 @@ class PrivacyLoss(ABC):
         """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0.
 
         Args:
-            tolerance: relative width of the answer, where it has to be computed numerically; not promised below 1e-40.
+            tolerance: width of the answer relative to its upper end, where it has to be computed numerically; not
+                promised below 1e-40.
         Raises: InvalidParameterError if that width cannot be reached.
         """
         return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))

@@ -14,7 +14,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
-from deniable.privacy.pld.search import MOST_PRODUCTS, SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
+from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
 
 DEFAULT_TOLERANCE = 1e-3
 
@@ -116,8 +116,8 @@ def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interv
     if found.width <= tolerance * unit or found.upper <= _NOTHING:
         return found
     raise InvalidParameterError(
-        f"tolerance={tolerance:g} cannot be reached with {MOST_PRODUCTS} products: {name} is known to lie in "
-        f"[{found.lower!r}, {found.upper!r}]. Ask for a larger tolerance."
+        f"tolerance={tolerance:g} cannot be reached: {name} is known to lie in [{found.lower!r}, {found.upper!r}]. "
+        "Ask for a larger tolerance."
     )
 
 
