@@ -154,7 +154,7 @@ def test_a_width_out_of_reach_says_what_was_reached() -> None:
     loss = GaussianLoss(1) + LaplaceLoss(10)
     known = loss.epsilon("1e-5")
     with pytest.raises(
-        InvalidParameterError, match=r"tolerance=1e-12 cannot be reached .* known to lie in \[4\.\d"
+        InvalidParameterError, match=r"tolerance=1e-12 cannot be reached: .* known to lie in \[4\.\d"
     ) as error:
         loss.epsilon("1e-5", tolerance=1e-12)
     reached = [float(number) for number in re.findall(r"\d\.\d+", str(error.value))]
