@@ -12,17 +12,23 @@ from deniable.privacy import AddRemove, PermuteAndFlipLoss, Relation, Replace, R
 from deniable.statistics import Quantile
 from deniable.statistics.order.choice import reach
 from deniable.statistics.order.flipped import flip
+from deniable.statistics.order.place import PARTS
+from tests.statistics.order.test_place import ours as places
 
 SIZE = 4
 Rows = tuple[int, ...]
 
 
+def off(rows: Rows, target: float) -> np.ndarray:
+    """The distances of all points: `test_place.py` compares places with their definition."""
+    low, high = (end / PARTS for end in places(rows, SIZE))
+    low[0], high[-1] = -np.inf, np.inf
+    return np.maximum(0, np.maximum(low - target, target - high))
+
+
 def law(rows: Rows, target: float, rate: float) -> np.ndarray:
     """The chances of all points: McKenna and Sheldon's sum over sets of others, with D from its definition."""
-    data = np.array(rows)
-    below = np.array([-np.inf, *((data < c).sum() for c in range(1, SIZE))], dtype=float)
-    within = np.array([*((data <= c).sum() for c in range(SIZE - 1)), np.inf], dtype=float)
-    distance = np.maximum(0, np.maximum(below - target, target - within))
+    distance = off(rows, target)
     heads = np.exp(-rate * (distance - distance.min()))
     found = []
     for point in range(SIZE):
@@ -92,10 +98,7 @@ def test_it_errs_less_than_the_exponential_mechanism() -> None:
     """The expected distance in ranks, exactly, for tables of four rows: never more, and on average 5% less."""
     ratios = []
     for rows in combinations_with_replacement(range(SIZE), 4):
-        data = np.array(rows)
-        below = np.array([-np.inf, *((data < c).sum() for c in range(1, SIZE))], dtype=float)
-        within = np.array([*((data <= c).sum() for c in range(SIZE - 1)), np.inf], dtype=float)
-        distance = np.maximum(0, np.maximum(below - 2, 2 - within))
+        distance = off(rows, 2)
         weights = np.exp(-distance / 2)
         ours, theirs = law(rows, 2, 0.5) @ distance, weights @ distance / weights.sum()
         assert ours <= theirs + 1e-12

@@ -15,6 +15,7 @@ Values = NDArray[np.float64] | NDArray[np.int64]
 
 LARGEST_SIZE = 2**62
 _DIGITS = 9  # of the width of the bounds, where the step was not declared
+_LEVELS = 7  # of round numbers: there are a hundred of the roundest at least
 _EXACT = 2**53  # integers below it are floats
 _BLOCK = 1 << 15  # values that fit the cache
 
@@ -44,7 +45,8 @@ class Grid:
         if step is None:
             fine = Fraction(10) ** (floor(log10(upper - lower)) - _DIGITS)
             first, last = ceil(lower / fine), floor(upper / fine)
-            return cls(first=first * fine, step=fine, size=last - first + 1, levels=_DIGITS - 1)
+            levels = _LEVELS + (fine * 10 ** (_LEVELS + 1) == 1)
+            return cls(first=first * fine, step=fine, size=last - first + 1, levels=levels)
         declared = positive_rational("step", step)
         first, last = ceil(lower / declared), floor(upper / declared)
         if not first <= last < first + LARGEST_SIZE:

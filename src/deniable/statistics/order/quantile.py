@@ -33,9 +33,10 @@ class Quantile(OrderStatistic):
     """The value below which this share of the rows lies, with an interval for it.
 
     The estimate is a point of a public grid, drawn by the exponential mechanism with the distance in ranks as its
-    score; by permute-and-flip, which is better, where a declared step makes the grid small. The ends of the interval
-    are two more draws, aimed so far below and above that they miss the true quantile with probability 1 - interval at
-    most, whatever the data are; they take half of the price.
+    score; by permute-and-flip, which is better, where a declared step makes the grid small. Between two rows ranks are
+    counted in parts, so that more epsilon brings it closer than the next row, to what numpy's `quantile` gives. The
+    ends of the interval are two more draws, aimed so far below and above that they miss the true quantile with
+    probability 1 - interval at most, whatever the data are; they take half of the price.
 
     Args:
         share: in [0, 1]; read to a denominator of 10^6.
@@ -77,8 +78,8 @@ class Quantile(OrderStatistic):
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error of the estimate in ranks, where values are spread evenly over the bounds."""
-        target, truth = float(self._target(size)), float(self._truth(size))
-        return rank_error(self._rate(self.epsilons[0]), target, size, truth=truth)
+        target = float(self._target(size))
+        return place_error(self._rate(self.epsilons[0]), target, size, truth=float(self._truth(size)))
 
     def _rate(self, epsilon: Fraction) -> Fraction:
         """How fast chances fall with the distance in ranks."""
@@ -86,17 +87,19 @@ class Quantile(OrderStatistic):
         return epsilon / (2 * self.rows * reach(self.share, self.relation))
 
     def _target(self, total: int) -> Fraction:
-        """The rank at which the estimate aims; a public constant from the rank that is asked for."""
+        """The place at which the estimate aims; a public constant from share * total."""
         return self._truth(total)
 
     def _truth(self, total: int) -> Fraction:
+        """The place of the quantile: of n rows, the first stands at 1/2 and the last at n - 1/2."""
         assert isinstance(self.share, Fraction)
-        return self.share * total
+        return self.share * (total - 1) + Fraction(1, 2)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
+        assert isinstance(self.share, Fraction)
         column, grid = self._on_grid(values, units, bits)
         rate, *end_rates = (self._rate(epsilon) for epsilon in self.epsilons)
-        target, truth = self._target(column.size), self._truth(column.size)
+        target, truth = self._target(column.size), self.share * column.size
         ends = [
             (side, truth + side * margin(slower, self.interval or 0), slower)
             for side, slower in zip(self.sides, end_rates, strict=False)
@@ -107,7 +110,8 @@ class Quantile(OrderStatistic):
         if self._flips:
             code = flip(grid.codes(column), target=target, rate=rate, size=grid.size, bits=bits)
         else:
-            code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
+            end, measure = grid.size - 1, grid.measure()
+            code = choose(ranks, target=target, rate=rate, codes=(0, end), measure=measure, between=True, bits=bits)
         low, high = 0, grid.size - 1
         for side, aim, slower in ends:
             if side < 0:
@@ -202,3 +206,14 @@ def rank_error(rate: Fraction, target: float, size: int, *, truth: float) -> flo
     away = np.abs(gaps - target)
     chances = np.exp(-float(rate) * (away - away.min()))
     return float(np.sqrt(np.sum(chances * (gaps - truth) ** 2) / np.sum(chances)))
+
+
+def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> float:
+    """The root mean squared distance from `truth` of a place of [-1/2, size + 1/2], where its density is
+    exp(-rate |place - target|)."""
+    low, high = -0.5, size + 0.5
+    near, reached = min(max(target, low), high), 60 / float(rate)
+    places = np.linspace(max(low, near - reached), min(high, near + reached), 10_001)
+    away = np.abs(places - target)
+    chances = np.exp(-float(rate) * (away - away.min()))
+    return min(float(np.sqrt(np.sum(chances * (places - truth) ** 2) / np.sum(chances))), size)

@@ -19,12 +19,14 @@ class Ranks:
         total: the number of all rows.
         count_below: how many of all rows have a code below the given one; needs a pass over them. None if the window
             holds all rows.
+        nearest: the codes of the nearest rows below and above the given one, None where there is none; likewise.
     """
 
     window: Codes
     start: int
     total: int
     count_below: Callable[[int], int] | None = None
+    nearest: Callable[[int], tuple[int | None, int | None]] | None = None
 
     @property
     def end(self) -> int:
@@ -38,6 +40,15 @@ class Ranks:
             assert self.count_below is not None
             return self.count_below(code)
         return self.start + place
+
+    def beside(self, code: int) -> tuple[int | None, int | None]:
+        """The codes of the nearest rows below and above this one; None where there is none."""
+        first, behind = (int(np.searchsorted(self.window, code, side=side)) for side in ("left", "right"))
+        if (first == 0 and self.start) or (behind == self.window.size and self.end < self.total):
+            assert self.nearest is not None
+            return self.nearest(code)
+        before = int(self.window[first - 1]) if first else None
+        return before, int(self.window[behind]) if behind < self.window.size else None
 
     def cut(self, edges: Codes) -> "Ranks":
         """The same rows in coarse cells: cell i holds the codes c with edges[i] <= c < edges[i + 1]; edges[0] = 0."""
@@ -54,4 +65,10 @@ def around(values: Values, grid: Grid, first: int, last: int) -> Ranks:
     if total < 1000 or high - low > total // 8:
         return Ranks(grid.codes(cast(Values, np.sort(values))), 0, total)
     window = cast(Values, np.sort(np.partition(values, (low, high))[low : high + 1]))
-    return Ranks(grid.codes(window), low, total, lambda code: int(np.count_nonzero(grid.codes(values) < code)))
+
+    def nearest(code: int) -> tuple[int | None, int | None]:
+        codes = grid.codes(values)
+        below, above = codes[codes < code], codes[codes > code]
+        return int(below.max()) if below.size else None, int(above.min()) if above.size else None
+
+    return Ranks(grid.codes(window), low, total, lambda code: int(np.count_nonzero(grid.codes(values) < code)), nearest)
