@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import (
+    checked_bounds,
     decimal_above,
     decimal_below,
     decimal_text,
@@ -17,6 +18,9 @@ from deniable.privacy.exact import (
     positive_rational,
     probability,
     read_json,
+    shown,
+    whole_number,
+    yes_or_no,
 )
 
 
@@ -80,3 +84,38 @@ def test_text_that_is_no_json_is_refused() -> None:
 def test_numbers_are_shown_as_people_write_them() -> None:
     shown = [decimal_text(Fraction(text)) for text in ("1", "0.1", "1e-6", "1/3", "0")]
     assert shown == ["1", "0.1", "1e-06", "~0.333333", "0"]
+
+
+@pytest.mark.parametrize(("value", "said"), [(2.0, "whole number, got 2.0"), (0, ">= 1, got 0"), (9, "<= 8, got 9")])
+def test_whole_numbers_keep_to_their_bounds(value: object, said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"size must be .*{said}"):
+        whole_number("size", value, lower=1, upper=8)
+    assert whole_number("size", np.int8(8), lower=1, upper=8) == 8
+    assert whole_number("size", -(2**90)) == -(2**90)
+    with pytest.raises(InvalidParameterError, match=r"size must be >= -2\^61, got"):
+        whole_number("size", -(2**62), lower=-(2**61))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1), (3, 3), (4, 3), (True, 3), (-(2**61) - 1, 0)])
+def test_bad_bounds_are_refused(lower: object, upper: object) -> None:
+    with pytest.raises(InvalidParameterError, match="lower must be"):
+        checked_bounds(lower, upper, largest=2**61)
+    with pytest.raises(InvalidParameterError, match=r"upper must be <= 2\^61"):
+        checked_bounds(0, 2**61 + 1, largest=2**61)
+    assert checked_bounds(np.int64(-3), 2**61, largest=2**61) == (-3, 2**61)
+
+
+def test_truth_values_are_no_numbers() -> None:
+    assert yes_or_no("monotone", True)
+    with pytest.raises(InvalidParameterError, match="monotone must be True or False, got 1"):
+        yes_or_no("monotone", 1)
+
+
+def test_messages_stay_short_and_can_be_written() -> None:
+    """Python refuses to write an int of more than 4300 digits."""
+    assert shown(2**20_000) == "int too long to show"
+    assert shown([2**20_000]) == "list too long to show"
+    assert shown(Fraction(1, 3)) == "1/3"
+    assert len(shown("x" * 1000)) == 60
+    with pytest.raises(InvalidParameterError, match="rows must be <= 4, got int too long"):
+        whole_number("rows", 2**20_000, upper=4)

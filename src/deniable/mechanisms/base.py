@@ -1,7 +1,7 @@
 """The contract of a mechanism: a loss that is stated once, exact releases, and a worst pair of inputs."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity
-from deniable.privacy.exact import read_json
+from deniable.privacy.call import InWords, in_words
+from deniable.privacy.exact import read_json, shown
 
 _KINDS: dict[str, type["Mechanism"]] = {}
+_CHECKED = ("calibrated", "privacy_loss", "release")  # methods whose calls are refused in words where they do not fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class WorstCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(ABC):
+class Mechanism(metaclass=InWords):
     """What turns secret numbers into a public answer.
 
     A subclass is a frozen dataclass of exact public parameters in one file, listed in `MECHANISMS`; `privacy_loss` is
@@ -58,6 +60,8 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        for name in set(_CHECKED) & set(cls.__dict__):
+            setattr(cls, name, _checked(cls.__dict__[name]))
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 
@@ -88,7 +92,7 @@ class Mechanism(ABC):
 
         if not isinstance(data, Mapping) or data.get("mechanism") not in _KINDS:
             raise InvalidParameterError(
-                f"a mechanism needs a field 'mechanism' with one of {sorted(_KINDS)}, got {data!r}"
+                f"a mechanism needs a field 'mechanism' with one of {sorted(_KINDS)}, got {shown(data)}"
             )
         mechanism = _KINDS[data["mechanism"]]
         values: dict[str, Any] = {str(name): _decoded(value) for name, value in data.items() if name != "mechanism"}
@@ -104,6 +108,13 @@ class Mechanism(ABC):
     def from_json(text: str) -> "Mechanism":
         """The inverse of `to_json`."""
         return Mechanism.from_data(read_json(text, "a mechanism"))
+
+
+def _checked(method: Any) -> Any:
+    kinds = {"sensitivity": Sensitivity, "bits": Bits}
+    if isinstance(method, classmethod):
+        return classmethod(in_words(method.__func__, kinds=kinds))
+    return in_words(method, kinds=kinds)
 
 
 def _encoded(value: object) -> object:

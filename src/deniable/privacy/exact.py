@@ -29,15 +29,15 @@ def exact_rational(name: str, value: object) -> Fraction:
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()  # a numpy scalar
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
-        raise InvalidParameterError(f"{name} must be a number, got {_shown(value)}. Write it as 0.1, '1/10' or 1e-6.")
+        raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, '1/10' or 1e-6.")
     if isinstance(value, float | Decimal) and not math.isfinite(value):
-        raise InvalidParameterError(f"{name} must be a finite number, got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be a finite number, got {shown(value)}")
     if isinstance(value, float):
         return Fraction(repr(value))
     if isinstance(value, str):
         text = value.strip()
         if not _TEXT.fullmatch(text) or ("/" in text and ("e" in text.lower() or not int(text.partition("/")[2]))):
-            raise InvalidParameterError(f"{name} must be a number, got {_shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
+            raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
         return Fraction(text)
     return Fraction(value)
 
@@ -46,7 +46,7 @@ def positive_rational(name: str, value: object) -> Fraction:
     """Like `exact_rational`, and greater than 0."""
     number = exact_rational(name, value)
     if number <= 0:
-        raise InvalidParameterError(f"{name} must be > 0, got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be > 0, got {shown(value)}")
     return number
 
 
@@ -54,7 +54,7 @@ def nonnegative_rational(name: str, value: object) -> Fraction:
     """Like `exact_rational`, and at least 0."""
     number = exact_rational(name, value)
     if number < 0:
-        raise InvalidParameterError(f"{name} must be >= 0, got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be >= 0, got {shown(value)}")
     return number
 
 
@@ -62,20 +62,43 @@ def probability(name: str, value: object) -> Fraction:
     """Like `exact_rational`, and in [0, 1); above 0 it must be a size that floats can tell apart."""
     number = exact_rational(name, value)
     if not 0 <= number < 1:
-        raise InvalidParameterError(f"{name} must be in [0, 1), got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be in [0, 1), got {shown(value)}")
     if 0 < number < _SMALLEST_PROBABILITY:
-        raise InvalidParameterError(f"{name} must be 0 or at least 1e-300, got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be 0 or at least 1e-300, got {shown(value)}")
     return number
 
 
 def positive_integer(name: str, value: object) -> int:
     """An int that is at least 1; a float or a bool is refused."""
+    return whole_number(name, value, lower=1)
+
+
+def whole_number(name: str, value: object, *, lower: int | None = None, upper: int | None = None) -> int:
+    """An int within public bounds, both included; a float or a bool is refused."""
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidParameterError(f"{name} must be a whole number, got {_shown(value)}")
-    if value < 1:
-        raise InvalidParameterError(f"{name} must be >= 1, got {_shown(value)}")
+        raise InvalidParameterError(f"{name} must be a whole number, got {shown(value)}")
+    if lower is not None and value < lower:
+        raise InvalidParameterError(f"{name} must be >= {_power(lower)}, got {shown(value)}")
+    if upper is not None and value > upper:
+        raise InvalidParameterError(f"{name} must be <= {_power(upper)}, got {shown(value)}")
+    return value
+
+
+def checked_bounds(lower: object, upper: object, *, largest: int) -> tuple[int, int]:
+    """Public bounds in order: whole numbers of at most `largest` in size."""
+    low = whole_number("lower", lower, lower=-largest, upper=largest)
+    high = whole_number("upper", upper, lower=-largest, upper=largest)
+    if low >= high:
+        raise InvalidParameterError(f"lower must be below upper, got lower={low}, upper={high}")
+    return low, high
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """A bool; 0 and 1 are refused."""
+    if not isinstance(value, bool):
+        raise InvalidParameterError(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
@@ -110,7 +133,18 @@ def _decimal(number: Fraction, digits: int, direction: str) -> Fraction:
     return Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator)))
 
 
-def _shown(value: object) -> str:
-    """A short repr: a value that was typed may be a page long."""
-    text = repr(value)
+def shown(value: object) -> str:
+    """A short text for messages: a value that was typed may be a page long."""
+    try:
+        text = str(value) if isinstance(value, Fraction) else repr(value)
+    except ValueError:  # an int of more digits than Python writes
+        return f"{type(value).__name__} too long to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _power(bound: int) -> str:
+    """A bound as people write it: large ones as a power of two, if they are."""
+    size = abs(bound)
+    if size < 2**20 or size & (size - 1):
+        return str(bound)
+    return f"{'-' if bound < 0 else ''}2^{size.bit_length() - 1}"

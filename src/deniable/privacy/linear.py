@@ -42,7 +42,7 @@ def of_linear_map(matrix: Matrix, sensitivity: Sensitivity) -> Sensitivity:
     return Sensitivity(l1=l1, l2_squared=whole, linf=linf, relation=reach.relation, coordinates=max(rows, 1))
 
 
-def as_whole_numbers(matrix: Matrix) -> NDArray[Any]:
+def as_whole_numbers(matrix: Matrix, *, name: str = "matrix") -> NDArray[Any]:
     """A two-dimensional object array of Python ints.
 
     Raises: InvalidParameterError unless it is a full rectangle of ints.
@@ -50,10 +50,10 @@ def as_whole_numbers(matrix: Matrix) -> NDArray[Any]:
     listed = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
     rows = [tuple(row) if isinstance(row, Sequence) else () for row in listed] if isinstance(listed, Sequence) else []
     if not rows or not rows[0] or {len(row) for row in rows} != {len(rows[0])}:
-        raise InvalidParameterError("a matrix must be a list of rows of equal length, with at least one entry")
+        raise InvalidParameterError(f"{name} must be a list of rows of equal length, with at least one entry")
     if not all(type(entry) is int for row in rows for entry in row):
         raise InvalidParameterError(
-            "the entries of a matrix must be ints. Multiply by the common denominator; the noise is then in that unit."
+            f"entries of {name} must be ints. Multiply by the common denominator; the noise is then in that unit."
         )
     return np.array(rows, dtype=object)
 

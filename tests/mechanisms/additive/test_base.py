@@ -5,7 +5,6 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, WorstCase
-from deniable.mechanisms.additive.base import plus
 from deniable.noise.bits import SECURE, DeterministicBits
 from deniable.privacy import AddRemove, of_count
 
@@ -26,7 +25,7 @@ LIMIT = 2**63 - 1
     ],
 )
 def test_anything_but_integers_is_refused_without_naming_a_value(exact: object) -> None:
-    with pytest.raises(InvalidParameterError, match=r"takes integers, got an array of \S+\. Put") as caught:
+    with pytest.raises(InvalidParameterError, match=r"exact must hold integers, got an array of \S+\. Put") as caught:
         Laplace(scale=1).release(exact)
     assert "2.5" not in str(caught.value)
 
@@ -63,12 +62,6 @@ def test_noise_at_the_edge_of_64_bits_does_not_wrap(sign: int) -> None:
     assert noisy.dtype == object
     assert all(abs(int(value) - sign * LIMIT) < 2**50 for value in noisy)
     assert any(int(value) * sign > LIMIT for value in noisy)
-
-
-def test_the_result_is_small_again_when_it_fits() -> None:
-    total = plus(np.array([LIMIT + 5], dtype=object), np.array([-10]))
-    assert total.dtype == np.int64
-    assert total[0] == LIMIT - 5
 
 
 def test_a_test_stream_makes_the_release_unsafe() -> None:

@@ -104,7 +104,7 @@ def test_bad_parameters_are_refused_before_anything_is_spent(given: dict[str, ob
 
 
 def test_floats_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="takes integers"):
+    with pytest.raises(InvalidParameterError, match="exact must hold integers"):
         BoundedLaplace(scale=1, lower=0, upper=5).release([0.5])
 
 

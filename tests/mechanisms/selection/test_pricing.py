@@ -67,7 +67,7 @@ def test_wrong_prices_are_refused(prices: list[int]) -> None:
 
 @pytest.mark.parametrize("bids", [[1.5], [float("nan")], [[1]]])
 def test_wrong_bids_are_refused(bids: list[int]) -> None:
-    with pytest.raises(InvalidParameterError, match="bids must be a list of integers"):
+    with pytest.raises(InvalidParameterError, match="bids must"):
         revenues(bids, [1])
 
 

@@ -45,13 +45,19 @@ def test_an_election_is_won_by_a_clear_lead() -> None:
     assert (mechanism.outcomes(tuple(scores.tolist()), 1000, bits=DeterministicBits(1)) == 0).all()
 
 
-@pytest.mark.parametrize("ballots", [[1, 0], [[2, 0]], [[-1, 0]], [[0.5, 1]]])
+@pytest.mark.parametrize("ballots", [[1, 0], [[[1]]], [[0.5, 1]], [[1], [1, 0]]])
 def test_wrong_ballots_are_refused(ballots: object) -> None:
-    with pytest.raises(InvalidParameterError, match="ballots must be a table"):
+    with pytest.raises(InvalidParameterError, match="ballots must"):
         approvals(ballots)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("votes", [[0.5], [[1]], ["a"]])
 def test_wrong_votes_are_refused(votes: object) -> None:
-    with pytest.raises(InvalidParameterError, match="votes must be a list of integers"):
+    with pytest.raises(InvalidParameterError, match="votes must"):
         pluralities(votes, 3)  # type: ignore[arg-type]
+
+
+def test_a_number_that_is_no_ballot_counts_as_the_nearer_one() -> None:
+    """An error would tell of it."""
+    assert approvals([[2, -7], [1, 2**90]]).tolist() == [2, 1]
+    assert pluralities([0, 2**90, -(2**90), 1], 2).tolist() == [1, 1]

@@ -136,7 +136,7 @@ def test_a_sample_is_summed_and_released(mechanism: PoissonSampled | SubsetSampl
 
 @pytest.mark.parametrize("wrong", [[0.5] * 4, [[[1]]] * 4, ["a"] * 4])
 def test_a_sample_is_of_whole_numbers(wrong: list[object]) -> None:
-    with pytest.raises(InvalidParameterError, match="int64"):
+    with pytest.raises(InvalidParameterError, match="exact must"):
         PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release(wrong)  # type: ignore[arg-type]
 
 

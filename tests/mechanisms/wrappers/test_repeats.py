@@ -64,7 +64,9 @@ def test_hyper_parameters_are_drawn_in_each_run() -> None:
     """Coarse or fine noise by a fair coin, the one with the smaller error wins: public scores of public releases."""
     base = Mixed(parts=(("1/2", Laplace(scale=Fraction(1000))), ("1/2", QUIET)))  # type: ignore[arg-type]
     mechanism = BestOf(base=base, stop=Fraction(1, 100))
-    found = mechanism.release([500], score=lambda release: -abs(int(release.values[0]) - 500))
+    found = mechanism.release(
+        [500], score=lambda release: -abs(int(release.values[0]) - 500), bits=DeterministicBits(1)
+    )
     assert isinstance(found, Noisy)
     assert found.values.tolist() == [500]
 
@@ -76,6 +78,9 @@ def test_without_a_score_a_release_is_one_number() -> None:
     assert found.values.tolist() == [3]
     with pytest.raises(InvalidParameterError, match="score"):
         mechanism.release([3, 4])
+    large = mechanism.release([2**2000])  # beyond floats
+    assert isinstance(large, Noisy)
+    assert abs(int(large.values[0]) - 2**2000) < 1000
 
 
 def test_no_run_gives_nothing() -> None:

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.integers import Integers, integers, plus
+from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.privacy.exact import positive_rational
 from deniable.privacy.interval import round_up
-
-Integers = NDArray[np.int64] | NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,18 @@ class AdditiveNoise(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        secret = integers(exact)
+        secret = integers("exact", exact)
         return Noisy(plus(secret, self._noise(secret.shape, bits)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release; worst cases differ in one entry or in all of them alike."""
         return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+
+
+def checked_scale(name: str, value: object) -> Fraction:
+    """A scale of discrete Laplace noise that can be drawn."""
+    scale = positive_rational(name, value)
+    return require_range(name, scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
 
 
 def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fraction) -> Fraction:
@@ -74,41 +81,3 @@ def require_range(name: str, value: Fraction, *, lower: Fraction, upper: Fractio
             "If it is too large, ask for a larger epsilon, narrower bounds or a coarser lattice; else the reverse."
         )
     return value
-
-
-def integers(exact: ArrayLike) -> Integers:
-    """An int64 array, or an object array of Python ints. Errors name no value.
-
-    A list of ints on both sides of 2^63 is read as objects: numpy alone would make floats of it, or not, by its values.
-    """
-    array = np.asarray(exact)
-    if array.dtype.kind == "f" and not isinstance(exact, np.ndarray):
-        array = np.asarray(exact, dtype=object)
-    if array.dtype.kind == "i":
-        return array.astype(np.int64, copy=False)
-    if array.dtype.kind == "u":
-        return array.astype(object)
-    if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
-        return array
-    raise InvalidParameterError(
-        f"a mechanism takes integers, got an array of {array.dtype}. Put real numbers on a lattice first."
-    )
-
-
-def clamped(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
-    """The integers moved to the nearest one of a public range within int64: no value is an error."""
-    return np.asarray(np.clip(integers(exact), lower, upper)).astype(np.int64, copy=False)
-
-
-def plus(secret: Integers, noise: Integers) -> Integers:
-    """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
-    if secret.dtype == np.int64 and noise.dtype == np.int64:
-        total = secret + noise
-        wrapped = ((secret ^ total) & (noise ^ total)) < 0
-        if not wrapped.any():
-            return np.asarray(total)
-    exact = np.asarray(secret.astype(object) + noise.astype(object), dtype=object)
-    limits = np.iinfo(np.int64)
-    if all(limits.min <= value <= limits.max for value in exact.flat):
-        return exact.astype(np.int64)
-    return exact

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import Noisy, clamped, require_range
+from deniable.mechanisms.additive.base import Noisy, checked_scale
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.noise import laplace, parameters, refine, truncated_laplace
+from deniable.mechanisms.integers import clamped
+from deniable.noise import parameters, refine, truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, BoundedLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import decimal_above, exact_rational, positive_rational
+from deniable.privacy.exact import checked_bounds, decimal_above, positive_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -47,15 +47,9 @@ class BoundedLaplace(Mechanism):
     upper: int
 
     def __post_init__(self) -> None:
-        scale = positive_rational("scale", self.scale)
-        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
-        ends = [exact_rational(name, getattr(self, name)) for name in ("lower", "upper")]
-        if any(end.denominator != 1 or abs(end) > LARGEST_END for end in ends) or not ends[0] < ends[1]:
-            raise InvalidParameterError(
-                f"lower and upper must be whole numbers within 2^60 with lower < upper, got {self.lower!r} and "
-                f"{self.upper!r}"
-            )
-        for name, value in (("scale", scale), ("lower", int(ends[0])), ("upper", int(ends[1]))):
+        scale = checked_scale("scale", self.scale)
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_END)
+        for name, value in (("scale", scale), ("lower", lower), ("upper", upper)):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -90,7 +84,7 @@ class BoundedLaplace(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        secret = clamped(exact, self.lower, self.upper)
+        secret = clamped("exact", exact, lower=self.lower, upper=self.upper)
         flat = secret.ravel()
         noise = truncated_laplace.sample_within(
             scale=self.scale, left=flat - self.lower, right=self.upper - flat, bits=bits

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import Noisy, integers, plus
+from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.integers import integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
@@ -44,7 +45,7 @@ class EllipticalGaussian(Mechanism):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        rows = as_whole_numbers(self.strategy).tolist()
+        rows = as_whole_numbers(self.strategy, name="strategy").tolist()
         object.__setattr__(self, "strategy", tuple(tuple(row) for row in rows))
         object.__setattr__(self, "sigma_squared", Gaussian(sigma_squared=self.sigma_squared).sigma_squared)
 
@@ -77,7 +78,7 @@ class EllipticalGaussian(Mechanism):
 
         Raises: InvalidParameterError if `exact` is not such a vector.
         """
-        secret = integers(exact)
+        secret = integers("exact", exact)
         if secret.shape != (len(self.strategy[0]),):
             raise InvalidParameterError(
                 f"the strategy takes a vector of {len(self.strategy[0])} integers, got shape {secret.shape}"

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, require_range
 from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import Integers
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, checked_scale
 from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,7 @@ class Laplace(AdditiveNoise):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        scale = positive_rational("scale", self.scale)
-        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
-        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "scale", checked_scale("scale", self.scale))
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object) -> "Laplace":

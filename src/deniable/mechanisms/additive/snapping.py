@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import Noisy, clamped, require_range
+from deniable.mechanisms.additive.base import Noisy, require_range
 from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.integers import clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, LaplaceLoss, Restricted, Sensitivity, of_count
@@ -71,11 +72,10 @@ class Snapping(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        secret, grid = clamped(exact, -self.bound, self.bound), self.grid
+        secret, grid = clamped("exact", exact, lower=-self.bound, upper=self.bound), self.grid
         enough = 4 * (self.bound + grid)  # noise of this size leads to an end, however much more it is
-        doubled = clamped(
-            geometric.floored_laplace(scale=2 * self.scale, size=secret.shape, bits=bits), -enough, enough
-        )
+        noise = geometric.floored_laplace(scale=2 * self.scale, size=secret.shape, bits=bits)
+        doubled = clamped("noise", noise, lower=-enough, upper=enough)
         rounded = (2 * secret + doubled + grid) // (2 * grid) * grid
         return Noisy(np.asarray(np.clip(rounded, -self.bound, self.bound)), bits.safe)
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, require_range
 from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, Sensitivity, StaircaseLoss, laplace_scale, of_count
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import positive_integer, positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class Staircase(AdditiveNoise):
         step, centre = positive_integer("step", self.step), positive_integer("centre", self.centre)
         require_range("step", Fraction(step), lower=Fraction(1), upper=Fraction(staircase.LARGEST_STEP))
         if centre > step:
-            raise InvalidParameterError(f"centre must be at most step={step}, got {centre}")
+            raise InvalidParameterError(f"centre must be <= step={step}, got {shown(centre)}")
         for name, value in (("rate", rate), ("step", step), ("centre", centre)):
             object.__setattr__(self, name, value)
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import AdditiveNoise, Integers, require_range
+from deniable.mechanisms.additive.base import AdditiveNoise, checked_scale, require_range
 from deniable.mechanisms.base import WorstCase
-from deniable.noise import laplace, truncated_laplace
+from deniable.mechanisms.integers import Integers
+from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, DiscreteTruncatedLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import positive_integer, positive_rational, probability
+from deniable.privacy.exact import positive_integer, positive_rational, probability, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +36,7 @@ class TruncatedLaplace(AdditiveNoise):
     bound: int
 
     def __post_init__(self) -> None:
-        scale = positive_rational("scale", self.scale)
-        require_range("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
+        scale = checked_scale("scale", self.scale)
         bound = positive_integer("bound", self.bound)
         require_range("bound", Fraction(bound), lower=Fraction(1), upper=Fraction(truncated_laplace.LARGEST_BOUND))
         object.__setattr__(self, "scale", scale)
@@ -52,7 +52,7 @@ class TruncatedLaplace(AdditiveNoise):
         failed = probability("delta", delta)
         if failed == 0:
             raise InvalidParameterError(
-                f"delta must be > 0 for bounded noise, got {delta!r}. Use Laplace for delta = 0."
+                f"delta must be > 0 for bounded noise, got {shown(delta)}. Use Laplace for delta = 0."
             )
 
         def private(bound: int) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms.integers import clamped
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
@@ -54,40 +55,9 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
     return max(int(sensitivity.l1), 1)
 
 
-def checked_bounds(lower: object, upper: object) -> None:
-    """Refuse public bounds that are no integers of [-2^61, 2^61] in order."""
-    for name, bound in (("lower", lower), ("upper", upper)):
-        if isinstance(bound, bool) or not isinstance(bound, int) or abs(bound) > LARGEST_BOUND:
-            raise InvalidParameterError(f"{name} must be a whole number of [-2^61, 2^61], got {bound!r}")
-    assert isinstance(lower, int)
-    assert isinstance(upper, int)
-    if lower >= upper:
-        raise InvalidParameterError(f"lower must be below upper, got lower={lower}, upper={upper}")
-
-
-def integers(exact: ArrayLike) -> NDArray[np.int64]:
-    """An int64 array of exact integers. Errors name no value, and no size of an int is one."""
-    array = np.asarray(exact)
-    if array.dtype.kind == "f" and not isinstance(exact, np.ndarray):  # of ints on both sides of 2^63, perhaps
-        array = np.asarray(exact, dtype=object)
-    if array.dtype.kind == "u":
-        array = np.minimum(array, np.uint64(2**63 - 1))  # beyond every bound
-    if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
-        array = np.clip(array, -(2**63), 2**63 - 1).astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise InvalidParameterError(
-            f"a mechanism takes integers of 64 bits, got an array of {array.dtype}. "
-            "Put real numbers on a lattice first."
-        )
-    return array.astype(np.int64)
-
-
 def clamped_records(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
     """The records in order, clamped to public bounds. Their number, which may be private, is in no message."""
-    records = np.clip(integers(exact) if np.size(exact) else np.empty(0, dtype=np.int64), lower, upper)
-    if records.ndim != 1:
-        raise InvalidParameterError(f"records must be a list of integers, got {records.ndim} dimensions")
-    return np.sort(records)
+    return np.sort(clamped("exact", exact, lower=lower, upper=upper, listed=True))
 
 
 def some(records: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Mechanism
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation, Sensitivity
-from deniable.privacy.exact import decimal_above, positive_rational, probability
+from deniable.privacy.exact import decimal_above, positive_rational, probability, shown, whole_number
 from deniable.privacy.profile import ball, certified
 
 NO = -(2**62)
@@ -35,9 +35,8 @@ class DistanceTest(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.test, Laplace):
-            raise InvalidParameterError(f"test must be Laplace noise, got {self.test!r}")
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 0:
-            raise InvalidParameterError(f"threshold must be a whole number >= 0, got {self.threshold!r}")
+            raise InvalidParameterError(f"test must be Laplace noise, got {shown(self.test)}")
+        object.__setattr__(self, "threshold", whole_number("threshold", self.threshold, lower=0))
 
     def _passes(self, distance: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         noisy = self.test.release(np.full(runs, min(max(distance, 0), 2**62), dtype=np.int64), bits=bits)

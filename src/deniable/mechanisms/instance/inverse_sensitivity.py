@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.instance.base import Answer, checked_bounds, integers, records_of
+from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, records_of
+from deniable.mechanisms.integers import clamped
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import checked_bounds, positive_rational, whole_number
 
 _MOST_CANDIDATES = 10**8
 
@@ -43,9 +44,10 @@ class InverseSensitivity(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", race.checked_rate(positive_rational("rate", self.rate)))
-        checked_bounds(self.lower, self.upper)
-        if isinstance(self.smoothing, bool) or not isinstance(self.smoothing, int) or self.smoothing < 0:
-            raise InvalidParameterError(f"smoothing must be a whole number >= 0, got {self.smoothing!r}")
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "smoothing", whole_number("smoothing", self.smoothing, lower=0))
 
     @classmethod
     def calibrated(cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0) -> Self:
@@ -72,7 +74,7 @@ class InverseSensitivity(Mechanism):
 
     def _smoothed(self, exact: ArrayLike) -> NDArray[np.int64]:
         """The least len within `smoothing` of each value."""
-        lengths = integers(exact)
+        lengths = clamped("exact", exact)
         candidates = self.upper - self.lower + 1
         if candidates > _MOST_CANDIDATES:
             raise InvalidParameterError(f"there may be at most {_MOST_CANDIDATES} candidates, got {candidates}")

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import AdditiveNoise, Laplace
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import Answer, integers, loss_of_rows
+from deniable.mechanisms.instance.base import Answer, loss_of_rows
 from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import positive_integer, positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class ProposeTestRelease(DistanceTest):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.noise, AdditiveNoise):
-            raise InvalidParameterError(f"noise must be additive, such as Laplace or Gaussian, got {self.noise!r}")
+            raise InvalidParameterError(f"noise must be additive, such as Laplace or Gaussian, got {shown(self.noise)}")
         object.__setattr__(self, "bound", positive_integer("bound", self.bound))
 
     @classmethod
@@ -77,7 +78,7 @@ class ProposeTestRelease(DistanceTest):
         return self._draws(exact, runs, bits)
 
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
-        secret = integers(exact)
+        secret = clamped("exact", exact)
         if secret.shape != (2,):
             raise InvalidParameterError(f"the exact input is (value, distance), two integers, got shape {secret.shape}")
         passes = self._passes(int(secret[1]), runs, bits)

@@ -13,7 +13,7 @@ from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.mechanisms.instance.windows import smooth_width
 from deniable.privacy import Replace, of_count
-from deniable.privacy.exact import exact_rational
+from deniable.privacy.exact import exact_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def checked_quantile(quantile: object) -> Fraction:
     """A number of (0, 1], exact."""
     value = exact_rational("quantile", quantile)
     if not 0 < value <= 1:
-        raise InvalidParameterError(f"quantile must be in (0, 1], got {quantile}")
+        raise InvalidParameterError(f"quantile must be in (0, 1], got {shown(quantile)}")
     return value
 
 

@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import AdditiveNoise, Laplace
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.instance.base import Answer, checked_bounds, loss_of_rows
+from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, loss_of_rows
 from deniable.mechanisms.instance.distance import of_steps
 from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.smooth import SmoothStatistic
+from deniable.mechanisms.integers import array_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import checked_bounds, positive_integer, shown
 
 Rows = NDArray[Any]
 
@@ -52,11 +53,13 @@ class SampleAndAggregate(Mechanism):
     upper: int
 
     def __post_init__(self) -> None:
-        checked_bounds(self.lower, self.upper)
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "blocks", positive_integer("blocks", self.blocks))
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
             raise InvalidParameterError(
-                f"inner must be additive noise, InverseQuantile or a smooth statistic of records, got {self.inner!r}"
+                f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
             )
         self.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))  # refuses graphs
 
@@ -77,7 +80,9 @@ class SampleAndAggregate(Mechanism):
             function: must give the same value for the same rows. It is called for every block, also for empty ones.
             bits: leave it out, except in tests.
         """
-        units = np.asarray(rows)
+        if not callable(function):
+            raise InvalidParameterError(f"function must be a function of rows, got {type(function).__name__}")
+        units = array_of("rows", rows)
         if units.ndim == 0:
             raise InvalidParameterError("rows must be an array with one entry a unit, got a single value")
         block = uniform.below(self.blocks, size=units.shape[0], bits=bits)

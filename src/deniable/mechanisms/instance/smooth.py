@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, checked_bounds, integers, loss_of_rows
+from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, loss_of_rows
+from deniable.mechanisms.integers import clamped
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.certified import exp_of_minus
 from deniable.privacy import Interval, PrivacyLoss, Relation, Replace, Sensitivity
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import checked_bounds, positive_rational, shown
 from deniable.privacy.profile import certified
 
 if TYPE_CHECKING:
@@ -48,15 +49,17 @@ class SmoothNoise(Mechanism):
     upper: int
 
     def __post_init__(self) -> None:
-        checked_bounds(self.lower, self.upper)
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
         beta = positive_rational("beta", self.beta)
         if beta < _SMALLEST_BETA:
-            raise InvalidParameterError(f"beta must be at least 2^-20, got {self.beta}. Ask for a larger epsilon.")
+            raise InvalidParameterError(f"beta must be >= 2^-20, got {shown(self.beta)}. Ask for a larger epsilon.")
         object.__setattr__(self, "beta", beta)
         if not _SHIFTS[0] <= self.shift <= _SHIFTS[1]:
             raise InvalidParameterError(
-                f"beta={self.beta} leaves a shift of {float(self.shift):.3g}, which must be in [2^-40, 2^10]. "
-                "If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
+                f"{', '.join(field.name for field in fields(self))} leave a shift of {float(self.shift):.3g}; it must "
+                "be in [2^-40, 2^10]. If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
             )
 
     @property
@@ -100,7 +103,7 @@ class SmoothNoise(Mechanism):
         )
 
     def _measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
-        secret = integers(exact)
+        secret = clamped("exact", exact)
         if secret.ndim != 1 or secret.size < 2:
             raise InvalidParameterError(
                 f"the exact input is (value, A_0, ..., A_K), a list of integers, got {secret.ndim} dimensions"
@@ -117,7 +120,7 @@ class SmoothStatistic(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.noise, SmoothNoise):
-            raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {self.noise!r}")
+            raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {shown(self.noise)}")
 
     @property
     def _proved(self) -> frozenset[Relation]:
@@ -159,7 +162,7 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
 
     Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
     """
-    bounds = integers(local)
+    bounds = clamped("local", local)
     if bounds.size == 0 or (bounds < 0).any() or (bounds > 2 * LARGEST_BOUND).any():
         raise InvalidParameterError("local sensitivities must be integers of [0, 2^62], at least one")
     return rounded_up(float((bounds.astype(np.float64) * weights(beta, bounds.size)).max()))

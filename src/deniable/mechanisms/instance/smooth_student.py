@@ -10,7 +10,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, shown
 from deniable.privacy.profile import ball
 
 
@@ -34,7 +34,7 @@ class SmoothStudentT(SmoothNoise):
         object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
         object.__setattr__(self, "degrees", positive_rational("degrees", self.degrees))
         if not 1 <= self.degrees <= 100:
-            raise InvalidParameterError(f"degrees must be in [1, 100], got {self.degrees}")
+            raise InvalidParameterError(f"degrees must be in [1, 100], got {shown(self.degrees)}")
         super().__post_init__()
 
     @classmethod

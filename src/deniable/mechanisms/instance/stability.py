@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.instance.base import checked_bounds, clamped_records, some
+from deniable.mechanisms.instance.base import LARGEST_BOUND, clamped_records, some
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import checked_bounds, positive_integer
 
 
 def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int, upper: int) -> tuple[int, int]:
@@ -22,7 +22,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
     Guarantee: the distance is the exact number of records that have to change until one more change can move the value
         by more than `bound`; n + 1 where that can never be. Proof: docs/theory/instance.md.
     """
-    checked_bounds(lower, upper)
+    checked_bounds(lower, upper, largest=LARGEST_BOUND)
     values = some(clamped_records(records, lower, upper))
     rank = rank_of(checked_quantile(quantile), values.size)
     return int(values[rank - 1]), _distance(values, rank, positive_integer("bound", bound), lower, upper)
@@ -34,7 +34,7 @@ def of_interquartile_range(records: ArrayLike, *, bound: int, lower: int, upper:
     Guarantee: the smaller distance of both quartiles. One change moves them in the same direction, so their difference
         by no more than one of them.
     """
-    checked_bounds(lower, upper)
+    checked_bounds(lower, upper, largest=LARGEST_BOUND)
     values = some(clamped_records(records, lower, upper))
     steps = positive_integer("bound", bound)
     ranks = [rank_of(Fraction(quarters, 4), values.size) for quarters in (1, 3)]

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import Answer, integers
+from deniable.mechanisms.instance.base import Answer
 from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class StableSelection(DistanceTest):
         moved = _moved(sensitivity)
         if self.threshold < moved:
             raise InvalidParameterError(
-                f"threshold must be at least {moved}, what one unit can move, got {self.threshold}"
+                f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"
             )
         lead = self.test.privacy_loss(of_steps(moved, sensitivity.relation))
         return lead + ApproximateLoss(0, tail(self.test.scale, self.threshold - moved))
@@ -65,7 +66,7 @@ class StableSelection(DistanceTest):
         return self._draws(exact, runs, bits)
 
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
-        counts = integers(exact)
+        counts = clamped("exact", exact)
         if counts.ndim != 1 or counts.size < 2:
             raise InvalidParameterError(f"counts must be a list of at least two integers, got shape {counts.shape}")
         second, first = np.partition(counts, counts.size - 2)[-2:].tolist()

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import integers
 from deniable.mechanisms.instance.smooth import SmoothStatistic, smooth_bound
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
+from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy.exact import whole_number
 
 _MOST_VERTICES = 4096  # whose matrix of pairs fits into memory
 
@@ -38,10 +39,7 @@ class SmoothTriangles(SmoothStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.vertices, bool) or not isinstance(self.vertices, int):
-            raise InvalidParameterError(f"vertices must be a whole number, got {self.vertices!r}")
-        if not 2 <= self.vertices <= _MOST_VERTICES:
-            raise InvalidParameterError(f"vertices must be in [2, {_MOST_VERTICES}], got {self.vertices}")
+        object.__setattr__(self, "vertices", whole_number("vertices", self.vertices, lower=2, upper=_MOST_VERTICES))
 
     @property
     def _proved(self) -> frozenset[Relation]:
@@ -61,10 +59,11 @@ class SmoothTriangles(SmoothStatistic):
         return self.noise.draws(*self.measured(np.reshape(exact, (-1, 2))), runs, bits=bits)
 
     def _matrix(self, exact: ArrayLike) -> NDArray[np.float64]:
-        edges = integers(exact) if np.size(exact) else np.empty((0, 2), dtype=np.int64)
+        edges = clamped("exact", exact)
+        edges = edges if edges.size else edges.reshape(0, 2)
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise InvalidParameterError(
-                f"edges must be pairs of vertices below {self.vertices}, an integer array of shape (edges, 2)"
+                f"exact must hold edges, pairs of vertices below {self.vertices}, an integer array of shape (edges, 2)"
             )
         edges = edges[((edges >= 0) & (edges < self.vertices)).all(axis=1)]
         matrix = np.zeros((self.vertices, self.vertices))

@@ -13,6 +13,7 @@ from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
 from deniable.mechanisms.instance.windows import smooth_width
 from deniable.privacy import Replace, of_count
+from deniable.privacy.exact import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,7 @@ class SmoothTrimmedMean(SmoothStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.trimmed, bool) or not isinstance(self.trimmed, int) or self.trimmed < 0:
-            raise InvalidParameterError(f"trimmed must be a whole number >= 0, got {self.trimmed!r}")
+        object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.additive.base import Integers
+from deniable.mechanisms.integers import Integers, integers
 from deniable.noise.bits import Bits
+from deniable.privacy.exact import whole_number
 
 _BLOCK = 1 << 16  # questions whose noise is drawn at once
 
@@ -48,9 +49,8 @@ class Session:
         answers: int,
         bits: Bits,
     ) -> None:
-        if isinstance(threshold, bool) or not isinstance(threshold, int):
-            raise InvalidParameterError(f"threshold must be a public whole number, got {threshold!r}")
-        self._level = int(threshold_noise.release([threshold], bits=bits).values[0])
+        level = whole_number("threshold", threshold)
+        self._level = int(threshold_noise.release([level], bits=bits).values[0])
         self._query_noise, self._value_noise = query_noise, value_noise
         self._left, self._bits = answers, bits
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -84,13 +84,7 @@ class Session:
 
         Raises: UnprovedError after the last answer. InvalidParameterError unless `exact` is a line of integers.
         """
-        stream = np.asarray(exact)
-        if stream.dtype.kind == "f" and not isinstance(exact, np.ndarray):  # of ints on both sides of 2^63, perhaps
-            stream = np.asarray(exact, dtype=object)
-        if stream.ndim != 1:
-            raise InvalidParameterError(f"a stream of questions has one dimension, got {stream.ndim}")
-        if not stream.size:
-            stream = stream.astype(np.int64)
+        stream = integers("exact", exact, listed=True)
         self._require_own_process()  # before the lock, which another thread may have held when the process was forked
         with self._lock:
             self._require_open()
@@ -101,12 +95,11 @@ class Session:
             self._left -= int(np.count_nonzero(above))
         return Answers(above, values, self.safe)
 
-    def _compared(self, stream: NDArray[np.generic]) -> NDArray[np.bool_]:
+    def _compared(self, stream: Integers) -> NDArray[np.bool_]:
         """Whether each noisy value reaches the noisy threshold, up to the last answer."""
         found, left = [np.zeros(0, dtype=np.bool_)], self._left
-        step = _BLOCK if stream.dtype.kind in "iu" else max(stream.size, 1)  # objects are checked all at once
-        for start in range(0, max(stream.size, 1), step):
-            noisy = self._query_noise.release(stream[start : start + step], bits=self._bits).values
+        for start in range(0, stream.size, _BLOCK):
+            noisy = self._query_noise.release(stream[start : start + _BLOCK], bits=self._bits).values
             above = np.asarray(noisy >= self._level, dtype=np.bool_)
             places = np.flatnonzero(above)
             if places.size >= left:

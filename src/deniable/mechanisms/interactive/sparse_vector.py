@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.additive.base import checked_scale
 from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.interactive.session import Answers, Session
 from deniable.noise import laplace
@@ -24,7 +25,7 @@ from deniable.privacy import (
     SparseVectorLoss,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, positive_rational, probability
+from deniable.privacy.exact import positive_integer, positive_rational, probability, yes_or_no
 
 _VALUE_BITS = 64  # of a released value in the number of a transcript
 
@@ -64,13 +65,12 @@ class SparseVector(Mechanism):
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.monotone, bool):
-            raise InvalidParameterError(f"monotone must be True or False, got {self.monotone!r}")
+        yes_or_no("monotone", self.monotone)
         object.__setattr__(self, "answers", positive_integer("answers", self.answers))
         for name in ("threshold_scale", "query_scale", "value_scale"):
             value = getattr(self, name)
             if value is not None or name != "value_scale":
-                object.__setattr__(self, name, Laplace(scale=positive_rational(name, value)).scale)
+                object.__setattr__(self, name, checked_scale(name, value))
 
     @classmethod
     def calibrated(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
 from deniable.noise import refine
-from deniable.privacy.exact import exact_rational, positive_rational
+from deniable.privacy.exact import exact_rational, positive_rational, shown
 
 if TYPE_CHECKING:
     from flint import arb
@@ -43,7 +43,7 @@ class Shares:
         if len(self.tally) != self.mechanism.choices or sum(self.tally) < 1 or min(self.tally) < 0:
             raise InvalidParameterError(
                 f"tally must hold a number >= 0 for each of {self.mechanism.choices} answers and at least one report, "
-                f"got {self.tally!r}"
+                f"got {shown(self.tally)}"
             )
         _require_information(self.mechanism)
 
@@ -190,19 +190,19 @@ def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
 def _require_information(mechanism: RandomizedResponse) -> None:
     if mechanism.truth is not None and mechanism.truth * mechanism.choices == 1:
         raise InvalidParameterError(
-            f"truth must differ from 1/{mechanism.choices}, got {mechanism.truth}: the reports do not depend on the "
-            "answers, and nothing can be estimated. Take a bias gamma > 0."
+            f"truth must differ from 1/{mechanism.choices}, got {shown(mechanism.truth)}: the reports do not depend "
+            "on the answers, and nothing can be estimated. Take a bias gamma > 0."
         )
 
 
 def _miss(level: object) -> Fraction:
     miss = 1 - exact_rational("level", level)
     if not 0 < miss < 1:
-        raise InvalidParameterError(f"level must be in (0, 1), got {level!r}")
+        raise InvalidParameterError(f"level must be in (0, 1), got {shown(level)}")
     return miss
 
 
 def _checked_method(method: Method) -> Method:
     if method not in ("hoeffding", "chebyshev"):
-        raise InvalidParameterError(f"method must be 'exact', 'hoeffding' or 'chebyshev', got {method!r}")
+        raise InvalidParameterError(f"method must be 'exact', 'hoeffding' or 'chebyshev', got {shown(method)}")
     return method

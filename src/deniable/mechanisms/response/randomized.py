@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.additive.base import Noisy, clamped
+from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.integers import clamped
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import positive_integer, whole_number
 
 if TYPE_CHECKING:
     from flint import arb
@@ -49,8 +50,7 @@ class RandomizedResponse(Mechanism):
     epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if positive_integer("choices", self.choices) > LARGEST_CHOICES:
-            raise InvalidParameterError(f"choices must be at most 2^31, got {self.choices!r}")
+        whole_number("choices", self.choices, lower=1, upper=LARGEST_CHOICES)
         checked = RandomizedResponseLoss(truth=self.truth, choices=self.choices, limit=self.epsilon)
         for name, value in (("choices", checked.choices), ("truth", checked.truth), ("epsilon", checked.limit)):
             object.__setattr__(self, name, value)
@@ -104,7 +104,7 @@ class RandomizedResponse(Mechanism):
 
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
-        answers = clamped(exact, 0, self.choices - 1)
+        answers = clamped("exact", exact, lower=0, upper=self.choices - 1)
         other: NDArray[np.int64] | int = 1
         if self.choices > 2:
             other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
 from deniable.privacy.currencies.concentrated import epsilon_within
-from deniable.privacy.exact import positive_rational, probability
+from deniable.privacy.exact import positive_rational, probability, yes_or_no
 
 Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
@@ -40,8 +41,7 @@ class Selection(Mechanism):
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.monotone, bool):
-            raise InvalidParameterError(f"monotone must be True or False, got {self.monotone!r}")
+        yes_or_no("monotone", self.monotone)
         object.__setattr__(self, "rate", checked_rate(positive_rational("rate", self.rate)))
 
     @classmethod
@@ -108,30 +108,31 @@ def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.
     return scores if isinstance(scores, Iterator) else checked_array(scores)
 
 
-def checked_array(scores: ArrayLike) -> NDArray[np.integer]:
-    """Integers of one dimension. Errors name no value."""
-    array = np.asarray(scores)
+def checked_array(scores: ArrayLike) -> NDArray[np.int64]:
+    """The scores in 64 bits. Where they do not fit, all move by the same number, which changes no choice.
+
+    Those further than r = 2^64 - 1 below the best count as r below it. Errors name no value.
+
+    Guarantee: max(score, best - r) moves no further than the scores do, and in the same direction: the sensitivity and
+        `monotone` hold for it.
+    """
+    array = integers("scores", scores, listed=True)
     if array.size == 0:
-        raise InvalidParameterError("there must be at least one candidate, got an empty list of scores")
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise InvalidParameterError(
-            f"scores must be a one-dimensional array of 64-bit integers, got {array.ndim} dimensions of {array.dtype}. "
-            "Put real scores on a lattice first; NaN and infinity have no place there."
-        )
-    return array
+        raise InvalidParameterError("scores must be those of at least one candidate, got an empty list")
+    if array.dtype == object:
+        array = np.maximum(array - array.max() + LARGEST, LEAST)
+    return array.astype(np.int64, copy=False)
 
 
-def as_int64(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The same integers; those above 2^63 - 1 as that number."""
-    if values.dtype == np.uint64:
-        values = np.minimum(values, np.uint64(2**63 - 1))
-    return values.astype(np.int64)
+def behind(scores: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """How far each score is below the best: exact, in 64 bits without a sign."""
+    bits = scores.view(np.uint64)
+    return np.asarray(bits[scores.argmax()] - bits)
 
 
 def below_the_best(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
-    """Scores of a small set minus the best one: exact differences, which 64 bits without a sign hold, as floats."""
+    """Scores of a small set minus the best one: exact differences, as floats."""
     array = checked_array(scores)
     if array.size > largest:
         raise InvalidParameterError(f"probabilities are computed for at most {largest} candidates, got {array.size}")
-    bits = array if array.dtype == np.uint64 else array.astype(np.int64).view(np.uint64)
-    return np.asarray(-(bits[array.argmax()] - bits).astype(np.float64), dtype=np.float64)
+    return np.asarray(-behind(array).astype(np.float64), dtype=np.float64)

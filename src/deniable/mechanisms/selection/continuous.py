@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import clamped, integers
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, as_int64, below_the_best, checked_array
+from deniable.mechanisms.selection.base import Chosen, Selection, below_the_best, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy.exact import checked_bounds
 
 _LARGEST_SET = 10**6
 _LARGEST_LENGTH = 2**62
@@ -44,14 +46,11 @@ class ContinuousExponential(Selection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lower", "upper"):
-            value = getattr(self, name)
-            if type(value) is not int or abs(value) > _LARGEST_LENGTH:
-                raise InvalidParameterError(f"{name} must be an int of at most 2^62 in size, got {value!r}")
-        if not 0 < self.upper - self.lower <= _LARGEST_LENGTH:
-            raise InvalidParameterError(
-                f"upper must be above lower, by at most 2^62, got lower={self.lower}, upper={self.upper}"
-            )
+        lower, upper = checked_bounds(self.lower, self.upper, largest=_LARGEST_LENGTH)
+        if upper - lower > _LARGEST_LENGTH:
+            raise InvalidParameterError(f"upper - lower must be at most 2^62, got lower={lower}, upper={upper}")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
 
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
@@ -102,16 +101,12 @@ class ContinuousExponential(Selection):
     def _pieces(self, breaks: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
         """All ends of pieces, one more than the scores, and the scores."""
         array = checked_array(scores)
-        inner = np.asarray(breaks)
-        if not inner.size:
-            inner = np.empty(0, dtype=np.int64)
-        if inner.dtype.kind not in "iu" or inner.shape != (array.size - 1,):
-            raise InvalidParameterError(
-                "breaks must be integers, one fewer than the scores: the score changes at each of them"
-            )
+        inner = integers("breaks", breaks, listed=True)
+        if inner.size != array.size - 1:
+            raise InvalidParameterError("breaks must be one fewer than the scores: the score changes at each of them")
         if (inner[1:] < inner[:-1]).any():
             raise InvalidParameterError("breaks must be in increasing order")
-        ends = as_int64(inner).clip(self.lower, self.upper)
+        ends = clamped("breaks", inner, lower=self.lower, upper=self.upper)
         return np.concatenate([[self.lower], ends, [self.upper]]), array
 
     @classmethod

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, as_int64, checked_array
+from deniable.mechanisms.selection.base import Chosen, Selection, behind, checked_array
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise import contest, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
@@ -23,7 +23,7 @@ from deniable.privacy.exact import positive_integer
 if TYPE_CHECKING:
     from flint import arb
 
-_LARGEST_SCORE = 2**61
+_FARTHEST = np.uint64(2**62 - 1)  # twice it is an int64
 _BLOCK = 1 << 16
 
 
@@ -69,11 +69,11 @@ class JointTopK(Selection):
         number, places = utility.checked_counts(candidates, self.count)
         return utility.exponential_gap(Fraction(perm(number, places) - 1), self.rate, utility.checked_failure(failure))
 
-    def _draw(self, scores: NDArray[np.integer], runs: int, bits: Bits) -> NDArray[np.int64]:
+    def _draw(self, scores: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
         """Sequences of indices, shape (runs, count)."""
         if scores.size < self.count:
             raise InvalidParameterError(f"count must be <= the number of candidates, {scores.size}, got {self.count}")
-        falling = as_int64(scores).clip(-_LARGEST_SCORE, _LARGEST_SCORE)  # which moves no two scores apart
+        falling = -np.minimum(behind(scores), _FARTHEST).astype(np.int64)  # which moves no two scores apart
         order = np.argsort(-falling, kind="stable")
         falling = falling[order]
         thresholds = self._thresholds(falling, runs, bits)

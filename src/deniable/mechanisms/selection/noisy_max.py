@@ -16,6 +16,7 @@ from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import shown
 
 _LARGEST_SET = 200
 _REACH = 45.0  # noise below the best by more decides with probability e^-45
@@ -104,7 +105,7 @@ def noisy_max(
         "laplace": NoisyMax,
     }
     if noise not in kinds:
-        raise InvalidParameterError(f"noise must be one of {sorted(kinds)}, got {noise!r}")
+        raise InvalidParameterError(f"noise must be one of {sorted(kinds)}, got {shown(noise)}")
     return kinds[noise].calibrated(sensitivity, monotone=monotone, **target)
 
 

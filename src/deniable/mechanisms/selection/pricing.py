@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.integers import array_of, clamped
 from deniable.privacy import Relation, Sensitivity
 
 
@@ -22,14 +23,10 @@ def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
         bids: secret; integers in the unit of the prices, one a buyer.
         prices: the public list to choose from; integers >= 1.
 
-    Raises: InvalidParameterError if bids are no integers, or prices no list of positive integers.
+    Raises: InvalidParameterError if bids are no list of integers, or prices no list of positive ones.
     """
     grid = _checked(prices)
-    array = np.asarray(bids)
-    if not array.size:
-        return np.zeros(grid.size, dtype=np.int64)
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise InvalidParameterError("bids must be a list of integers in the unit of the prices, such as cents")
+    array = clamped("bids", bids, listed=True)
     paying = array.size - np.searchsorted(np.sort(array), grid, side="left")
     return np.asarray(grid * paying, dtype=np.int64)
 
@@ -50,7 +47,7 @@ def of_revenues(prices: Sequence[int], *, relation: Relation) -> Sensitivity:
 
 
 def _checked(prices: Sequence[int]) -> NDArray[np.int64]:
-    grid = np.asarray(prices)
+    grid = array_of("prices", prices)
     if grid.ndim != 1 or not grid.size or grid.dtype.kind not in "iu" or grid.min() < 1 or grid.max() > 2**31:
         raise InvalidParameterError("prices must be a list of integers in [1, 2^31], in a unit such as cents")
     return grid.astype(np.int64)

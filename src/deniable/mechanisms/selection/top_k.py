@@ -20,7 +20,7 @@ from deniable.privacy import (
     PrivacyLoss,
     of_count,
 )
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import positive_integer, shown
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 
@@ -51,8 +51,8 @@ class TopK(Selection):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "count", positive_integer("count", self.count))
-        if self.noise not in get_args(Noise):
-            raise InvalidParameterError(f"noise must be one of {sorted(get_args(Noise))}, got {self.noise!r}")
+        if not isinstance(self.noise, str) or self.noise not in get_args(Noise):
+            raise InvalidParameterError(f"noise must be one of {sorted(get_args(Noise))}, got {shown(self.noise)}")
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         rounds: dict[str, PrivacyLoss] = {

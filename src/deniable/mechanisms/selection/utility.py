@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import positive_integer, positive_rational, shown
 from deniable.privacy.interval import Interval
 from deniable.privacy.profile import ball, certified
 
@@ -31,7 +31,7 @@ def checked_failure(failure: object) -> Fraction:
     """A probability between 0 and 1."""
     chance = positive_rational("failure", failure)
     if chance >= 1:
-        raise InvalidParameterError(f"failure must be below 1, got {failure!r}")
+        raise InvalidParameterError(f"failure must be below 1, got {shown(failure)}")
     return chance
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.integers import array_of, clamped
 from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer
 
@@ -14,12 +15,13 @@ def approvals(ballots: ArrayLike) -> NDArray[np.int64]:
     """How many voters approve of each candidate.
 
     Args:
-        ballots: secret; zeros and ones or booleans, shape (voters, candidates).
+        ballots: secret; zeros and ones or booleans, shape (voters, candidates). Other numbers count as the nearer one.
     """
-    array = np.asarray(ballots)
-    if array.ndim != 2 or array.dtype.kind not in "iub" or (array.size and (array.min() < 0 or array.max() > 1)):
+    array = array_of("ballots", ballots)
+    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", array, lower=0, upper=1)
+    if table.ndim != 2:
         raise InvalidParameterError("ballots must be a table of zeros and ones, a row for each voter")
-    return np.asarray(array.sum(axis=0), dtype=np.int64)
+    return np.asarray(table.sum(axis=0), dtype=np.int64)
 
 
 def of_approvals(candidates: int, *, relation: Relation) -> Sensitivity:
@@ -37,11 +39,8 @@ def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
         candidates: how many there are.
     """
     number = positive_integer("candidates", candidates)
-    array = np.asarray(votes)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InvalidParameterError("votes must be a list of integers, one for each voter")
-    valid = array[(array >= 0) & (array < number)].astype(np.int64)
-    return np.bincount(valid, minlength=number)
+    array = clamped("votes", votes, lower=-1, upper=number, listed=True)
+    return np.bincount(array[(array >= 0) & (array < number)], minlength=number)
 
 
 def of_pluralities(*, relation: Relation) -> Sensitivity:

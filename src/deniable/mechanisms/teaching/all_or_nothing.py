@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, records_of
+from deniable.mechanisms.integers import integers
+from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.exact import probability
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllOrNothing(Teaching):
+class AllOrNothing(RareExposure):
     """Publish all records with probability `delta`, else nothing; for teaching only.
 
     Guarantee: (0, delta)-DP for units and groups of any size; exact.
@@ -28,19 +27,12 @@ class AllOrNothing(Teaching):
     guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
     source: ClassVar[str] = "Vadhan (2017), section 1.6"
 
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        if not self.delta:
-            raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
-
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(self.delta, sensitivity)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """All records as they are, or none."""
-        records = records_of(exact)
+        records = integers("exact", exact, listed=True)
         places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)
         return Exposed(places, records[places])
 

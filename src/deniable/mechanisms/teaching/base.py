@@ -5,12 +5,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import Integers
 from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.integers import Integers
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Restricted, Sensitivity, TeachingLoss
+from deniable.privacy.exact import probability
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome
 _MOST_RECORDS = 6
@@ -33,21 +34,23 @@ class Teaching(Mechanism):
     """
 
 
+@dataclass(frozen=True, kw_only=True)
+class RareExposure(Teaching):
+    """Shows what it shows with probability `delta`, else nothing."""
+
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if not self.delta:
+            raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
+
+
 def failing(chance: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
     """The loss of what shows everything with this probability, for units with this sensitivity."""
     if chance == 1:
         raise InvalidParameterError("a unit owns all records here, so it is shown with certainty: delta would be 1")
     return TeachingLoss(Restricted(ApproximateLoss(0, chance), sensitivity.relation))
-
-
-def records_of(exact: ArrayLike) -> Integers:
-    """A line of whole numbers. Errors name no value."""
-    found = np.asarray(exact)
-    if found.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise InvalidParameterError("a mechanism for teaching takes a line of whole numbers, one for each record")
-    return found.astype(np.int64)
 
 
 def owned(sensitivity: Sensitivity) -> int:

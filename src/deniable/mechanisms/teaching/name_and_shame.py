@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned, records_of
+from deniable.mechanisms.integers import integers
+from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, probability
+from deniable.privacy.exact import positive_integer
 
 
 @dataclass(frozen=True, kw_only=True)
-class NameAndShame(Teaching):
+class NameAndShame(RareExposure):
     """Publish each record as it is with probability `delta`, independently; for teaching only.
 
     It shows why delta must be far below 1/n: of n records at least one is published with probability 1 - (1 - delta)^n.
@@ -30,13 +30,6 @@ class NameAndShame(Teaching):
     guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
     source: ClassVar[str] = "Smith (2020), lecture notes"
 
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        if not self.delta:
-            raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
-
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(1 - (1 - self.delta) ** owned(sensitivity), sensitivity)
 
@@ -46,7 +39,7 @@ class NameAndShame(Teaching):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """The records that the coins chose, as they are."""
-        records = records_of(exact)
+        records = integers("exact", exact, listed=True)
         places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))
         return Exposed(places, records[places])
 

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned, records_of
+from deniable.mechanisms.integers import integers
+from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy.exact import positive_integer, positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class RandomRecord(Teaching):
         object.__setattr__(self, "population", positive_integer("population", self.population))
         object.__setattr__(self, "chance", positive_rational("chance", self.chance))
         if self.chance > 1:
-            raise InvalidParameterError(f"chance must be in (0, 1], got {self.chance}")
+            raise InvalidParameterError(f"chance must be in (0, 1], got {shown(self.chance)}")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """Raises: UnprovedError under add/remove, where the number of records is not public."""
@@ -51,7 +52,7 @@ class RandomRecord(Teaching):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """One record as it is, or none."""
-        records = self._checked(records_of(exact))
+        records = self._checked(integers("exact", exact, listed=True))
         place = uniform.sample(np.array([self.population]), bits=bits)
         shown = bool(bernoulli.sample(p=self.chance, bits=bits))
         places = place[: int(shown)].astype(np.intp)

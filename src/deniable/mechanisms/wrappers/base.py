@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import ADDITIVE
-from deniable.mechanisms.additive.base import Integers
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.instance import StableSelection
+from deniable.mechanisms.integers import Integers, integers
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise.bits import SECURE, Bits
@@ -39,7 +39,7 @@ class Wrapper(Mechanism):
     base: Mechanism
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "base", checked_part(self.base))
+        object.__setattr__(self, "base", checked_part("base", self.base))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +55,8 @@ class SampledWrapper(Wrapper):
         super().__post_init__()
         if not takes_sums(self.base):
             raise InvalidParameterError(
-                f"a sample is summed, and {type(self.base).__name__} does not take sums of units. Take additive noise "
-                "or a choice by scores, and put Grouped around the sample."
+                f"base must take sums, as a sample is summed, and {type(self.base).__name__} does not take sums. Take "
+                "additive noise or a choice by scores, and put Grouped around the sample."
             )
 
     @abstractmethod
@@ -70,12 +70,10 @@ class SampledWrapper(Wrapper):
             exact: secret; one whole number, or one row of them, for each unit.
             bits: leave it out, except in tests.
         """
-        rows = np.asarray(exact)
-        if rows.size == 0:
-            rows = rows.astype(np.int64)
-        if rows.ndim not in (1, 2) or rows.dtype.kind != "i":
-            raise InvalidParameterError("exact must hold one whole number, or one row of them, for each unit, in int64")
-        table = rows.reshape(len(rows), 1 if rows.ndim == 1 else rows.shape[1]).astype(np.int64)
+        rows = integers("exact", exact)
+        if rows.ndim not in (1, 2):
+            raise InvalidParameterError("exact must hold one whole number, or one row of them, for each unit")
+        table = rows.reshape(len(rows), 1 if rows.ndim == 1 else rows.shape[1])
         return release_of(self.base, column_sums(table[self._samples(len(rows), 1, bits)[0]]), bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
@@ -96,10 +94,12 @@ def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def checked_part(mechanism: object) -> Mechanism:
+def checked_part(name: str, mechanism: object) -> Mechanism:
     """A mechanism that gives its answer in one release."""
     if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE) or not hasattr(mechanism, "release"):
-        raise InvalidParameterError(f"a wrapper takes a mechanism that releases its answer at once, got {mechanism!r}")
+        raise InvalidParameterError(
+            f"{name} must be a mechanism that releases its answer at once, got {type(mechanism).__name__}"
+        )
     return mechanism
 
 
@@ -137,8 +137,10 @@ def with_answer(release: object, function: Callable[[object], object]) -> object
     return function(release)
 
 
-def column_sums(rows: NDArray[np.int64]) -> Integers:
-    """Exact sums of int64 columns, whatever their size: the halves of 32 bits are summed apart."""
+def column_sums(rows: Integers) -> Integers:
+    """Exact sums of columns, whatever their size: of int64 the halves of 32 bits are summed apart."""
+    if rows.dtype == object:
+        return np.asarray(rows.sum(axis=0), dtype=object)
     high, low = (rows >> 32).sum(axis=0, dtype=np.int64), (rows & 0xFFFFFFFF).sum(axis=0, dtype=np.int64)
     exact = high.astype(object) * 2**32 + low.astype(object)
     limits = np.iinfo(np.int64)

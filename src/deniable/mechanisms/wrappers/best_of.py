@@ -13,7 +13,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, BestOfLoss, Sensitivity, of_count
-from deniable.privacy.exact import exact_rational, positive_rational
+from deniable.privacy.exact import exact_rational, positive_rational, shown
+from deniable.privacy.interval import round_up
 
 _SMALLEST_STOP = Fraction(1, 10**6)
 
@@ -48,9 +49,9 @@ class BestOf(Repeated):
         object.__setattr__(self, "stop", positive_rational("stop", self.stop))
         object.__setattr__(self, "shape", exact_rational("shape", self.shape))
         if not _SMALLEST_STOP <= self.stop < 1:
-            raise InvalidParameterError(f"stop must be in [1e-6, 1), got {float(self.stop):.3g}")
+            raise InvalidParameterError(f"stop must be in [1e-6, 1), got {round_up(self.stop):.3g}")
         if not -1 < self.shape <= 1:
-            raise InvalidParameterError(f"shape must be in (-1, 1], got {self.shape}")
+            raise InvalidParameterError(f"shape must be in (-1, 1], got {shown(self.shape)}")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> BestOfLoss:
         return BestOfLoss(self.base.privacy_loss(sensitivity), self.stop, self.shape)

@@ -15,6 +15,7 @@ from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, BestOfPoissonLoss, Sensitivity, of_count
 from deniable.privacy.exact import positive_rational
+from deniable.privacy.interval import round_up
 
 _LARGEST_MEAN = 10**6
 
@@ -43,7 +44,7 @@ class BestOfPoisson(Repeated):
         super().__post_init__()
         object.__setattr__(self, "mean", positive_rational("mean", self.mean))
         if self.mean > _LARGEST_MEAN:
-            raise InvalidParameterError(f"mean must be in (0, 1e6], got {float(self.mean):.3g}")
+            raise InvalidParameterError(f"mean must be in (0, 1e6], got {round_up(self.mean):.3g}")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> BestOfPoissonLoss:
         return BestOfPoissonLoss(self.base.privacy_loss(sensitivity), self.mean)

@@ -15,7 +15,7 @@ from deniable.mechanisms.wrappers.base import checked_part, release_of, scattere
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, mixture, of_count
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +35,12 @@ class Mixed(Mechanism):
     parts: tuple[tuple[Fraction, Mechanism], ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.parts, Sequence):
+            raise InvalidParameterError(f"parts must be a list of pairs (weight, mechanism), got {shown(self.parts)}")
         object.__setattr__(self, "parts", tuple(_checked(part) for part in self.parts))
         total = sum((weight for weight, _ in self.parts), Fraction(0))
         if total != 1:
-            raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
+            raise InvalidParameterError(f"weights of parts must sum to 1, got {shown(total)}. Write fractions: '1/3'.")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return mixture([(weight, part.privacy_loss(sensitivity)) for weight, part in self.parts])
@@ -80,10 +82,10 @@ class Mixed(Mechanism):
 
 def _checked(part: object) -> tuple[Fraction, Mechanism]:
     if not isinstance(part, Sequence) or len(part) != 2:
-        raise InvalidParameterError(f"parts must be pairs (weight, mechanism), got {part!r}")
+        raise InvalidParameterError(f"parts must be pairs (weight, mechanism), got {shown(part)}")
     if callable(part[0]):
         raise UnprovedError(
             "the weights of a mixture must be public numbers: no theorem covers weights that depend on the data. "
             "Choose with a mechanism, such as ExponentialMechanism, and add its loss."
         )
-    return positive_rational("weight", part[0]), checked_part(part[1])
+    return positive_rational("weight", part[0]), checked_part("parts", part[1])

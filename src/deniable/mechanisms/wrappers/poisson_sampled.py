@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.base import SampledWrapper
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,9 @@ class PoissonSampled(SampledWrapper):
         super().__post_init__()
         object.__setattr__(self, "rate", positive_rational("rate", self.rate))
         if self.rate >= 1:
-            raise InvalidParameterError(f"rate must be in (0, 1), got {self.rate}. Without a sample use the mechanism.")
+            raise InvalidParameterError(
+                f"rate must be in (0, 1), got {shown(self.rate)}. Without a sample, use it bare."
+            )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """Raises: UnprovedError unless the sensitivity is that under add/remove."""

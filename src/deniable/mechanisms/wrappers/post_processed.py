@@ -14,6 +14,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.base import Wrapper, release_of, with_answer
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.exact import shown
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -31,7 +32,7 @@ def define(name: str, function: Function) -> None:
     JSON holds the name, so the program that reads it has to define the function again. A name is defined once.
     """
     if not isinstance(name, str) or not name or not callable(function):
-        raise InvalidParameterError(f"define takes a name and a function, got {name!r} and {function!r}")
+        raise InvalidParameterError(f"define takes a name and a function, got {shown(name)} and {shown(function)}")
     if _FUNCTIONS.setdefault(name, function) is not function:
         raise InvalidParameterError(f"there is already a function {name!r}. Choose another name.")
 
@@ -55,9 +56,9 @@ class PostProcessed(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.function not in _FUNCTIONS:
+        if not isinstance(self.function, str) or self.function not in _FUNCTIONS:
             raise InvalidParameterError(
-                f"function must be one of {sorted(_FUNCTIONS)}, got {self.function!r}. "
+                f"function must be one of {sorted(_FUNCTIONS)}, got {shown(self.function)}. "
                 "Give a function of your own a name with define(name, function)."
             )
 

@@ -49,7 +49,8 @@ class Repeated(Wrapper):
             found = trial()
             value = score(found)
             if place == 0 or value > most:
-                best, most = found, -math.inf if math.isnan(value) else value
+                undefined = not isinstance(value, int) and math.isnan(value)  # an int may be beyond floats
+                best, most = found, -math.inf if undefined else value
         return best
 
     def release(self, exact: ArrayLike, *, score: Score | None = None, bits: Bits = SECURE) -> object:
@@ -58,6 +59,8 @@ class Repeated(Wrapper):
         Args:
             score: of a release; without one, the released number itself.
         """
+        if score is not None and not callable(score):
+            raise InvalidParameterError(f"score must be a function of a release, got {type(score).__name__}")
         return self.best_of(lambda: release_of(self.base, exact, bits), score=score or _number, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
@@ -93,8 +96,8 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
 
 
 def _number(release: object) -> float:
-    """The one number in a release."""
+    """The one number in a release; an integer as it is, whatever its size."""
     answer = np.asarray(answer_of(release))
     if answer.size != 1:
         raise InvalidParameterError("a release of several numbers has no order. Give score=..., a function of it.")
-    return float(answer.reshape(-1)[0])
+    return answer.item()  # type: ignore[no-any-return]

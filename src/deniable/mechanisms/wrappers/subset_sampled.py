@@ -13,7 +13,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.base import SampledWrapper
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import positive_integer, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class SubsetSampled(SampledWrapper):
         object.__setattr__(self, "size", positive_integer("size", self.size))
         object.__setattr__(self, "population", positive_integer("population", self.population))
         if self.size >= self.population:
-            raise InvalidParameterError(f"size must be below population={self.population}, got {self.size}")
+            raise InvalidParameterError(f"size must be below population={self.population}, got {shown(self.size)}")
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """Raises: UnprovedError unless the sensitivity is that under replace."""

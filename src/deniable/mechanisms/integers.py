@@ -1,0 +1,79 @@
+"""Secret integers as arrays, of whatever size. Whether they are refused depends on no value, and no error tells one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+
+Integers = NDArray[np.int64] | NDArray[np.object_]
+
+LEAST, LARGEST = -(2**63), 2**63 - 1
+
+
+def integers(name: str, exact: ArrayLike, *, listed: bool = False) -> Integers:
+    """An int64 array, or an object array of Python ints.
+
+    A list of ints on both sides of 2^63 is read as objects: numpy alone would make floats of it, or not, by its values.
+
+    Args:
+        name: the parameter's, for the message.
+        listed: whether it must have one dimension.
+
+    Raises: InvalidParameterError for anything but integers: floats are put on a lattice first.
+    """
+    array = array_of(name, exact)
+    if not array.size:
+        array = array.astype(np.int64)
+    elif array.dtype == np.uint64:
+        array = array.astype(object)
+    elif array.dtype.kind in "iu":
+        array = array.astype(np.int64, copy=False)
+    else:
+        array = _of_objects(name, exact, array.dtype)
+    if listed and array.ndim != 1:
+        raise InvalidParameterError(f"{name} must be a list of integers, got {array.ndim} dimensions")
+    return array
+
+
+def clamped(
+    name: str, exact: ArrayLike, *, lower: int = LEAST, upper: int = LARGEST, listed: bool = False
+) -> NDArray[np.int64]:
+    """The integers moved to the nearest one of a public range within int64: no value is an error."""
+    found = integers(name, exact, listed=listed)
+    return np.asarray(np.clip(found, lower, upper)).astype(np.int64, copy=False)
+
+
+def plus(secret: Integers, noise: Integers) -> Integers:
+    """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
+    if secret.dtype == np.int64 and noise.dtype == np.int64:
+        total = secret + noise
+        wrapped = ((secret ^ total) & (noise ^ total)) < 0
+        if not wrapped.any():
+            return np.asarray(total)
+    exact = np.asarray(secret.astype(object) + noise.astype(object), dtype=object)
+    return exact.astype(np.int64) if all(LEAST <= value <= LARGEST for value in exact.flat) else exact
+
+
+def array_of(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Any array.
+
+    Raises: InvalidParameterError for rows of different lengths.
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError(f"{name} must be an array; its rows differ in length") from None
+
+
+def _of_objects(name: str, exact: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.object_]:
+    """Python ints from ints of any kind that numpy does not put into 64 bits."""
+    mixed = dtype.kind == "O" or (dtype.kind == "f" and not isinstance(exact, np.ndarray))
+    array = np.asarray(exact, dtype=object)
+    if not mixed or not all(issubclass(kind, int | np.integer) and kind is not bool for kind in map(type, array.flat)):
+        raise InvalidParameterError(
+            f"{name} must hold integers, got an array of {dtype.type.__name__.rstrip('_')}. Put real numbers on a "
+            "lattice first; NaN and infinity have no place there."
+        )
+    return np.array([int(value) for value in array.flat], dtype=object).reshape(array.shape)
