@@ -69,6 +69,9 @@ class PrivacyLoss(ABC):
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
+        booked = self.charge()
+        if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
+            return True  # a float above delta would prove less
         return Fraction(self._delta(epsilon).upper) <= delta
 
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
@@ -125,6 +128,10 @@ class PrivacyLoss(ABC):
         Only a loss with such pairs can be composed tightly and sampled.
         """
         return None
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        """Pairs that together dominate `count` adaptive runs, and that these attain, each with its number."""
+        return [(self.laws(), count)]
 
     def charge(self) -> "Charge":
         """What a ledger books for this loss, in every currency that is proved."""
@@ -189,7 +196,7 @@ class PrivacyLoss(ABC):
         return sampled_without_replacement(self, size, population)
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
-        """The loss of Gaussian noise, under replace, on `draws` units drawn with replacement out of `population`."""
+        """The loss, under replace, on `draws` units drawn with replacement out of `population`."""
         from deniable.privacy.sampling.draws import sampled_with_replacement
 
         return sampled_with_replacement(self, draws, population)

@@ -121,11 +121,11 @@ def test_a_ledger_refuses_it_and_books_nothing() -> None:
 
 
 def test_its_curve_can_be_looked_at() -> None:
-    assert FAILING.delta(3) == FAILING.base.delta(3)
+    assert FAILING.delta(3) == FAILING.loss.delta(3)
     assert FAILING.epsilon("0.001").lower == math.inf
     assert FAILING.epsilon("0.01").upper == 0
     assert FAILING.infinite_mass == Fraction(1, 100)
-    assert FAILING.relations == FAILING.base.relations
+    assert FAILING.relations == FAILING.loss.relations
     assert FAILING.advantage().contains(0.01)
     assert FAILING.tradeoff().advantage().contains(0.01)
     assert mixture([("1/2", FAILING), ("1/2", PureLoss(0))]).delta(0).contains(0.005)
@@ -136,5 +136,5 @@ def test_it_is_written_and_read() -> None:
     assert repr(FAILING) == "TeachingLoss(ApproximateLoss('0', '0.01'))".replace("0.01", "1/100")
     for loss in (FAILING, WITH_LAWS, compose(FAILING, 3)):
         assert PrivacyLoss.from_json(loss.to_json()) == loss
-    with pytest.raises(InvalidParameterError, match="base"):
+    with pytest.raises(InvalidParameterError, match="loss must be"):
         TeachingLoss("0.01")  # type: ignore[arg-type]

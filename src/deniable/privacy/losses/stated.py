@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import nonnegative_rational, probability
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import Pairs
-from deniable.privacy.relation import Relation
+from deniable.privacy.losses.wrapped import WrappedLoss
 
 if TYPE_CHECKING:
     from deniable.privacy.filters import Charge
 
 
 @dataclass(frozen=True, init=False)
-class Stated(PrivacyLoss):
+class Stated(WrappedLoss):
     """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
 
     The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
@@ -26,14 +24,11 @@ class Stated(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "stated"
-    loss: PrivacyLoss
     stated_epsilon: Fraction
     stated_delta: Fraction
 
     def __init__(self, loss: PrivacyLoss, epsilon: object, delta: object) -> None:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
-        object.__setattr__(self, "loss", loss)
+        super().__init__(loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
         if not loss.proves(self.stated_epsilon, self.stated_delta):
@@ -48,8 +43,8 @@ class Stated(PrivacyLoss):
 
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
-        loss = PrivacyLoss.from_data(values.pop("loss_stated"))
-        return cls(loss, epsilon=values.pop("epsilon"), delta=values.pop("delta"), **values)
+        loss = PrivacyLoss.from_data(values.pop("loss_stated", None))
+        return cls(loss, epsilon=values.pop("epsilon", None), delta=values.pop("delta", None), **values)
 
     def to_data(self) -> dict[str, object]:
         return {
@@ -59,45 +54,9 @@ class Stated(PrivacyLoss):
             "delta": str(self.stated_delta),
         }
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self.loss._delta(epsilon)
-
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return self.loss._delta_within(epsilon, tolerance)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return self.loss._epsilon_within(delta, tolerance)
-
-    def laws(self) -> Pairs | None:
-        return self.loss.laws()
-
     def charge(self) -> "Charge":
         booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
         if booked.failing_rho is not None:
             return booked
         epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/filters.md, lemma 2
         return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return self.loss.relations
-
-    @property
-    def failure(self) -> Fraction:
-        return self.loss.failure
-
-    @property
-    def infinite_mass(self) -> Fraction:
-        return self.loss.infinite_mass
-
-    @property
-    def pure_epsilon(self) -> Fraction | None:
-        return self.loss.pure_epsilon
-
-    @property
-    def rho(self) -> Fraction | None:
-        return self.loss.rho
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        return self.loss.mu_squared

@@ -4,58 +4,48 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
-from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.interval import Interval
+from deniable.errors import UnprovedError
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.relation import Relation
+from deniable.privacy.losses.wrapped import WrappedLoss
+from deniable.privacy.pld.law import Pairs
 
 if TYPE_CHECKING:
     from deniable.privacy.filters import Charge
 
 
 @dataclass(frozen=True, init=False)
-class TeachingLoss(PrivacyLoss):
-    """`base`, of which the curve may be looked at and nothing may be spent: `TeachingLoss(base)`.
+class TeachingLoss(WrappedLoss):
+    """`loss`, of which the curve may be looked at and nothing may be spent: `TeachingLoss(loss)`.
 
     Every number from which a charge could be made is refused, so that no sum, group, sample or statement that holds
     this loss can be charged either.
 
-    Guarantee: the curve is that of `base`.
+    Guarantee: the curve is that of `loss`.
     """
 
     kind: ClassVar[str] = "teaching"
-    base: PrivacyLoss
-
-    def __init__(self, base: PrivacyLoss) -> None:
-        if not isinstance(base, PrivacyLoss):
-            raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
-        object.__setattr__(self, "base", base)
 
     def __repr__(self) -> str:
-        return f"TeachingLoss({self.base!r})"
+        return f"TeachingLoss({self.loss!r})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        return self.base._delta(epsilon)
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        return cls(values.pop("base", None), **values)  # type: ignore[arg-type]
 
-    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
-        return self.base._delta_within(epsilon, tolerance)
-
-    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return self.base._epsilon_within(delta, tolerance)
+    def to_data(self) -> dict[str, object]:
+        return {"loss": self.kind, "base": self.loss.to_data()}
 
     def group(self, size: int) -> PrivacyLoss:
-        return TeachingLoss(self.base.group(size))
+        return TeachingLoss(self.loss.group(size))
+
+    def laws(self) -> None:
+        return None
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        return [(None, count)]
 
     def charge(self) -> "Charge":
         _refuse()
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return self.base.relations
-
-    @property
-    def infinite_mass(self) -> Fraction:
-        return self.base.infinite_mass
 
     @property
     def failure(self) -> Fraction:
