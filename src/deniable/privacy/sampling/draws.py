@@ -1,96 +1,79 @@
 """Losses on a fixed number of draws with replacement, under replace: proofs in docs/theory/sampling.md."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.exact import positive_integer
-from deniable.privacy.interval import Interval, round_up
+from deniable.privacy.currencies.gaussian_dp import DIGITS
+from deniable.privacy.exact import decimal_above, positive_integer
+from deniable.privacy.group import GroupLoss, group
+from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.mixture import GaussianMixtureLoss
-from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw, Tails
-from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.points import law_of_points
+from deniable.privacy.pld.single import read
 from deniable.privacy.profile import ball, certified
-from deniable.privacy.public_mixture import MixedLaw
-from deniable.privacy.relation import AddRemove, Relation, Replace
-from deniable.privacy.sampling.poisson import SampledLoss
+from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.sampling.drawn_noise import attained_laws
+from deniable.privacy.sampling.poisson import SampledLoss, known_laws
 from deniable.privacy.sampling.subsets import MirroredLaw
 
 if TYPE_CHECKING:
     from flint import arb
 
 _NEGLIGIBLE = 1e-50
-_LARGEST = 10**7
-_UNSEEN = 1e-22  # of the probability of losses so great that compositions need not see them
-_SMALL = 1e-30  # weights below this are left out of the lower bound
-_POINTS = 2**13
+_MOST_DRAWS = 10**7
+_MOST_TIMES = 100  # the mean number of draws of one unit
+_UNSEEN = 1e-22  # of delta where curves that are composed end
 _FARTHEST = 440.0  # of losses that the engine can compose
+_BEYOND = 1 + 1e-9  # of the greatest loss, so that it is passed
 _NEAR = 1e-3  # points are close together around this loss
-
-
-class CutLaw(LossLaw):
-    """A law without its losses above `highest`: it reveals less."""
-
-    def __init__(self, base: LossLaw, highest: float) -> None:
-        self.base, self.infinite, self.vanishing = base, base.infinite, base.vanishing
-        self.lowest, self.highest = base.lowest, min(base.highest, highest)
-        self._cut = base.above(np.array([self.highest]))
-
-    def above(self, losses: Floats) -> Tails:
-        found = self.base.above(np.minimum(losses, self.highest))
-        p, q = found.p - self._cut.p, found.q - self._cut.q
-        least = np.minimum(p / np.maximum(found.p, 1e-320), q / np.maximum(found.q, 1e-320))
-        error = np.divide(3 * found.error, least, out=np.ones_like(least), where=least > found.error)
-        return Tails(np.maximum(p, 0.0), np.maximum(q, 0.0), np.minimum(error, 1.0))
-
-    def below(self, losses: Floats) -> Tails:
-        return self.base.below(np.minimum(losses, self.highest))
-
-    def slack(self, reach: float) -> float:
-        return self.base.slack(reach)
-
-    def slacks(self, losses: Floats) -> Floats:
-        return self.base.slacks(losses)
+_POINTS = 2**12  # of a curve that is composed
+_TABLE = 2**11  # places of each law where its likelihood ratio is looked up
+_HALVINGS = 48
 
 
 @dataclass(frozen=True, init=False)
 class DrawnLoss(SampledLoss):
-    """`base`, Gaussian noise on a sum, run on `draws` units drawn one by one, with replacement, from `population`.
+    """`base` of a mechanism that runs on `draws` units drawn one by one, with replacement, out of `population`.
 
-    A unit that is drawn j times counts j times. `base` counts noise in the sensitivity under replace of one draw: for
-    vectors of norm at most c, the standard deviation divided by 2 c. The result holds under replace.
+    A unit that is drawn j times counts as j rows, each of which `base`, stated for replace, lets change: for vectors of
+    norm at most c that are summed, `GaussianLoss` counts the standard deviation divided by 2 c. The result holds under
+    replace: `population` is public.
 
-    Guarantee: with w_j = P(Binomial(draws, 1/population) = j), g = 1 - w_0 and x = exp(epsilon), y = 1 + (x - 1)/g:
-        delta is at least that of sum w_j N(j mu, 1) against N(0, 1), which is attained; and at most the mean, with
-        weights 1 - x/y and x/y, of this and of sum over j >= 1 of w_j delta_j(ln y), for j times the sensitivity.
+    Guarantee: with w_j = P(Binomial(draws, 1/population) = j), x = exp(epsilon) and D_j the curve of `base` for groups
+        of j, delta is at most sum over j >= 1 of w_j D_j(ln y_j), for all y_j >= x with sum w_j y_j = x - w_0; the best
+        y is searched in floats, and the sum is certified. At least what noise on a count attains, where `base` is
+        Gaussian, Laplace or pure, and otherwise what a mechanism attains that looks for one value.
     Error: compositions see losses of probability above 1e-22 alone: their delta is bounded from about 1e-20 up.
-    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647, for the latter alone; proof in docs/theory/sampling.md.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647, theorem 10, for one y; proof in docs/theory/sampling.md.
     """
 
     kind: ClassVar[str] = "drawn"
-    base: GaussianLoss
+    base: PrivacyLoss
     draws: int
     population: int
 
     def __init__(self, base: PrivacyLoss, draws: object, population: object) -> None:
         count, whole = positive_integer("draws", draws), positive_integer("population", population)
-        if count > _LARGEST or whole < 2:
+        if count > _MOST_DRAWS or whole < 2 or count > _MOST_TIMES * whole:
             raise InvalidParameterError(
-                f"draws must be at most {_LARGEST} and population at least 2, got draws={count}, population={whole}"
+                f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population at least 2, got "
+                f"draws={count}, population={whole}"
             )
-        if not isinstance(base, GaussianLoss):
+        known_laws(base)
+        if Replace not in base.relations:
             raise UnprovedError(
-                f"draws with replacement are proved for Gaussian noise, whose loss for a unit that is drawn several "
-                f"times is known; {base!r} is another. Use sampled_without_replacement()."
+                f"draws with replacement are proved for losses under replace; {base!r} is stated for add/remove, where "
+                "the number of units is not public. State the loss for Replace, or use poisson_sampled()."
             )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "draws", count)
@@ -101,93 +84,154 @@ class DrawnLoss(SampledLoss):
 
     @property
     def share(self) -> Fraction:
-        return Fraction(self._weights()[0].upper)
+        return 1 - Fraction(self._weights[0].lower)
 
+    @property
     def _weights(self) -> list[Interval]:
-        """The probabilities of being drawn at all, then once, twice, and so on; at the end that of anything more."""
+        """The probabilities of being drawn 0, 1, 2, ... times, and at the end that of anything more."""
         return _binomial(self.draws, self.population)
 
     def laws(self) -> Pairs:
         return _pairs(self)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
-        attained = _attained(self)._delta(epsilon)
-        drawn, *weights, rest = self._weights()
-        apart = Fraction(rest.upper)
-        inside = certified(lambda: _inside(epsilon, drawn).log(), within=Interval(0.0, math.inf))
-        for times, weight in enumerate(weights, 1):
-            found = gaussian_delta(times**2 * self.base.mu_squared, Fraction(inside.lower))
-            apart += Fraction(weight.upper) * Fraction(found.upper)
-        share = Fraction(certified(lambda: ball(epsilon).exp() / _inside(epsilon, drawn)).upper)
-        upper = round_up((1 - share) * Fraction(attained.upper) + share * max(apart, Fraction(attained.upper)))
-        return Interval(min(attained.lower, upper), min(upper, 1.0))
+        limit = self.pure_epsilon
+        if limit is not None and epsilon >= limit and self.failure == 0:
+            return Interval(0.0, 0.0)
+        at = math.nextafter(float(min(epsilon, Fraction(600))), 0.0)
+        upper = float(_upper_curve(self, np.array([at]))[0])
+        return Interval(min(read(_attained(self), epsilon).lower, upper), upper)
 
     @property
-    def pure_epsilon(self) -> None:
-        return None
+    def failure(self) -> Fraction:
+        """The mean of f (e^(j e) - 1)/(e^e - 1), the failure of a group of j, given that the unit is drawn."""
+        limit, failed = self.base.pure_epsilon, self.base.failure
+        if not failed or limit is None:
+            return Fraction(0)
+        drawn = 1 - Fraction(self._weights[0].upper)
+
+        def formula() -> "arb":
+            grown = _mean_growth(limit, self.draws, self.population) - 1
+            return ball(failed) * grown / ball(limit).expm1() / ball(drawn)
+
+        found = certified(formula).upper if limit else failed * self.draws
+        return min(decimal_above(Fraction(found), DIGITS), Fraction(1))
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        limit = self.base.pure_epsilon
+        return None if limit is None else _pure_limit(limit, self.draws, self.population)
 
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({Replace})
 
 
-def _inside(epsilon: Fraction, drawn: Interval) -> "arb":
-    """1 + (e^epsilon - 1)/g: the e^epsilon of units that are drawn."""
-    return 1 + ball(epsilon).expm1() / ball(Fraction(drawn.upper))
+@lru_cache(maxsize=32)
+def _pairs(loss: DrawnLoss) -> Pairs:
+    """The part of the bound from loss 0 up to where it ends, and its mirror image."""
+    places = np.geomspace(_NEAR, _FARTHEST, 128)
+    limit = math.inf if loss.pure_epsilon is None else float(loss.pure_epsilon) * _BEYOND
+    seen = max(_UNSEEN, 4 * loss._weights[-1].upper)
+    end = min(places[min(int(np.count_nonzero(_upper_curve(loss, places) > seen)), 127)], limit)
+    losses = _NEAR * np.sinh(np.linspace(0.0, math.asinh(end / _NEAR), _POINTS))
+    law = MirroredLaw(law_of_points(losses, _upper_curve(loss, losses)))
+    return Pairs((law, law), _attained(loss))
 
 
 @lru_cache(maxsize=32)
-def _pairs(loss: DrawnLoss) -> Pairs:
-    lower = _attained(loss).laws()
-    assert lower is not None  # under add/remove both directions are known
-    law = MirroredLaw(law_of_points(*_upper_curve(loss, lower.lower[0])))
-    attained = CutLaw(lower.lower[0], min(span(lower.lower[0], _UNSEEN, 1.0)[1], _FARTHEST))
-    return Pairs((law, law), (attained, ReversedLaw(attained)))
+def _attained(loss: DrawnLoss) -> tuple[LossLaw, LossLaw]:
+    return attained_laws(loss.base, loss._weights)
 
 
-def _upper_curve(loss: DrawnLoss, attained: LossLaw) -> tuple[Floats, Floats]:
-    """The bound at losses from 0 upwards, rounded up."""
-    drawn, *weights, rest = loss._weights()
-    mu, scale = math.sqrt(loss.base.mu_squared), (1 + 16 * Fraction(UNIT)) / Fraction(drawn.upper)
-    parts: list[tuple[Fraction, LossLaw]] = [
-        (Fraction(weight.upper) * scale, NormalLaw(times * mu)) for times, weight in enumerate(weights, 1)
-    ]
-    apart = MixedLaw(parts)
-    end = min(span(attained, _UNSEEN, 1.0)[1], _FARTHEST)
-    losses = _NEAR * np.sinh(np.linspace(0.0, math.asinh(end / _NEAR), _POINTS))
-    inside = np.log1p(np.expm1(losses) / drawn.upper)
-    share = np.minimum(np.exp(losses - inside) * (1 + 64 * UNIT), 1.0)
-    first, second = _raised(attained, losses), drawn.upper * _raised(apart, inside) + rest.upper
-    heights = ((1 - share) * first + share * np.maximum(second, first)) * (1 + 64 * UNIT)
-    return losses, np.asarray(np.minimum(heights, 1.0))
+class _Times(NamedTuple):
+    """A unit that is drawn a certain number of times: how probable it is, and what each direction reveals of it.
+
+    levels, places: a table of the probability, under Q and as a negative logarithm, of losses above a place.
+    """
+
+    weight: float
+    laws: Sequence[LossLaw]
+    levels: Floats
+    places: Floats
+
+    def gaps(self, level: Floats, losses: Floats, odds: Floats) -> Floats:
+        """y - x for the y at which losses above ln(y) have this level, where it is above x."""
+        found = np.interp(level, self.levels, self.places)
+        return np.asarray(odds * np.expm1(np.maximum(found - losses, 0.0)))
+
+    def delta(self, losses: Floats) -> Floats:
+        return np.asarray(np.maximum.reduce([_raised(law, losses) for law in self.laws]))
+
+
+@lru_cache(maxsize=32)
+def _times(loss: DrawnLoss) -> list[_Times]:
+    found = []
+    for times, weight in enumerate(loss._weights[1:-1], 1):
+        upper = known_laws(_grouped(loss.base, times)).upper
+        laws = upper[:1] if upper[0] is upper[1] else upper
+        end = min(max(span(law, 1e-300, 1.0)[1] for law in laws), _FARTHEST) * _BEYOND
+        places = np.linspace(0.0, end, _TABLE)
+        mass = np.maximum.reduce([law.above(places).q for law in laws])
+        found.append(_Times(weight.upper, laws, np.maximum.accumulate(-np.log(np.maximum(mass, 1e-300))), places))
+    return found
+
+
+def _grouped(base: PrivacyLoss, size: int) -> PrivacyLoss:
+    """The loss of a group; where it is costly to compute, that of any mechanism with the same greatest loss."""
+    found = group(base, size)
+    if isinstance(found, GroupLoss) and size > 2 and base.pure_epsilon is not None and not base.failure:
+        return group(PureLoss(base.pure_epsilon), size)
+    return found
+
+
+def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:
+    """The bound at losses >= 0, rounded up.
+
+    sum w_j D_j(y_j) is least where the events {loss of j > ln y_j} are equally probable under Q, or y_j = x. This
+    probability is found by halving, and between its last two values the y_j are mixed so that their sum is right.
+    """
+    times, odds = _times(loss), np.exp(losses)
+    budget = np.expm1(losses) * loss._weights[0].lower * (1 - 64 * UNIT)
+
+    def gaps(level: Floats) -> list[Floats]:
+        return [one.gaps(level, losses, odds) for one in times]
+
+    def total(found: list[Floats]) -> Floats:
+        return np.asarray(sum(one.weight * gap for one, gap in zip(times, found, strict=True)))
+
+    low, high = np.zeros(losses.size), np.full(losses.size, 800.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        small = total(gaps(middle)) <= budget
+        low, high = np.where(small, middle, low), np.where(small, high, middle)
+    near, far = gaps(low), gaps(high)
+    least, most = total(near), total(far)
+    wide = np.divide(budget - least, most - least, out=np.zeros_like(least), where=most > least)
+    shares = np.clip(wide, 0.0, 1.0)
+    heights = np.full(losses.size, loss._weights[-1].upper)
+    for one, a, b in zip(times, near, far, strict=True):
+        inside = losses + np.log1p(((1 - shares) * a + shares * b) / odds) * (1 - 64 * UNIT)
+        heights += one.weight * one.delta(np.maximum(np.nextafter(inside, -np.inf), 0.0))
+    return np.asarray(np.minimum(heights * (1 + (64 + len(times)) * UNIT), 1.0))
 
 
 def _raised(law: LossLaw, losses: Floats) -> Floats:
-    """An upper bound on delta at each loss: the event is off by the slack, and its masses by their error."""
-    moved = losses - law.slacks(losses)
-    found = law.above(moved)
+    """An upper bound on delta at each loss: the event is off by two slacks, and its masses by their error."""
+    slacks = law.slacks(losses) + 8 * UNIT * losses
+    found = law.above(losses - slacks)
     scaled = np.exp(losses) * found.q
-    return np.asarray(
-        np.maximum(found.p - scaled, 0.0) + 2 * (found.error + 16 * UNIT * (1 + losses)) * (found.p + scaled)
-    )
-
-
-@lru_cache(maxsize=32)
-def _attained(loss: DrawnLoss) -> GaussianMixtureLoss:
-    """All other units at one end, the unit at the other or there too; doubtful weight counts as never drawn."""
-    weights = [Fraction(weight.lower) for weight in loss._weights()[1:-1] if weight.lower > _SMALL]
-    mixture = [(1 - sum(weights), 0), *((weight, times) for times, weight in enumerate(weights, 1))]
-    return GaussianMixtureLoss(mixture, sigma=loss.base.noise_multiplier, relation=AddRemove)
+    doubt = 2 * (found.error + 16 * UNIT + 2 * slacks) * (found.p + scaled)
+    return np.asarray(np.maximum(found.p - scaled, 0.0) + doubt + law.infinite * (1 + 8 * UNIT))
 
 
 @lru_cache(maxsize=256)
 def _binomial(draws: int, population: int) -> list[Interval]:
     def weight(times: int) -> "arb":
         chance = ball(Fraction(1, population))
-        ways = math.comb(draws, times)
-        return ball(Fraction(ways)) * chance**times * (1 - chance) ** (draws - times)
+        return ball(Fraction(math.comb(draws, times))) * chance**times * (1 - chance) ** (draws - times)
 
-    found = [certified(lambda: 1 - weight(0))]
+    found = [certified(lambda: weight(0))]
     for times in range(1, draws + 1):
         found.append(certified(lambda times=times: weight(times)))  # type: ignore[misc]
         more = _more_than(times, draws, population)
@@ -201,6 +245,44 @@ def _more_than(times: int, draws: int, population: int) -> Interval:
     if times >= draws:
         return Interval(0.0, 0.0)
     return certified(lambda: ball(Fraction(1, population)).beta_lower(times + 1, draws - times, 1))
+
+
+def _mean_growth(limit: Fraction, draws: int, population: int) -> "arb":
+    """sum w_j e^(j limit)."""
+    return (1 + ball(limit).expm1() / population) ** draws
+
+
+@lru_cache(maxsize=256)
+def _pure_limit(limit: Fraction, draws: int, population: int) -> Fraction | None:
+    """ln(x) for the least x with sum over j >= 1 of w_j (e^(j limit) - x)+ <= (x - 1) w_0, rounded up.
+
+    That is f(x) = sum over j >= 0 of w_j e^(j limit) - x + sum over j >= 1 of w_j (x - e^(j limit))+ <= 0. f falls and
+    is convex, so that Newton's method finds its root from below; what it finds is checked.
+    """
+    from flint import arb, ctx
+
+    *weights, rest = _binomial(draws, population)[1:]
+    chances = [*(Fraction(weight.upper) for weight in weights), Fraction(rest.upper)]
+    with ctx.workprec(256):
+
+        def excess(x: "arb") -> "tuple[arb, arb]":
+            value, slope = _mean_growth(limit, draws, population) - x, arb(1)
+            for times, chance in enumerate(chances, 1):
+                beyond = x - ball(times * limit).exp()
+                if beyond <= 0:
+                    break
+                value, slope = value + ball(chance) * beyond.max(arb(0)), slope - ball(chance)
+            return value, slope
+
+        x = _mean_growth(limit, draws, population)
+        for _ in range(len(chances)):
+            value, slope = excess(x)
+            x = (x + value / slope).mid()
+        x *= 1 + ball(Fraction(1, 10**12))
+        if not excess(x)[0] <= 0:
+            return None
+        found = Interval.of_ball(x.log(), within=Interval(0.0, math.inf)).upper
+        return decimal_above(Fraction(found), DIGITS) if math.isfinite(found) else None
 
 
 def sampled_with_replacement(loss: PrivacyLoss, draws: object, population: object) -> PrivacyLoss:

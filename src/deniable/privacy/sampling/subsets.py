@@ -20,6 +20,7 @@ from deniable.privacy.sampling.poisson import (
     mixed_pairs,
     removed_delta,
 )
+from deniable.privacy.sampling.triangle import triangle_law
 
 _ROUNDING = 1e-9
 
@@ -96,8 +97,9 @@ class SubsetSampledLoss(SampledLoss):
 
     Guarantee: with g = size / population and e = exp(epsilon), delta = g delta_base(ln(1 + (e - 1)/g)): exactly, if
         some mechanism of the description answers P when a certain value is in the sample and Q otherwise, as noisy sums
-        do. Compositions lie between those of the pair ((1 - g) Q + g P, Q), in either direction, which are attained,
-        and those of the one pair whose curve is the larger of both directions.
+        do. Compositions lie between those of pairs that are attained, ((1 - g) Q + g P, Q) and, for Gaussian, Laplace
+        and pure losses, that of triangle.py, and those of the one pair whose curve is the larger of both directions: no
+        smaller one dominates.
     Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; Zhu, Dong, Wang (2022), arXiv:2106.08567; Lebeda, Regehr,
         Kamath, Steinke (2024), arXiv:2405.20769; proof in docs/theory/sampling.md.
     """
@@ -138,7 +140,9 @@ class SubsetSampledLoss(SampledLoss):
     def laws(self) -> Pairs:
         base = known_laws(self.base)
         law = MirroredLaw(SampledLaw(base.upper[0], self.share))
-        return Pairs((law, law), mixed_pairs(base, self.share).lower)
+        lower = mixed_pairs(base, self.share).lower
+        triangle = triangle_law(self.base, [float(1 - self.share), float(self.share)])
+        return Pairs((law, law), lower if triangle is None else (lower[0], triangle))
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
         return removed_delta(self.base._delta, self.share, epsilon)
