@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace
+from deniable.statistics import Mean, Sum, Variance
+from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import SHARE, _bin_ends, _counts, resolve
 from deniable.statistics.price import Price
 
@@ -44,9 +47,8 @@ def test_what_is_neither_is_refused(wrong: object) -> None:
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 def test_the_search_costs_its_share(price: Price, relation: Relation) -> None:
     bounding, rest = resolve("auto", price, relation=relation, rows=2)
-    assert bounding.mechanism is not None
-    assert bounding.sensitivity is not None
-    loss = bounding.mechanism.privacy_loss(bounding.sensitivity)
+    loss = bounding.loss
+    assert loss is not None
     share = price.split(SHARE, 1 - SHARE)[0]
     if price.rho is not None:
         assert loss.rho is not None
@@ -63,18 +65,17 @@ def test_the_search_costs_its_share(price: Price, relation: Relation) -> None:
 
 
 def test_one_row_moves_the_counts_by_what_the_sensitivity_says() -> None:
-    """All tables of up to two rows from values of every kind, both relations."""
+    """All tables of up to two rows from values of every kind, both relations; l1 = epsilon * scale is paid for."""
     price = Price.of(1, 0, None)
-    add, _ = resolve("auto", price, relation=AddRemove)
-    swap, _ = resolve("auto", price, relation=Replace)
-    assert add.sensitivity is not None
-    assert swap.sensitivity is not None
+    add, swap = (resolve("auto", price, relation=relation)[0].mechanism for relation in (AddRemove, Replace))
+    assert isinstance(add, Laplace)
+    assert isinstance(swap, Laplace)
     added = [np.abs(_counts(np.array(t)) - _counts(np.array(t[:-1]))).sum() for t in product(VALUES, VALUES)]
     swapped = [
         np.abs(_counts(np.array([a, b])) - _counts(np.array([a, c]))).sum() for a, b, c in product(VALUES, repeat=3)
     ]
-    assert max(added) == add.sensitivity.l1 == 1
-    assert max(swapped) == swap.sensitivity.l1 == 2
+    assert max(added) == add.scale * SHARE == 1
+    assert max(swapped) == swap.scale * SHARE == 2
 
 
 def test_a_value_lies_within_the_ends_of_its_bin() -> None:
@@ -144,3 +145,13 @@ def test_ends_are_told_in_a_note() -> None:
     assert bounding.width() == 1
     (note,) = bounding.notes((0, 4), (-1, 1))
     assert "[0, 4] and [-1, 1] were estimated privately, for 25% of the price" in note
+
+
+@pytest.mark.parametrize("statistic", [Mean, Variance, Sum])
+@pytest.mark.parametrize(("epsilon", "delta"), [(100, "1/10"), (1000, "1/10"), ("1e-6", "1e-6"), (1, "1e-12")])
+def test_search_and_answer_cost_the_price_whatever_it_is(
+    statistic: type[Bounded], epsilon: object, delta: object
+) -> None:
+    """At 100 and 1/10 certified composition is wider than 1/10; the prices of the parts add up exactly."""
+    charge = statistic(bounds="auto", epsilon=epsilon, delta=delta).privacy_loss.charge()
+    assert (charge.epsilon, charge.delta) == (Fraction(str(epsilon)), Fraction(str(delta)))

@@ -1,4 +1,5 @@
 import datetime
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import ceil, exp, log
@@ -48,6 +49,15 @@ def test_a_key_of_one_unit_is_published_with_probability_delta() -> None:
     assert 0.03 < chance <= 0.05
     published = len(plan(np.arange(20_000), bits=DeterministicBits(3)))
     assert abs(published - 20_000 * chance) < 5 * np.sqrt(20_000 * chance)
+
+
+@pytest.mark.parametrize("groups", [5, 60])
+@pytest.mark.parametrize("epsilon", ["1e-6", "1e-3", 1, 1000])
+@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "1/2"])
+def test_every_epsilon_with_a_delta_has_a_plan(groups: int, epsilon: Any, delta: str) -> None:
+    """At epsilon = 10^-3 numerical composition proves twice the delta; the sum of noise and new keys is exact."""
+    charge = KeyCounts(groups=groups, epsilon=epsilon, delta=delta).privacy_loss.charge()
+    assert (charge.epsilon, charge.delta) == (Fraction(str(epsilon)), Fraction(delta))
 
 
 def outputs(plan: KeyCounts, count: int) -> dict[int, float]:

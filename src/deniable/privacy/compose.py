@@ -76,6 +76,9 @@ class Composed(PrivacyLoss):
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Sums are tried first: they are quick, and enough for what was calibrated with them."""
+        booked = self.charge()
+        if booked.epsilon is not None and booked.epsilon <= epsilon and booked.delta <= delta:
+            return True  # as fractions: the float above delta would prove less
         if Fraction(self._summed(epsilon).upper) <= delta:
             return True
         for tolerance in (0.1, DEFAULT_TOLERANCE):

@@ -55,7 +55,8 @@ class Bounded(Statistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.bounding.with_loss([self.mechanism.privacy_loss(self.sensitivity)]))
+        answer = self.rest.stated(self.mechanism.privacy_loss(self.sensitivity))
+        return self.price.stated(self.bounding.with_loss([answer]))
 
     @property
     def size_is_public(self) -> bool:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose, of_spread_sum
+from deniable.privacy import PrivacyLoss, Relation, compose, of_spread_sum
 from deniable.statistics.data import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import checked_bounds
@@ -54,17 +54,17 @@ class Bounding:
 
     Args:
         public: the declared ends; None if they are searched.
-        mechanism, sensitivity: of the search; None if the ends are declared.
+        mechanism, loss: of the search; None if the ends are declared.
     """
 
     public: tuple[float, float] | None = None
     mechanism: AdditiveNoise | None = None
-    sensitivity: Sensitivity | None = None
+    loss: PrivacyLoss | None = None
 
     def with_loss(self, losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
         """The loss of these and of the search together."""
-        if self.mechanism is not None and self.sensitivity is not None:
-            losses = [self.mechanism.privacy_loss(self.sensitivity), *losses]
+        if self.loss is not None:
+            losses = [self.loss, *losses]
         return compose(losses) if len(losses) > 1 else losses[0]
 
     def width(self) -> float:
@@ -105,7 +105,8 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
     if isinstance(bounds, str) and bounds == "auto":
         search, rest = price.split(SHARE, 1 - SHARE)
         sensitivity = of_spread_sum(lower=0, upper=1, total_rows=rows, relation=relation, cells=_BINS)
-        return Bounding(mechanism=search.noise(sensitivity), sensitivity=sensitivity), rest
+        mechanism = search.noise(sensitivity)
+        return Bounding(mechanism=mechanism, loss=search.stated(mechanism.privacy_loss(sensitivity))), rest
     if isinstance(bounds, str) or bounds is None:
         raise InvalidParameterError(
             f'bounds must be a pair (lower, upper) of public numbers or "auto", got {bounds!r}. Values are clamped to '

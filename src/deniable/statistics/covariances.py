@@ -86,9 +86,9 @@ class Covariance(Statistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses = [self.mechanism.privacy_loss(self.design.sensitivity)]
-        losses += [b.mechanism.privacy_loss(b.sensitivity) for b in self._resolved[0] if b.mechanism and b.sensitivity]
-        return self.price.stated(compose(losses) if len(losses) > 1 else losses[0])
+        loss = self._resolved[1].stated(self.mechanism.privacy_loss(self.design.sensitivity))
+        searches = [bounding.loss for bounding in self._resolved[0] if bounding.loss is not None]
+        return self.price.stated(compose([loss, *searches]))
 
     @property
     def size_is_public(self) -> bool:

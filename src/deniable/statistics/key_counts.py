@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise, Gaussian, TruncatedLaplace
 from deniable.noise.bits import Bits
-from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
+from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, Stated, compose, of_count
 from deniable.privacy.exact import positive_integer
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics.call import in_words
@@ -22,7 +22,6 @@ from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
 _FOR_NEW_KEYS = Fraction(1, 2)  # of delta, where unbounded noise is used
-_PROVABLE = Fraction(99, 100)  # leaves room for the width of a certified composition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +101,9 @@ class KeyCounts(Statistic):
         new = delta * _FOR_NEW_KEYS
         level = nextafter(float(1 - 2 * new / self.groups), inf)  # rounded up, to the side of less chance
         if self.groups > 1 and level < 1:
-            gaussian = Gaussian.calibrated(self.sensitivity, epsilon=epsilon, delta=(delta - new) * _PROVABLE)
-            loss = compose([gaussian.privacy_loss(self.sensitivity), ApproximateLoss(0, new)])
+            gaussian = Gaussian.calibrated(self.sensitivity, epsilon=epsilon, delta=delta - new)
+            counts = Stated(gaussian.privacy_loss(self.sensitivity), epsilon, delta - new)  # so that the sum is proved
+            loss = compose([counts, ApproximateLoss(0, new)])
             yield Plan(mechanism=gaussian, threshold=self.rows + gaussian.half_width(level), loss=loss)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:

@@ -17,6 +17,7 @@ from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
+from deniable.statistics.price import Price
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -42,7 +43,8 @@ class Variance(Bounded):
     def privacy_loss(self) -> PrivacyLoss:
         if self.size_is_public:  # and the parts of the price depend on it
             return Restricted(self.price.bound(), self.relation)
-        losses = [noise.privacy_loss(self.sensitivity) for noise in self._noises(0)]
+        parts = zip(self._prices(0), self._noises(0), strict=True)
+        losses = [price.stated(noise.privacy_loss(self.sensitivity)) for price, noise in parts]
         return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
@@ -52,7 +54,12 @@ class Variance(Bounded):
         return self.bounding.width() ** 2 * min(sqrt((square / 4) ** 2 + 5 * centre**4), 1 / 4)
 
     def _noises(self, size: int) -> tuple[AdditiveNoise, AdditiveNoise]:
-        """The noise for the centre, and for the squares.
+        """The noise for the centre, and for the squares."""
+        centre, square = self._prices(size)
+        return centre.noise(self.sensitivity), square.noise(self.sensitivity)
+
+    def _prices(self, size: int) -> tuple[Price, ...]:
+        """What the centre may cost, and what the squares may.
 
         Where the number of rows is public, the centre gets what makes the sum of its error's square and of the other
         error about the least.
@@ -61,8 +68,7 @@ class Variance(Bounded):
         if self.size_is_public:
             rows = max(size, 1) * sqrt(2) / self.spread
             part = max(Fraction(min(_MOST_FOR_CENTRE, 2.4 * rows**-0.4)).limit_denominator(1000), _LEAST_FOR_CENTRE)
-        centre, square = self.rest.split(part, 1 - part)
-        return centre.noise(self.sensitivity), square.noise(self.sensitivity)
+        return self.rest.split(part, 1 - part)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
