@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.privacy.interval import Interval
-from deniable.privacy.pld.law import UNIT, LossLaw
+from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.profile import ball
 from deniable.privacy.sampling.poisson import SampledLaw
@@ -163,7 +163,7 @@ def _on_grid(law: LossLaw, order: Fraction, end: float, points: int, tail: Tail)
     forward = _integral(_forward(law, slack), order - 1, end, points)
     back = _back_end(law, float(order))
     backward = _integral(_backward(law, slack), -order, back, points)
-    last = float(_backward(law, slack)(np.array([back]))[1][0])
+    last = float(_backward(law, slack)(np.array([back]), 1)[0])
     lower = _divergence(order, [(forward.log, forward.lower), (backward.log, backward.lower)], [])
     beyond = tail(end) - (end if order == 1 else 0.0)
     if beyond == math.inf:
@@ -186,45 +186,35 @@ def _divergence(order: Fraction, inner: list[tuple[float, float]], rest: list[tu
         return Interval.of_ball((1 + a * (a - 1) * integral + more).log() / (a - 1), within=Interval(0.0, math.inf))
 
 
-Curve = Callable[[Floats], tuple[Floats, Floats]]
+Curve = Callable[[Floats, int], Floats]  # numbers below the curve (side -1) or above it (+1)
 
 
 def _forward(law: LossLaw, slack: float) -> Curve:
-    """Bounds on P(L > e) - exp(e) Q(L > e): any event bounds from below, an earlier threshold from above."""
+    """P(L > e) - exp(e) Q(L > e): any event bounds from below, an earlier threshold from above."""
 
-    def curve(losses: Floats) -> tuple[Floats, Floats]:
-        grown = np.exp(losses)
-        found = law.above(losses)
-        lower = found.p * (1 - found.error) - grown * found.q * (1 + found.error)
-        early = law.above(losses - slack) if slack else found
-        upper = early.p * (1 + early.error) * (1 + 3 * slack) - grown * early.q * (1 - early.error)
-        return _widened(lower, upper, early.p)
+    def curve(losses: Floats, side: int) -> Floats:
+        early = slack if side > 0 else 0.0
+        return _end(law.above(losses - early), losses, side, 1 + 3 * early)
 
     return curve
 
 
 def _backward(law: LossLaw, slack: float) -> Curve:
-    """Bounds on Q(L < -e) - exp(e) P(L < -e), likewise."""
+    """Q(L < -e) - exp(e) P(L < -e), likewise."""
 
-    def curve(losses: Floats) -> tuple[Floats, Floats]:
-        grown = np.exp(losses)
-        found = law.below(-losses)
-        whole = found.q + law.vanishing
-        lower = whole * (1 - found.error) - grown * found.p * (1 + found.error)
-        early = law.below(-losses + slack) if slack else found
-        whole = early.q + law.vanishing
-        upper = whole * (1 + early.error) * (1 + 3 * slack) - grown * early.p * (1 - early.error)
-        return _widened(lower, upper, whole)
+    def curve(losses: Floats, side: int) -> Floats:
+        early = slack if side > 0 else 0.0
+        found = law.below(early - losses)
+        return _end(Tails(found.q + law.vanishing, found.p, found.error), losses, side, 1 + 3 * early)
 
     return curve
 
 
-def _widened(lower: Floats, upper: Floats, size: Floats) -> tuple[Floats, Floats]:
-    """With room for the rounding of exp and of the difference."""
-    room = 16 * UNIT * size
-    low: Floats = np.clip(lower - room, 0.0, 1.0)
-    high: Floats = np.clip(upper + room, 0.0, 1.0)
-    return low, np.maximum(high, low)
+def _end(found: Tails, losses: Floats, side: int, wider: float) -> Floats:
+    """p - exp(loss) q, moved to a side by the errors of both and by the rounding of exp and of the difference."""
+    value = found.p * (1 + side * found.error) * wider - np.exp(losses) * found.q * (1 - side * found.error)
+    held: Floats = np.clip(value + side * 16 * UNIT * found.p, 0.0, 1.0)
+    return held
 
 
 def _integral(curve: Curve, power: Fraction, end: float, points: int) -> _Sum:
@@ -235,8 +225,8 @@ def _integral(curve: Curve, power: Fraction, end: float, points: int) -> _Sum:
     step = _short(end / points)
     grid: Floats = np.arange(points + 1, dtype=np.float64) * step
     whole, share, mean = _weights(power, Fraction(step))
-    _, above = curve(grid)
-    below, _ = curve(grid[:-1] + mean + 8 * UNIT * end)
+    above = curve(grid, 1)
+    below = curve(grid[:-1] + mean + 8 * UNIT * end, -1)
     exponents = float(power) * grid
     with np.errstate(divide="ignore"):
         log = float(np.max(exponents + np.log(above), initial=-700.0))

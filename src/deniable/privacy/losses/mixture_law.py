@@ -6,7 +6,7 @@ from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Tails
 
 _MARGIN = 45.0  # standard deviations beyond the centres; what lies farther has a probability below 1e-430
 _POINTS = 2049
-_NEWTON_STEPS = 4
+_NEWTON_STEPS, _BISECTIONS = 4, 64
 _BLOCK = 2**18
 _REST = 1e-290
 
@@ -65,25 +65,21 @@ class MixtureLaw(LossLaw):
         spot = np.clip(np.searchsorted(self._table, losses), 1, _POINTS - 1)
         low, high = self._places[spot - 1], self._places[spot]
         x = np.clip(np.interp(losses, self._table, self._places), low, high)
-        for _ in range(_NEWTON_STEPS):
-            value, slope = self._loss(x)
-            low, high = np.where(value < losses, x, low), np.where(value < losses, high, x)
-            step = np.divide(losses - value, slope, out=np.zeros_like(x), where=slope > 0)
-            x = np.clip(x + step, low, high)
-        return self._bisected(losses, x, low, high)
-
-    def _bisected(self, losses: Floats, x: Floats, low: Floats, high: Floats) -> Floats:
-        """The places that Newton's method has not settled, by bisection to neighbouring floats."""
-        inside = (losses > self._table[0]) & (losses < self._table[-1])
-        rest = np.flatnonzero(inside & (np.abs(self._loss(x)[0] - losses) > self._noise))
-        for _ in range(64):
+        rest = np.flatnonzero((losses > self._table[0]) & (losses < self._table[-1]))
+        for step in range(_NEWTON_STEPS + _BISECTIONS):
+            value, slope = self._loss(x[rest])
+            off = losses[rest] - value
+            far = np.abs(off) > self._noise
+            rest, off, slope = rest[far], off[far], slope[far]
             if rest.size == 0:
                 break
-            x[rest] = (low[rest] + high[rest]) / 2
-            value = self._loss(x[rest])[0]
-            below = value < losses[rest]
-            low[rest], high[rest] = np.where(below, x[rest], low[rest]), np.where(below, high[rest], x[rest])
-            rest = rest[np.abs(value - losses[rest]) > self._noise]
+            at, below = x[rest], off > 0
+            start, end = np.where(below, at, low[rest]), np.where(below, high[rest], at)
+            low[rest], high[rest] = start, end
+            middle = (start + end) / 2
+            if step < _NEWTON_STEPS:
+                middle = np.clip(at + np.divide(off, slope, out=middle - at, where=slope > 0), start, end)
+            x[rest] = middle
         return x
 
     def _loss(self, places: Floats) -> tuple[Floats, Floats]:
@@ -95,15 +91,18 @@ class MixtureLaw(LossLaw):
 def _log_density(places: Floats, law: Floats) -> tuple[Floats, Floats]:
     """ln sum w exp(a x - a^2/2), and its derivative, the mean of a; in blocks, since there is a term per component."""
     logs, centres = law
+    constants = logs - centres**2 / 2
+    if centres.size == 1:
+        return centres[0] * places + constants[0], np.full_like(places, centres[0])
     value, slope = np.empty_like(places), np.empty_like(places)
     block = max(_BLOCK // centres.size, 1)
     for start in range(0, places.size, block):
         part = slice(start, start + block)
-        terms = places[part, None] * centres + (logs - centres**2 / 2)
-        top = terms.max(axis=1, keepdims=True)
+        terms = centres[:, None] * places[part] + constants[:, None]  # (components, places)
+        top = terms.max(axis=0)
         weights = np.exp(terms - top)
-        total = weights.sum(axis=1)
-        value[part], slope[part] = top[:, 0] + np.log(total), (weights @ centres) / total
+        total = weights.sum(axis=0)
+        value[part], slope[part] = top + np.log(total), (centres @ weights) / total
     return value, slope
 
 
@@ -116,5 +115,5 @@ def _mass(places: Floats, law: Floats, sign: float) -> Floats:
     weights = np.exp(law[0])
     for start in range(0, places.size, block):
         part = slice(start, start + block)
-        found[part] = ndtr(sign * (law[1] - places[part, None])) @ weights
+        found[part] = weights @ ndtr(sign * (law[1][:, None] - places[part]))
     return found
