@@ -38,7 +38,7 @@ class SampledLaw(LossLaw):
         self.lowest = self._moved(base.lowest) if base.vanishing == 0 else self.floor
         self.highest = self._moved(base.highest)
         atoms = base.atoms()
-        if atoms is not None and atoms.losses.size == 2:
+        if atoms is not None and atoms.losses.size + (base.vanishing > 0) == 2:  # what vanished is at the floor
             self.spacing = self.highest - self.lowest
 
     def above(self, losses: Floats) -> Tails:
