@@ -7,8 +7,9 @@ through all of it. Only released numbers are read, so nothing is spent.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import floor
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from deniable.statistics.statistic import Statistic
 
 Kind = Literal["pivotal", "percentile"]
 KINDS = ("pivotal", "percentile")
+Limits: TypeAlias = tuple[float | None, float | None]
 
 
 def bootstrap(
@@ -81,19 +83,10 @@ def bootstrap(
         draws[run] = simulated
         if progress is not None:
             progress(run + 1, runs)
-    lower, upper = (part.lower, part.upper) if isinstance(part, Measure) else (None, None)
-
-    def ends(level: float) -> Bounds:
-        check_level(level)
-        if kind == "percentile":
-            bounds = _middle(draws, level)
-        else:
-            errors = _middle(draws - aim, level)
-            bounds = Bounds(found - errors.upper, found - errors.lower)
-        if lower is None and upper is None:
-            return bounds
-        return Bounds(*(np.clip(end, lower, upper) for end in bounds))
-
+    limits = (part.lower, part.upper) if isinstance(part, Measure) else (None, None)
+    ends = (
+        partial(_percentile, draws, limits) if kind == "percentile" else partial(_pivotal, draws - aim, found, limits)
+    )
     keys = tuple(key for key in answer.parts if isinstance(key, Key))
     note = f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"
     estimate = Estimate(name=part.name, estimates=found, ends=ends, post_processing=part.post_processing)
@@ -121,6 +114,21 @@ def _truth(statistic: Statistic, model: Model, given: ArrayLike | None, rows: in
     if values.shape not in ((), (rows,)) or not np.isfinite(values).all():
         raise InvalidParameterError(f"truth must be one finite number for each of {rows} rows of the answer")
     return np.broadcast_to(values, (rows,))
+
+
+def _percentile(draws: Floats, limits: Limits, level: float) -> Bounds:
+    check_level(level)
+    return _clipped(_middle(draws, level), limits)
+
+
+def _pivotal(errors: Floats, found: Floats, limits: Limits, level: float) -> Bounds:
+    check_level(level)
+    lower, upper = _middle(errors, level)
+    return _clipped(Bounds(found - upper, found - lower), limits)
+
+
+def _clipped(bounds: Bounds, limits: Limits) -> Bounds:
+    return bounds if limits == (None, None) else Bounds(*(np.clip(end, *limits) for end in bounds))
 
 
 def _middle(draws: Floats, level: float) -> Bounds:

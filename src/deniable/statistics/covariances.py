@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -131,12 +131,6 @@ class Covariance(Statistic):
         """The release, from public numbers alone."""
         matrix = nearest_covariance(self._matrices(noisy[np.newaxis], count)[0][0])
         estimates = self._final(matrix, widths).ravel()
-
-        def intervals(level: float) -> Bounds:
-            lower, upper = self._intervals(noisy, count, level)
-            lower, upper = (self._scaled(end, widths).ravel() for end in (lower, upper))
-            return Bounds(np.minimum(lower, estimates), np.maximum(upper, estimates))
-
         columns = len(names)
         return Answer(
             parts=(
@@ -145,12 +139,17 @@ class Covariance(Statistic):
                 Estimate(
                     name=self.name,
                     estimates=estimates,
-                    ends=intervals,
+                    ends=partial(self._ends, noisy, count, widths, estimates),
                     post_processing="moved to the nearest matrix without negative eigenvalues",
                 ),
             ),
             notes=tuple(note for b, end in zip(self._resolved[0], ends, strict=True) for note in b.notes(end)),
         )
+
+    def _ends(self, noisy: Floats, count: int | None, widths: Floats, estimates: Floats, level: float) -> Bounds:
+        """Intervals in the unit of the answer, which hold it."""
+        lower, upper = (self._scaled(end, widths).ravel() for end in self._intervals(noisy, count, level))
+        return Bounds(np.minimum(lower, estimates), np.maximum(upper, estimates))
 
     def _matrices(self, noisy: Floats, count: int | None) -> tuple[Floats, Floats]:
         """Covariances as shares of the widths, of shape (draws, columns, columns), and the numbers of rows."""

@@ -1,12 +1,13 @@
 """The mean of a column."""
 
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 from deniable.noise.bits import Bits
 from deniable.release import Measure, Release
-from deniable.statistics.average import Average
+from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import shares
@@ -46,7 +47,7 @@ class Mean(Bounded):
         measure = Measure(
             name=self.name,
             bases=average.bases,
-            evaluate=lambda sums: lower + (upper - lower) * average.mean(sums),
+            evaluate=partial(_between, average, lower, upper),
             denominators=() if self.size_is_public else (average.size,),
             lower=lower,
             upper=upper,
@@ -62,3 +63,8 @@ def mean(values: object, *, bounds: object, **options: Unpack[Options]) -> Relea
     >>> answer = dn.statistics.mean([31, 45, 28], bounds=(0, 100), epsilon=1)
     """
     return release(Mean, values, {"bounds": bounds}, options)
+
+
+def _between(average: Average, lower: float, upper: float, sums: Sums) -> Any:
+    """The mean of values between these bounds, whose shares have these sums."""
+    return lower + (upper - lower) * average.mean(sums)

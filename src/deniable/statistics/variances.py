@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any, ClassVar, Unpack
 
@@ -80,23 +80,25 @@ class Variance(Bounded):
         rough = average(shares(column, [ends], relation=self.relation), "mean", noises[0])
         centre = rough.estimate()
         square = average(squares(shares(column, [ends], relation=self.relation), centre), "square", noises[1])
-        scale, reach = (ends[1] - ends[0]) ** 2, max(centre, 1 - centre)
-
-        def evaluate(sums: Sums) -> Any:
-            off = np.clip(rough.mean(sums), 0, 1) - centre
-            return self._final(scale * (reach**2 * square.mean(sums) - off**2))
-
+        scale = (ends[1] - ends[0]) ** 2
         measure = Measure(
             name=self.name,
             bases=(*rough.bases, *square.bases),
-            evaluate=evaluate,
+            evaluate=partial(self._of_sums, rough, square, centre, scale),
             denominators=() if self.size_is_public else (rough.size, square.size),
             lower=0,
             upper=float(self._final(scale / 4)),
         )
         return Answer(parts=(measure,), noisy=(*rough.columns, *square.columns), notes=self.bounding.notes(ends))
 
-    def _final(self, variance: Any) -> Any:
+    @classmethod
+    def _of_sums(cls, rough: Average, square: Average, centre: float, scale: float, sums: Sums) -> Any:
+        """The statistic from the sums of the rough mean and of the squared distances from `centre`."""
+        off, reach = np.clip(rough.mean(sums), 0, 1) - centre, max(centre, 1 - centre)
+        return cls._final(scale * (reach**2 * square.mean(sums) - off**2))
+
+    @staticmethod
+    def _final(variance: Any) -> Any:
         """The statistic from the variance."""
         return variance
 
@@ -114,7 +116,8 @@ class StandardDeviation(Variance):
         squared, even = super().expected_error(size), self.bounding.width() / sqrt(12)
         return min(squared / (2 * even), sqrt(squared))
 
-    def _final(self, variance: Any) -> Any:
+    @staticmethod
+    def _final(variance: Any) -> Any:
         return np.sqrt(np.maximum(variance, 0))
 
 

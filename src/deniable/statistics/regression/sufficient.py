@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -92,10 +92,9 @@ class SufficientRegression(Regression):
     def _in_units(self, rows: Rows, fit: Fit) -> tuple[Floats, Callable[[float], Bounds]]:
         """Coefficients and intervals for the columns as they came."""
         found, errors = rows.terms(fit.coefficients), np.sqrt((rows.back @ fit.covariance @ rows.back.T).diagonal())
-        mechanism = self.mechanism
+        return found, partial(_ends, self.mechanism, found, errors)
 
-        def ends(level: float) -> Bounds:
-            widths = errors * mechanism.half_width(level) / mechanism.standard_deviation()
-            return Bounds(found - widths, found + widths)
 
-        return found, ends
+def _ends(mechanism: AdditiveNoise, found: Floats, errors: Floats, level: float) -> Bounds:
+    widths = errors * mechanism.half_width(level) / mechanism.standard_deviation()
+    return Bounds(found - widths, found + widths)

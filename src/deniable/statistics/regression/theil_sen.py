@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -96,14 +96,7 @@ class TheilSen(Regression):
         found = np.array([self._median(height, bits) for height in heights]) / _HALF - 1  # (places, 3)
         coefficients = rows.terms(_line(found[:, 0]))
         corners = np.array([rows.terms(_line(np.array([a, b]))) for a in found[0, 1:] for b in found[1, 1:]])
-        known = 0.0 if self.interval is None else self.interval
-
-        def ends(level: float) -> Bounds:
-            if level > known:
-                return Bounds(np.full(2, -np.inf), np.full(2, np.inf))
-            return Bounds(corners.min(axis=0), corners.max(axis=0))
-
-        return coefficients, ends, ()
+        return coefficients, partial(_ends, self.interval or 0.0, corners), ()
 
     def _median(self, heights: Floats, bits: Bits) -> tuple[int, int, int]:
         """The codes of the median and of the ends of its interval."""
@@ -126,6 +119,12 @@ def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.nd
         slope = np.where(vertical, 0.0, rise / np.where(vertical, 1.0, run))
     from_first = target[first] + slope * (place - feature[first])
     return np.asarray(np.where(vertical, (target[first] + target[second]) / 2, from_first))
+
+
+def _ends(known: float, corners: Floats, level: float) -> Bounds:
+    if level > known:
+        return Bounds(np.full(2, -np.inf), np.full(2, np.inf))
+    return Bounds(corners.min(axis=0), corners.max(axis=0))
 
 
 def _line(heights: Floats) -> Floats:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -115,12 +115,6 @@ class VectorCovariance(VectorStatistic):
         noise = self.mechanism(share)
         covariances, errors, diagonal = matrix.ravel(), deviation.ravel(), np.eye(len(public), dtype=np.bool_).ravel()
         clipped = float(_lost(len(public), self._noise(share, size)[0])) * np.abs(covariances)
-
-        def ends(level: float) -> Bounds:
-            widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
-            low = covariances - widths
-            return Bounds(np.where(diagonal, np.maximum(low, 0.0), low), covariances + widths)
-
         return Answer(
             parts=(
                 Key(name="row", values=np.repeat(names, len(names)).tolist(), kind="string"),
@@ -128,7 +122,14 @@ class VectorCovariance(VectorStatistic):
                 Estimate(
                     name="covariance",
                     estimates=covariances,
-                    ends=ends,
+                    ends=partial(
+                        _ends,
+                        noise=noise,
+                        covariances=covariances,
+                        errors=errors,
+                        clipped=clipped,
+                        least=np.where(diagonal, 0.0, -np.inf),
+                    ),
                     post_processing="the matrix is the nearest one without negative variances",
                 ),
             ),
@@ -158,6 +159,14 @@ class VectorCovariance(VectorStatistic):
             size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
         search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant * unit)
         return size
+
+
+def _ends(
+    level: float, *, noise: AdditiveNoise, covariances: Floats, errors: Floats, clipped: Floats, least: Floats
+) -> Bounds:
+    """Intervals as wide as the noise of the last step, and what was clipped."""
+    widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
+    return Bounds(np.maximum(covariances - widths, least), covariances + widths)
 
 
 @dataclass
