@@ -192,3 +192,22 @@ def test_a_small_discrete_gaussian_is_summed_exactly() -> None:
     found = loss.epsilon(1e-9, tolerance=1e-9)
     assert found.width <= 1e-9 * found.upper
     assert loss.delta(found.upper).upper <= 1e-9 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("noise", ["1/10", "1/20", "1/50"])
+def test_little_noise_beside_others_keeps_its_width(noise: str) -> None:
+    """mu = 10, 20, 50 with a negligible pure loss: the closed form of the Gaussian, a tenth of a millionth away."""
+    alone = GaussianLoss(noise).epsilon("1e-5")
+    together = (GaussianLoss(noise) + PureLoss("1e-7")).epsilon("1e-5")
+    assert together.width < 1e-3 * together.upper
+    assert together.lower <= alone.upper + 1e-7
+    assert alone.lower <= together.upper
+
+
+def test_losses_beyond_floats_are_refused_a_width_in_words() -> None:
+    two = LaplaceLoss("1/1000") * 2
+    with pytest.raises(InvalidParameterError, match="epsilon is known to lie in"):
+        two.epsilon("1e-5")
+    with pytest.raises(InvalidParameterError, match="delta is known to lie in"):
+        two.delta(1500)
+    assert two.epsilon("1e-5", tolerance=1).lower <= 1999 <= two.epsilon("1e-5", tolerance=1).upper

@@ -35,6 +35,8 @@ from deniable.privacy.relation import Relation
 Directions = list[list[Part]]
 
 _MOST_EXACT_POWERS = 1000
+_MOST_MU_SQUARED = 64
+_MOST_SHARES = 50
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -93,6 +95,8 @@ class Composed(PrivacyLoss):
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         answer, computed = self._found_delta(epsilon, tolerance)
         directions = self._directions()
+        if self._is_beyond_floats:
+            return reached(answer, tolerance, answer.upper, "delta")
         if directions is None or epsilon < _edge(directions[0]):
             for found in computed:  # nearer to the greatest loss than that, delta is all rounding
                 reached(found, tolerance, answer.upper, "delta")
@@ -123,7 +127,8 @@ class Composed(PrivacyLoss):
         directions = self._directions()
         known = self.pure_epsilon if delta >= self.failure else None
         if directions is None:
-            return inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
+            summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
+            return reached(summed, tolerance, unit_of_epsilon(summed), "epsilon") if self._is_beyond_floats else summed
         upper, lower = directions
         limit = composed_limit(upper).upper
         if known is not None:
@@ -151,6 +156,11 @@ class Composed(PrivacyLoss):
             lambda: 1 - math.prod(((1 - ball(mass)) ** count for mass, count in failing), start=ball(Fraction(1)))
         )
         return 1 if Fraction(certain.lower) > delta else -1
+
+    @property
+    def _is_beyond_floats(self) -> bool:
+        """Whether all laws are known and some loss is too large to be exponentiated."""
+        return self._directions() is None and all(loss.laws() is not None for loss, _ in self.parts)
 
     @property
     def _is_symmetric(self) -> bool:
@@ -188,7 +198,7 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        if min(bounds) == 1.0 and self._directions() is None and any(loss.laws() is None for loss, _ in self.parts):
+        if min(bounds) == 1.0 and self._directions() is None:
             from deniable.privacy.currencies.conversion import delta_by_renyi
 
             bounds.append(delta_by_renyi(self, epsilon))
@@ -270,7 +280,11 @@ def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
     merged = sum((part.mu_squared * n for part, n in loss.parts if isinstance(part, GaussianLoss)), Fraction(0))
     pairs = [(part.laws(), n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
     if merged:
-        pairs.append((Pairs.symmetric(NormalLaw(math.sqrt(merged))), 1))
+        shares = math.ceil(merged / _MOST_MU_SQUARED)  # of which each has losses that floats can exponentiate
+        noise = Pairs.symmetric(NormalLaw(math.sqrt(merged / shares)))
+        pairs += [(noise, 1)] * min(shares, _MOST_SHARES)
+        if shares > _MOST_SHARES:
+            return None
     known = [(found, count) for found, count in pairs if found is not None]
     if len(known) < len(pairs):
         return None

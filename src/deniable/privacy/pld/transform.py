@@ -222,12 +222,14 @@ class TiltedSum:
         error = (32 + 32 * half * (np.abs(w) + 1) ** 2) * UNIT
         last = float(frequencies[-1])
         fading = math.exp(-half * last**2) / (math.pi * last)
-        curve = np.asarray(np.exp(half * (w * (w + 1) - tilt * (tilt + 1))) / (w * (w + 1)), dtype=np.complex128)
+        exponents = half * (w * (w + 1) - tilt * (tilt + 1))
+        curve = np.asarray(np.exp(exponents) / (w * (w + 1)), dtype=np.complex128)
         kernels = [_Kernel(self._halves(curve), error, fading / (2 * half * last**2))]
         if self.side < 0:
             share = max(1 - self.smoothing.present / self.smoothing.spread, 0.0) + 16 * UNIT
-            most = 2 * half * share * np.exp(half * ((w + 0.5) ** 2 - tilt * (tilt + 1)))
-            kernels.append(_Kernel(self._halves(most), error, share * fading * math.exp(min(half / 4, 700.0))))
+            added = (half - self.smoothing.present**2 / 2) / 4 + 16 * UNIT * half
+            most = 2 * half * share * np.exp(exponents + added)
+            kernels.append(_Kernel(self._halves(most), error, share * fading * math.exp(min(added, 700.0))))
         return kernels
 
     def _lattice_kernels(self, frequencies: Floats) -> list["_Kernel"]:
