@@ -16,11 +16,13 @@ from deniable.privacy import (
     ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    FiniteLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
     Replace,
+    TruncatedLaplaceLoss,
     of_count,
 )
 from deniable.privacy.pld.accountant import Part, composed_delta
@@ -164,6 +166,96 @@ def test_a_rate_of_one_is_no_sampling_and_rates_multiply() -> None:
     assert base.poisson_sampled(rate=1) is base
     assert base.poisson_sampled(rate="0.5").poisson_sampled(rate="0.2") == base.poisson_sampled(rate="0.1")
     assert repr(base.poisson_sampled(rate="0.1")) == "GaussianLoss(noise_multiplier='1').poisson_sampled(rate='1/10')"
+
+
+@pytest.mark.parametrize(
+    ("loss", "delta"),
+    [
+        (ApproximateLoss("0.5", "0.01").poisson_sampled(rate="0.1"), "0.001"),  # the failure itself
+        (ApproximateLoss("0.5", "0.01").poisson_sampled(rate="0.1"), "0.005"),
+        (ApproximateLoss("0.5", "0.01").sampled_without_replacement(size=10, population=100), "0.005"),
+        (ApproximateLoss("0.5", "0.01").sampled_with_replacement(draws=1, population=10), "0.005"),
+    ],
+)
+def test_epsilon_is_finite_from_the_failure_of_a_sampled_unit_on(loss: PrivacyLoss, delta: str) -> None:
+    """Closed form: delta(x) = r (f + (1 - f)(e^a - y)/(e^a + 1)) with y = 1 + (e^x - 1)/r, in 50 digits."""
+    with mpmath.workdps(50):
+        grown, rate, failed = mpmath.exp(mpmath.mpf("0.5")), mpmath.mpf("0.1"), mpmath.mpf("0.01")
+        odds = grown - (mpmath.mpf(delta) / rate - failed) / (1 - failed) * (grown + 1)
+        truth = float(mpmath.log1p(rate * (odds - 1)))
+    found = loss.epsilon(delta)
+    assert found.lower <= truth + 1e-15
+    assert truth - 1e-15 <= found.upper < truth + 1e-3
+    assert loss.epsilon("0.00099").lower == math.inf
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_epsilon_of_truncated_noise_is_finite_from_the_rate_times_its_failure_on(sampled: bool) -> None:
+    base = TruncatedLaplaceLoss(2, 20)
+    loss = base.poisson_sampled(rate="0.1") if sampled else base.sampled_without_replacement(size=10, population=100)
+    found = loss.epsilon("1e-5")
+    assert found.upper < found.lower + 1e-9
+    assert found.upper == pytest.approx(math.log1p(0.1 * math.expm1(base.epsilon("1e-4").upper)), rel=1e-9)
+    assert base.epsilon("1e-5").upper == math.inf
+
+
+def test_the_failure_of_several_runs_is_less_than_its_sum() -> None:
+    """1 - 0.99^3 = 0.029701: at a tenth of it epsilon ends, below the tenth of 0.03 that is booked."""
+    loss = (ApproximateLoss("0.5", "0.01") * 3).poisson_sampled(rate="0.1")
+    assert loss.epsilon("0.00297").upper == math.inf
+    assert loss.epsilon("0.00298").upper < math.log1p(0.1 * math.expm1(1.5))
+
+
+@pytest.mark.parametrize(
+    ("p", "delta", "truth"),
+    [
+        (["0.01", "0.49", "0.5"], "0.001", 0.0),  # the atom itself
+        (["0.01", "0.89", "0.1"], "0.001", math.log((0.5 - 0.001) / 0.46)),  # 0.9 of 0.5 and 0.1 of 0.1
+        (["0.01", "0.89", "0.1"], "0.0009999", math.inf),
+    ],
+)
+def test_epsilon_of_a_finite_pair_is_exact_at_its_atoms(p: list[str], delta: str, truth: float) -> None:
+    loss = FiniteLoss(p, ["0", "0.5", "0.5"], relation=AddRemove).poisson_sampled(rate="0.1")
+    found = loss.epsilon(delta)
+    assert found.lower == pytest.approx(truth, rel=1e-14)
+    assert found.upper == pytest.approx(truth, rel=1e-14)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=5),
+    st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+    st.fractions(0, Fraction(1, 2), max_denominator=50),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_exact_curve_of_a_finite_base_is_that_of_its_laws(
+    weights: list[tuple[int, int]], rate: Fraction, delta: Fraction
+) -> None:
+    p, q = ([Fraction(pair[way] + 1, sum(row[way] + 1 for row in weights)) for pair in weights] for way in (0, 1))
+    loss = PoissonSampledLoss(FiniteLoss(p, q, relation=AddRemove), rate)
+    mixed = [(1 - rate) * b + rate * a for a, b in zip(p, q, strict=True)]
+    found = loss.epsilon(delta)
+
+    def exact(odds: Fraction) -> Fraction:
+        ways = ((mixed, q), (q, mixed))
+        return max(
+            sum((max(a - odds * b, Fraction(0)) for a, b in zip(*way, strict=True)), Fraction(0)) for way in ways
+        )
+
+    above, below = (Fraction(math.exp(end)) * (1 + side) for end, side in ((found.upper, 1e-14), (found.lower, -1e-14)))
+    assert exact(above) <= delta
+    assert found.lower == 0 or exact(max(below, Fraction(1))) > delta
+    assert loss.delta(found.upper).lower <= delta
+
+
+@pytest.mark.parametrize("rate", [0, "1.5", -1])
+def test_a_rate_out_of_range_is_shown_as_it_was_typed(rate: object) -> None:
+    with pytest.raises(InvalidParameterError, match=rf"rate must be in \(0, 1\], got {rate!r}$"):
+        GaussianLoss(1).poisson_sampled(rate=rate)
+
+
+def test_a_rate_that_is_a_fraction_is_shown_as_a_number() -> None:
+    with pytest.raises(InvalidParameterError, match=r"got 3/2$"):
+        GaussianLoss(1).poisson_sampled(rate=Fraction(3, 2))
 
 
 def test_unproved_uses_are_refused() -> None:

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,20 +13,23 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import Composed
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above, exact_rational
+from deniable.privacy.exact import decimal_above, exact_rational, shown
 from deniable.privacy.filters import Charge
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.single import single_delta, single_epsilon
-from deniable.privacy.profile import Curve, ball, certified
+from deniable.privacy.profile import Curve, ball, certified, inverse
 from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
     from flint import arb
+
+_FARTHEST = Fraction(600)  # beyond, a curve no longer falls
 
 
 class SampledLaw(LossLaw):
@@ -118,11 +122,13 @@ class SampledLoss(PrivacyLoss):
         return single_delta(self.laws(), epsilon, tolerance)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        if self._closed_delta(Fraction(0)) is not None:
-            return super()._epsilon_within(delta, tolerance)
         if delta < self.infinite_mass:
             return Interval(math.inf, math.inf)
-        return single_epsilon(self.laws(), delta, tolerance, self.pure_epsilon if self.failure == 0 else None)
+        limit = self.pure_epsilon if delta >= self.share * self.failure else None
+        if self._closed_delta(Fraction(0)) is None:
+            return single_epsilon(self.laws(), delta, tolerance, limit)
+        unreachable = limit is None and self.failure > 0 and Fraction(self._delta(_FARTHEST).upper) > delta
+        return inverse(self._delta, delta, limit=limit, unreachable=unreachable)
 
     def charge(self) -> Charge:
         """A failure counts only when the unit takes part: delta is that of the base times the share."""
@@ -174,7 +180,9 @@ class PoissonSampledLoss(SampledLoss):
     def __init__(self, base: PrivacyLoss, rate: object) -> None:
         share = exact_rational("rate", rate)
         if not 0 < share < 1:
-            raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use the loss itself.")
+            raise InvalidParameterError(
+                f"rate must be in (0, 1), got {shown(rate)}. Without sampling use the loss itself."
+            )
         known_laws(base)
         if AddRemove not in base.relations:
             raise UnprovedError(
@@ -196,8 +204,25 @@ class PoissonSampledLoss(SampledLoss):
         return mixed_pairs(known_laws(self.base), self.rate)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
-        """From the curve of the base where its two directions are one."""
+        """From the curve of the base where its two directions are one, or where the pairs are finite."""
+        if self._finite is not None:
+            return self._finite._delta(epsilon)
         return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return super()._epsilon_within(delta, tolerance) if self._finite is None else _exact(self._finite, delta)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return super().infinite_mass if self._finite is None else self._finite.infinite_mass
+
+    @cached_property
+    def _finite(self) -> FiniteLoss | None:
+        """The same loss in exact numbers, if the base is finite."""
+        if not isinstance(self.base, FiniteLoss):
+            return None
+        mixed = [([_mean(self.rate, *both) for both in zip(p, q, strict=True)], q) for p, q in self.base.pairs]
+        return FiniteLoss.of_pairs(mixed, relation=AddRemove)
 
     @property
     def _is_symmetric(self) -> bool:
@@ -215,9 +240,11 @@ def poisson_sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> Priv
 
         return poisson_replaced(loss, rate)
     share = exact_rational("rate", rate)
+    if not 0 < share <= 1:
+        raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
     if share == 1:
         return loss
-    if isinstance(loss, PoissonSampledLoss) and 0 < share < 1:
+    if isinstance(loss, PoissonSampledLoss):
         return PoissonSampledLoss(loss.base, loss.rate * share)
     return PoissonSampledLoss(loss, share)
 
@@ -250,6 +277,21 @@ def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
     """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
     upper = _mixed(base.upper, rate)
     return Pairs(upper, upper if base.lower is base.upper else _mixed(base.lower, rate))
+
+
+def _mean(rate: Fraction, sampled: Fraction, rest: Fraction) -> Fraction:
+    return rest + rate * (sampled - rest)
+
+
+def _exact(loss: FiniteLoss, delta: Fraction) -> Interval:
+    """epsilon from the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
+    if delta < loss.infinite_mass:
+        return Interval(math.inf, math.inf)
+    odds = Fraction(1)
+    for way in loss._ways:
+        spare = [(run, Fraction(up) - delta * way.total) for run, up in way.corners if run]
+        odds = max(odds, *(rise / run for run, rise in spare))
+    return certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
 
 
 def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:
