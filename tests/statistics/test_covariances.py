@@ -48,11 +48,41 @@ def test_the_expected_error_is_met_and_intervals_cover(
     shown = np.ones((3, 3), dtype=bool) if kind is Covariance else off
     found = np.array([answer[kind.name].reshape(3, 3) for answer in answers])
     error = np.sqrt(np.mean((found - truth)[:, shown] ** 2)) / width**2
-    low, high = (0.75, 1.3) if kind is Covariance else (0.5, 1.3)
+    low, high = (0.75, 1.3) if kind is Covariance else (0.5, 1.1)
     assert low * plan.expected_error(2000) <= error <= high * plan.expected_error(2000)
     ends = [answer.intervals(0.95)[kind.name] for answer in answers]
     inside = [((end.lower <= truth.ravel()) & (truth.ravel() <= end.upper)).reshape(3, 3) for end in ends]
     assert np.mean(np.array(inside)[:, off]) > 0.88
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+@pytest.mark.parametrize("relation", [AddRemove, Replace], ids=str)
+def test_correlations_err_as_expected_however_columns_depend(columns: int, relation: Relation) -> None:
+    """60 runs: standard error 9% for two columns, at most. The twin, 12 times the error of covariances, is exceeded.
+
+    Narrow columns err as much more as the docstring says: half the spread, four times the error.
+    """
+    plan = Correlation(bounds=[(0, 1)] * columns, epsilon=2, relation=relation)
+    off, draw = ~np.eye(columns, dtype=bool), np.random.default_rng(2)
+
+    def error(values: np.ndarray) -> float:
+        truth = np.corrcoef(values.T)
+        answers = [plan(values, bits=DeterministicBits(seed))["correlation"] for seed in range(60)]
+        return float(np.sqrt(np.mean((np.array(answers).reshape(-1, columns, columns) - truth)[:, off] ** 2)))
+
+    column, others = draw.uniform(0, 1, (5000, 1)), draw.uniform(0, 1, (5000, columns))
+    signs = np.array([1, -1, 1])[:columns]
+    alike = np.clip(0.5 + (column - 0.5 + 0.2 * (others - 0.5)) * signs / np.sqrt(1.04), 0, 1)  # r is 0.96 or -0.96
+    expected = plan.expected_error(5000)
+    found = error(alike)
+    assert found == pytest.approx(expected, rel=0.2)
+    assert 0.55 * expected <= error(others) <= 1.05 * expected
+    assert error(0.25 + alike / 2) == pytest.approx(4 * expected, rel=0.25)
+    assert found > 1.1 * 12 * Covariance(bounds=[(0, 1)] * columns, epsilon=2, relation=relation).expected_error(5000)
+
+
+def test_one_column_correlates_with_itself_exactly() -> None:
+    assert Correlation(bounds=[(0, 1)], epsilon=1).expected_error(10) == 0
 
 
 def test_dependent_columns_are_told_apart() -> None:

@@ -74,6 +74,20 @@ class Products(ABC):
         squares = (rows**2).sum(axis=1)
         return float(np.sqrt(np.average(squares, weights=np.where(first == second, 1, 2))))
 
+    @cached_property
+    def correlation_error(self) -> float:
+        """The same of the correlations, for evenly spread columns that depend on each other as much as can be.
+
+        To first order a correlation r errs by 12 (the error of sum c_i c_j - r/2 times those of sum c_i^2 and of
+        sum c_j^2), whose square is largest at r = 1 or -1: docs/theory/moments.md.
+        """
+        first, second = self.pairs
+        products, squares = self.maps.products, self.maps.products[first == second]
+        apart = first < second
+        both = squares[first[apart]] + squares[second[apart]]
+        worst = (products[apart] ** 2).sum(axis=1) + (both**2).sum(axis=1) / 4
+        return 12 * float(np.sqrt(worst.mean())) if apart.any() else 0.0
+
 
 class Table(Products):
     """The products over columns of the weights (1 - u)^2, 2 u (1 - u), u^2: they sum to 1 in every row."""
