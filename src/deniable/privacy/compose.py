@@ -278,7 +278,8 @@ def _checked_count(count: object) -> int:
 def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
     """Real Gaussians are merged."""
     merged = sum((part.mu_squared * n for part, n in loss.parts if isinstance(part, GaussianLoss)), Fraction(0))
-    pairs = [(part.laws(), n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
+    others = [(part, n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
+    pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
     if merged:
         shares = math.ceil(merged / _MOST_MU_SQUARED)  # of which each has losses that floats can exponentiate
         noise = Pairs.symmetric(NormalLaw(math.sqrt(merged / shares)))

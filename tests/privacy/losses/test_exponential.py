@@ -83,12 +83,14 @@ def test_golden_selection_probability() -> None:
 def test_compositions_hold_what_two_candidates_attain(kind: type, law: object) -> None:
     """Three runs with starts of each own; and never more than a pure loss of that epsilon."""
     rate = 0.5
+    shares = (0.6, 0.75, 0.9)  # of losses above 0; the score from which a step down by 2 has them
+    tuned = [2 * math.log(-math.expm1(share - 1) / (1 - math.exp(-1) + math.expm1(share - 1))) for share in shares]
     composed, pure = kind(1) * 3, PureLoss(1) * 3
     for epsilon in (0.2, 1.0, 2.0):
         found = composed.delta(epsilon)
         assert found.upper < pure.delta(epsilon).lower
         best = 0.0
-        for starts in product((0.0, 0.4, 1.0, 2.0, 3.0), repeat=3):
+        for starts in product((0.0, 0.4, 1.0, 2.0, 3.0, *tuned), repeat=3):
             p = q = np.ones(1)
             for g in starts:
                 p = np.outer(p, law([g, 0.0], rate)).ravel()

@@ -11,6 +11,7 @@ from deniable.privacy.exact import positive_rational
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
+from deniable.privacy.losses.repeated_choice import chosen_one_after_another
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
 from deniable.privacy.profile import ball, certified
@@ -71,8 +72,8 @@ class ExponentialMechanismLoss(_SelectionLoss):
 
     Guarantee: all losses lie in one interval of length epsilon (bounded range), hence epsilon-DP, epsilon^2/8-zCDP,
         mu-GDP with the mu of epsilon/2-DP, and delta(x) = (e^(epsilon/2) - e^(x/2))^2 / (e^epsilon - 1), which two
-        candidates attain for every x. A composition is bounded from above by the pair with that curve, and from below
-        by two candidates with losses 0.6 epsilon and -0.4 epsilon.
+        candidates attain for every x. Equal runs are bounded from above by the best strategy that chooses each of them
+        after the answers of the earlier ones, and from below by two candidates with the same losses in every run.
     Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830; Cesar, Rogers (2021),
         arXiv:2004.07223; curve and mu in docs/theory/losses.md.
     """
@@ -92,6 +93,9 @@ class ExponentialMechanismLoss(_SelectionLoss):
         limit = float(self.limit)
         attained = bounded_law(_SHARE * limit, (1 - _SHARE) * limit)
         return Pairs.symmetric(BoundedRangeLaw(limit), attained)
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        return [*chosen_one_after_another(self.limit, count)] if count > 1 else super().laws_of_runs(count)
 
     @property
     def rho(self) -> Fraction:
