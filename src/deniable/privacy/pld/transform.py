@@ -228,7 +228,7 @@ class TiltedSum:
         if self.side < 0:
             share = max(1 - self.smoothing.present / self.smoothing.spread, 0.0) + 16 * UNIT
             added = (half - self.smoothing.present**2 / 2) / 4 + 16 * UNIT * half
-            most = 2 * half * share * np.exp(exponents + added)
+            most = np.asarray(2 * half * share * np.exp(exponents + added), dtype=np.complex128)
             kernels.append(_Kernel(self._halves(most), error, share * fading * math.exp(min(added, 700.0))))
         return kernels
 
