@@ -12,17 +12,20 @@ import numpy as np
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Restricted
-from deniable.release import Measure, Release
+from deniable.release import Measure, Noisy, Release
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
+from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
-from deniable.statistics.shares import UNIT, shares
+from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
 _MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
+_FEW = 60  # times the scale of the noise: for fewer rows a centre is not worth its price
+_COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of them are its most, and squared UNIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +33,11 @@ class Variance(Bounded):
     """The mean squared distance of the values, each clamped to the bounds, from their mean.
 
     A part of the price buys a rough mean c, the rest the mean of (x - c)^2, which is at most the square of the distance
-    from c to the farther bound. That exceeds the variance by the squared error of c, which is of second order.
+    from c to the farther bound. That exceeds the variance by the squared error of c, which is of second order. Where
+    the number of rows is public and so small that c would be worth nothing, the variance itself gets the noise.
 
-    Guarantee: both means are released as `Mean` does, one after the other: docs/theory/moments.md.
+    Guarantee: both means are released as `Mean` does, one after the other; a row moves the variance of n rows by at
+        most (n - 1) / n^2 of the squared width: docs/theory/moments.md.
     Error: expected_error is for values that are spread evenly between the bounds; up to 6 times that for others. With
         bounds="auto" it is a share of the squared width of the bounds.
     """
@@ -48,6 +53,8 @@ class Variance(Bounded):
         return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
+        if self._is_direct(size):
+            return self.bounding.width() ** 2 * min(self.spread / max(size, 1), 1 / 4)
         centre, square = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
         if not self.size_is_public:
             centre, square = centre * sqrt(1 / 2), square * sqrt(5 / 9)
@@ -66,12 +73,22 @@ class Variance(Bounded):
         """
         part = _FOR_CENTRE
         if self.size_is_public:
-            rows = max(size, 1) * sqrt(2) / self.spread
+            rows = self._rows_of_noise(size)
             part = max(Fraction(min(_MOST_FOR_CENTRE, 2.4 * rows**-0.4)).limit_denominator(1000), _LEAST_FOR_CENTRE)
         return self.rest.split(part, 1 - part)
 
+    def _rows_of_noise(self, size: int) -> float:
+        """How many times the rows exceed the scale of the noise of one sum: size times epsilon, for Laplace noise."""
+        return max(size, 1) * sqrt(2) / self.spread
+
+    def _is_direct(self, size: int) -> bool:
+        """Whether the noise goes to the variance itself, because there are too few rows for a centre."""
+        return self.size_is_public and self._rows_of_noise(size) < _FEW
+
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
+        if self._is_direct(len(column)):
+            return self._direct(column, ends, bits)
         noises = self._noises(len(column)) if self.size_is_public else self._noises(0)
 
         def average(blocks: Iterable[Floats], name: str, noise: AdditiveNoise) -> Average:
@@ -90,6 +107,26 @@ class Variance(Bounded):
             upper=float(self._final(scale / 4)),
         )
         return Answer(parts=(measure,), noisy=(*rough.columns, *square.columns), notes=self.bounding.notes(ends))
+
+    def _direct(self, column: Floats, ends: tuple[float, float], bits: Bits) -> Answer:
+        """The answer from the distances of all pairs of rows; their number is public."""
+        size, scale = len(column), (ends[1] - ends[0]) ** 2
+        exact = pair_distances(shares(column, [ends], relation=self.relation), size)
+        noisy = self.mechanism.release([exact], bits=bits).values.astype(np.float64) / UNIT
+        measure = Measure(
+            name=self.name,
+            bases=("pairs",),
+            evaluate=partial(self._of_pairs, scale * max(size - 1, 0) / max(size, 1) ** 2),
+            lower=0,
+            upper=float(self._final(scale / 4)),
+        )
+        pairs = Noisy(name="pairs", values=noisy, law=Law(self.mechanism, STEP))
+        return Answer(parts=(measure,), noisy=(pairs,), notes=self.bounding.notes(ends))
+
+    @classmethod
+    def _of_pairs(cls, factor: float, sums: Sums) -> Any:
+        """The statistic from the squared distances of pairs."""
+        return cls._final(factor * sums["pairs"])
 
     @classmethod
     def _of_sums(cls, rough: Average, square: Average, centre: float, scale: float, sums: Sums) -> Any:
@@ -142,3 +179,16 @@ def squares(blocks: Iterable[Floats], centre: float) -> Iterator[Floats]:
     for block in blocks:
         distance = (block / UNIT - centre) / reach
         yield np.rint(distance * distance * UNIT)
+
+
+def pair_distances(blocks: Iterable[Floats], size: int) -> int:
+    """The sum over all pairs of rows of (share - share)^2, over size - 1, in steps and rounded down.
+
+    Guarantee: exact, and moved by at most UNIT if one of `size` rows is replaced: it is in size - 1 pairs.
+    """
+    first = second = 0
+    for block in blocks:
+        share = np.rint(block / _COARSE)  # at most 2^16, so sums of squares in a block are exact
+        first += int(share.sum())
+        second += int((share * share).sum())
+    return (size * second - first**2) // max(size - 1, 1)
