@@ -17,8 +17,9 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.currencies.renyi import renyi, sampled_normal_divergence
+from deniable.privacy.currencies.renyi import renyi
 from deniable.privacy.currencies.renyi_integral import chernoff_tail, law_divergence, moment_above
+from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.pld.law import FiniteLaw, LossLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.sampling.poisson import SampledLaw

@@ -4,7 +4,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, PrivacyLoss
-from deniable.privacy.currencies.tradeoff import exact_mu_squared
+from deniable.privacy.currencies.tradeoff_curve import exact_mu_squared
 from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from deniable.errors import InvalidParameterError
 from deniable.privacy.compose import Composed
 from deniable.privacy.currencies.renyi_integral import Tail, chernoff_tail, law_divergence
-from deniable.privacy.currencies.tradeoff import exact_mu_squared
+from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
+from deniable.privacy.currencies.tradeoff_curve import exact_mu_squared
 from deniable.privacy.exact import exact_rational
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
@@ -40,7 +41,7 @@ Directions = tuple[Interval, Interval]  # (with the unit, without it) and (witho
 
 _NONNEGATIVE = Interval(0.0, math.inf)
 _INFINITE = Interval(math.inf, math.inf)
-_MOST_TERMS, _MOST_MOMENTS = 2000, 128  # of the binomial sum of an integer order
+_MOST_MOMENTS = 128  # of the binomial sum of an integer order
 _CLOSED = (DiscreteGaussianLoss, DiscreteLaplaceLoss, LaplaceLoss, PureLoss)  # divergences by a formula
 
 
@@ -104,12 +105,7 @@ def _of_composition(loss: Composed, order: Fraction) -> Directions:
 
 
 @_directed.register
-def _of_stated(loss: Stated, order: Fraction) -> Directions:
-    return directed(loss.loss, order)
-
-
-@_directed.register
-def _of_restricted(loss: Restricted, order: Fraction) -> Directions:
+def _of_wrapped(loss: Stated | Restricted, order: Fraction) -> Directions:
     return directed(loss.loss, order)
 
 
@@ -257,70 +253,6 @@ def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
     return certified(formula, within=Interval(0.0, Interval.around(limit).upper))
 
 
-@lru_cache(maxsize=4096)
-def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Interval:
-    """(1 - rate) N(0, 1) + rate N(mu, 1) against N(0, 1); never smaller than the reverse.
-
-    Guarantee: with r = exp(mu x - mu^2/2) and y = rate (r - 1), E (1 + y)^order under N(0, 1): a binomial sum for
-        integer orders, otherwise certified quadrature of its excess (1 + y)^order - 1 - order y.
-    Source: Mironov, Talwar, Zhang (2019), arXiv:1908.10530; docs/theory/currencies.md.
-    """
-    if order.denominator == 1 and 1 < order <= _MOST_TERMS:
-        return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=_NONNEGATIVE)
-    return certified(lambda: _quadrature(mu_squared, rate, order), within=_NONNEGATIVE)
-
-
-def _binomial_sum(mu_squared: Fraction, rate: Fraction, order: int) -> "arb":
-    """ln sum_k C(a, k) (1 - q)^(a-k) q^k exp(k (k - 1) mu^2/2) / (a - 1), by ratios of neighbouring terms."""
-    q, grown = ball(rate), ball(mu_squared).exp()
-    term = (1 - q) ** order
-    total, odds, power = term, q / (1 - q), ball(Fraction(1))
-    for k in range(order):
-        term = term * odds * power * (order - k) / (k + 1)
-        total += term
-        power *= grown
-    return total.log() / (order - 1)
-
-
-def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
-    """The same by integration; what lies outside of the range is added as a ball."""
-    from flint import acb, arb
-
-    mu, q, a = ball(mu_squared).sqrt(), ball(rate), ball(order)
-    start, end = (ball(Fraction(x)) for x in _range_of(mu_squared, rate, order))
-    norm = (2 * arb.pi()).sqrt()
-
-    def density(x: "acb", analytic: bool) -> "acb":
-        y = q * ((mu * x - mu * mu / 2).exp() - 1)
-        if order == 1:
-            excess = (1 + y) * (1 + y).log(analytic=analytic) - y
-        else:
-            excess = (1 + y).pow(acb(a), analytic=analytic) - 1 - a * y
-        return excess * (-x * x / 2).exp() / norm
-
-    inner = acb.integral(density, acb(start), acb(end)).real
-    above = (
-        ((q + (mu * mu / 2 - mu * end).exp()) ** a) * (a * (a - 1) * mu * mu / 2).exp() * _upper_normal(end - a * mu)
-    )
-    if order == 1:  # (1 + y) ln(1 + y) <= (1 + y) L, and E_P L beyond a point is known
-        beyond = end - mu
-        above = mu * (-beyond * beyond / 2).exp() / norm + mu * mu / 2 * _upper_normal(beyond)
-    rest = above + a * q * _upper_normal(-start)  # (1 + y)^a - 1 - a y <= a q for -q <= y <= 0
-    excess = inner + rest.union(arb(0))
-    return excess if order == 1 else (1 + excess).log() / (a - 1)
-
-
-def _range_of(mu_squared: Fraction, rate: Fraction, order: Fraction) -> tuple[float, float]:
-    """Where all but a negligible part of the integral lies, by rule of thumb."""
-    from flint import ctx
-
-    mu, q, a = math.sqrt(mu_squared), float(rate), float(order)
-    bits = 0.7 * ctx.prec + 4 * math.log(1 / q) + 2 * abs(math.log(mu)) + 10
-    reach = math.sqrt(2 * bits)
-    above = a * math.log1p(math.exp(min(mu * mu / 2 - mu * (a * mu + reach), 500.0)) / q)
-    return -reach, a * mu + math.sqrt(2 * (bits + above))
-
-
 def _shifted_laplace(scale: Fraction, shift: int, order: Fraction) -> Interval:
     """One noisy integer against the same moved by `shift`: a geometric sum over its shift + 1 losses."""
     if shift == 0:
@@ -389,12 +321,6 @@ def _total(parts: list[tuple[Interval, int]]) -> Interval:
 
 def _both(found: Interval) -> Directions:
     return found, found
-
-
-def _upper_normal(x: "arb") -> "arb":
-    from flint import arb
-
-    return (x / arb(2).sqrt()).erfc() / 2
 
 
 def _tail_of(divergence: Callable[[Fraction], float], order: Fraction, rate: Fraction = Fraction(1)) -> Tail:

@@ -7,19 +7,16 @@ with all other rows known to them.
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.compose import Composed
-from deniable.privacy.currencies.convex import Corner, Point, corners, hits, misses, polygon
+from deniable.privacy.currencies.tradeoff_curve import Rates, TradeOffCurve
 from deniable.privacy.exact import exact_rational, probability
-from deniable.privacy.interval import PROBABILITIES, Interval, round_down, round_up
+from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.stated import Stated
 from deniable.privacy.pld.accountant import checked_tolerance
 from deniable.privacy.profile import ball, certified
 
@@ -32,50 +29,20 @@ Floats = NDArray[np.float64]
 DEFAULT_TOLERANCE = 0.01
 
 _UNIT = 2.0**-53
-_MOST_KNOTS = 400
-_MOST_ATOMS = 256
-_FARTHEST = 650.0
-_NUDGE = Fraction(1, 2**44)  # more than the error of a sum of losses, relative to the largest one
 _LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
-_SMALL_HIT, _SMALL_MISS = 1e-15, 0.01  # rates below them are known to the tolerance times these
-
-
-class Rates(NamedTuple):
-    """Bounds on one error rate for each rate of the other, in the same order."""
-
-    lower: Floats
-    upper: Floats
-
-
-class _Knot(NamedTuple):
-    """What one evaluation of delta proves, with x = exp(epsilon).
-
-    delta is at least `lower` at x_low, and at most `upper` at x_high; x_low <= x <= x_high.
-    """
-
-    epsilon: float
-    x_low: Fraction
-    x_high: Fraction
-    lower: Fraction
-    upper: Fraction
 
 
 class TradeOff:
-    """Certified bounds on the trade-off function of a loss: the least share of misses for each share of false alarms.
+    """Certified bounds on what the best attack on a loss achieves: error rates, and numbers that follow from them.
 
-    Guarantee: the function is f(a) = sup over epsilon >= 0 of max(0, 1 - d - e^epsilon a, (1 - d - a) e^-epsilon) with
-        d = delta(epsilon), the largest symmetric function for which the loss is f-DP. Lower bounds come from any finite
-        set of epsilons, upper bounds from the convexity of delta in e^epsilon; a finite pair has a polygon, real
-        Gaussian noise a closed form.
+    Guarantee: the error rates are those of the largest symmetric f for which the loss is f-DP (`TradeOffCurve`).
     Error: the share of hits is known to a relative width of about `tolerance`, where delta is.
     Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/currencies.md.
     """
 
     def __init__(self, loss: PrivacyLoss, *, tolerance: float = DEFAULT_TOLERANCE) -> None:
         self.loss, self.tolerance = loss, checked_tolerance(tolerance)
-        self._mu_squared = exact_mu_squared(loss)
-        self._knots: dict[float, _Knot] = {}
-        self._linear = False
+        self._curve = TradeOffCurve(loss, self.tolerance)
 
     def __repr__(self) -> str:
         return f"TradeOff({self.loss!r}, tolerance={self.tolerance:g})"
@@ -84,25 +51,11 @@ class TradeOff:
 
     def false_negative_rates(self, false_positive_rates: ArrayLike) -> Rates:
         """Bounds on the least share of misses for each share of false alarms in [0, 1]."""
-        rates = _checked_rates(false_positive_rates)
-        if self._mu_squared is not None:
-            found = [_gaussian_misses(self._mu_squared, rate) for rate in rates.flat]
-            return _rates_of(found, rates.shape)
-        self._refine(rates)
-        lower = misses([(knot.x_high, knot.upper) for knot in self._sorted()], rates, side=-1)
-        upper = misses([(corner.x, corner.delta) for corner in self._certain_corners()], rates, side=+1)
-        return Rates(np.minimum(lower, upper), upper)
+        return self._curve.misses(_checked_rates(false_positive_rates))
 
     def true_positive_rates(self, false_positive_rates: ArrayLike) -> Rates:
         """Bounds on the largest share of hits for each share of false alarms in [0, 1]; sharp also where it is tiny."""
-        rates = _checked_rates(false_positive_rates)
-        if self._mu_squared is not None:
-            found = [_gaussian_misses(self._mu_squared, rate, hits=True) for rate in rates.flat]
-            return _rates_of(found, rates.shape)
-        self._refine(rates)
-        upper = hits([(knot.x_high, knot.upper) for knot in self._sorted()], rates, side=+1)
-        lower = hits([(corner.x, corner.delta) for corner in self._certain_corners()], rates, side=-1)
-        return Rates(np.minimum(lower, upper), upper)
+        return self._curve.hits(_checked_rates(false_positive_rates))
 
     def false_negative_rate(self, false_positive_rate: float) -> Interval:
         """The least share of misses of a test with this share of false alarms."""
@@ -164,14 +117,14 @@ class TradeOff:
         least = probability("least_rate", least_rate)
         if least == 0 and self.loss.infinite_mass > 0:
             return Interval(math.inf, math.inf)
-        if self._mu_squared is not None:
-            return certified(lambda: _root(ball(self._mu_squared or Fraction(0))), within=Interval(0.0, math.inf))
+        exact = self._curve.mu_squared
+        if exact is not None:
+            return certified(lambda: _root(ball(exact)), within=Interval(0.0, math.inf))
         hopeless = least == 0 and (self.loss.pure_epsilon is None or self.loss.failure > 0)
         reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
         places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
         for _ in range(1 if hopeless else _MU_ROUNDS):
-            self._refine(places)
-            edges = polygon([(knot.x_high, knot.upper) for knot in self._sorted()], least)
+            edges = self._curve.corners_below(places, least)
             places = np.clip([float(a) for a, _ in edges] or [0.5], reached, 0.5)
         upper = max((_mu_of(a, b).upper for a, b in edges), default=0.0)
         attained = zip(places, self.false_negative_rates(places).upper, strict=True)
@@ -183,129 +136,6 @@ class TradeOff:
         from deniable.privacy.reports.plot import draw_tradeoff
 
         return draw_tradeoff(self, points=points, ax=ax)
-
-    # --- the knots -----------------------------------------------------------------------------------------------
-
-    def _refine(self, rates: Floats) -> None:
-        """Adds epsilons until corners change hits by less than the tolerance, relatively, at each of the rates."""
-        if not self._knots:
-            self._start()
-        settled: set[float] = set()
-        while True:
-            segment, epsilon, gap = self._worst(rates, settled)
-            if gap <= self.tolerance:
-                return
-            if len(self._knots) >= _MOST_KNOTS:
-                raise InvalidParameterError(
-                    f"tolerance={self.tolerance:g} cannot be reached with {_MOST_KNOTS} values of delta: the share of "
-                    f"hits is known to a relative width of {gap:.2g}. Ask for a larger tolerance."
-                )
-            if not self._split(segment, epsilon):
-                settled.add(self._sorted()[segment].epsilon)
-
-    def _start(self) -> None:
-        """The ends of the curve; for a finite pair all of its losses, between which delta is linear in exp(epsilon)."""
-        self._add(0.0)
-        losses = _atoms(self.loss)
-        if losses is not None:
-            self._linear = True
-            nudge = _NUDGE * Fraction(float(np.max(np.abs(losses))))
-            for loss in losses[losses > float(nudge)]:
-                self._add(float(loss), nudge=nudge)
-            return
-        limit = self.loss.pure_epsilon
-        end = min(1.0, float(limit)) if limit is not None else 1.0
-        if end > 0:
-            self._add(end)
-
-    def _worst(self, rates: Floats, settled: set[float]) -> tuple[int, float, float]:
-        """(segment, epsilon, gap) of the corner that leaves most of a relative gap, but for those in `settled`."""
-        worst = (0, 0.0, 0.0)
-        knots = self._sorted()
-        for points in ([(k.x_low, k.lower) for k in knots], [(k.x_high, k.upper) for k in knots]):
-            known = hits(points, rates, side=-1)
-            inner = [
-                corner
-                for corner in self._corners(points, points)
-                if corner.segment >= 0 and knots[corner.segment].epsilon not in settled
-            ]
-            if not inner:
-                continue
-            lines = np.stack([hits([(corner.x, corner.delta)], rates, side=-1) for corner in inner])
-            best = np.min(lines, axis=0)
-            gaps = (known - best) / np.clip(np.minimum(known, np.maximum(1 - best, _SMALL_MISS)), _SMALL_HIT, 1.0)
-            place = int(np.argmax(gaps))
-            if gaps[place] > worst[2]:
-                corner = inner[int(np.argmin(lines[:, place]))]
-                worst = (corner.segment, math.log(corner.x), float(gaps[place]))
-        return worst
-
-    def _split(self, segment: int, epsilon: float) -> bool:
-        """Puts a knot near `epsilon`, well inside its segment; False when there is no room."""
-        knots, before = self._sorted(), len(self._knots)
-        start = knots[segment].epsilon
-        if segment == len(knots) - 1:
-            limit = self.loss.pure_epsilon if self.loss.failure == 0 else None
-            farthest = min(_FARTHEST, round_up(limit)) if limit is not None else _FARTHEST
-            trial = min(max(epsilon, start + 0.1), 2 * start + 1, farthest)
-            if start < trial:
-                self._add(trial)
-        else:
-            end = knots[segment + 1].epsilon
-            width = end - start
-            if width > 1e-9 * max(end, 1e-3):
-                self._add(min(max(epsilon, start + 0.15 * width), end - 0.15 * width))
-        return len(self._knots) > before
-
-    def _add(self, epsilon: float, *, nudge: Fraction = Fraction(0)) -> None:
-        """A knot at epsilon, or beside it where delta cannot be computed: at the edge of the greatest loss."""
-        for place in (epsilon, epsilon * (1 + 1e-9), epsilon * (1 + 1e-6)):
-            found = self._delta(Fraction(place) + nudge)
-            if found is not None:
-                break
-        else:
-            found = self.loss.infinite_mass, min((knot.upper for knot in self._knots.values()), default=Fraction(1))
-        if place == 0:
-            self._knots[place] = _Knot(place, Fraction(1), Fraction(1), *found)
-            return
-        grown, off = Fraction(math.exp(place)), Fraction(1, 2**51) + 2 * nudge
-        self._knots[place] = _Knot(place, grown * (1 - off), grown * (1 + off), *found)
-
-    def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
-        """As sharp as the tolerance asks, or as sharp as can be."""
-        limit = self.loss.pure_epsilon
-        if limit is not None and epsilon >= limit and self.loss.failure == 0:
-            return Fraction(0), Fraction(0)
-        for tolerance in (self.tolerance / 4, self.tolerance, 0.1, 1.0):
-            try:
-                found = self.loss._delta_within(epsilon, tolerance)
-            except InvalidParameterError:
-                continue
-            return Fraction(found.lower), Fraction(found.upper)
-        return None
-
-    def _sorted(self) -> list[_Knot]:
-        return [self._knots[epsilon] for epsilon in sorted(self._knots)]
-
-    def _certain_corners(self) -> list[Corner]:
-        knots = self._sorted()
-        return self._corners([(k.x_low, k.lower) for k in knots], [(k.x_high, k.upper) for k in knots])
-
-    def _corners(self, points: list[Point], tops: list[Point]) -> list[Corner]:
-        if self._linear:
-            return [Corner(x, delta, -1) for x, delta in points]
-        return corners(points, tops, self.loss.infinite_mass)
-
-
-def exact_mu_squared(loss: PrivacyLoss) -> Fraction | None:
-    """mu^2 when the trade-off function is exactly that of N(0, 1) against N(mu, 1)."""
-    if isinstance(loss, Stated):
-        return exact_mu_squared(loss.loss)
-    if isinstance(loss, GaussianLoss):
-        return loss.mu_squared
-    if isinstance(loss, Composed) and all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
-        return loss.mu_squared
-    return None
 
 
 def delta_between(loss: PrivacyLoss, formula: Callable[[], "arb"]) -> Interval:
@@ -354,52 +184,6 @@ def _believed(prior: Fraction, loss: float) -> Interval:
     if math.isinf(loss):
         return Interval(1.0, 1.0)
     return certified(lambda: 1 / (1 + ball((1 - prior) / prior) * ball(Fraction(-loss)).exp()))
-
-
-def _atoms(loss: PrivacyLoss) -> Floats | None:
-    """The losses of a finite pair whose two directions are one, each known to 2^-48 of the largest; None for others."""
-    sums = np.zeros(1)
-    for part, count in loss.parts if isinstance(loss, Composed) else ((loss, 1),):
-        pairs = part.laws()
-        if pairs is None or any(law is not pairs.upper[0] for law in (*pairs.upper, *pairs.lower)):
-            return None
-        found = pairs.upper[0].atoms()
-        if found is None or count * (found.losses.size - 1) >= _MOST_ATOMS:
-            return None
-        for _ in range(count):
-            sums = _distinct(np.add.outer(sums, found.losses).ravel())
-            if sums.size > _MOST_ATOMS:
-                return None
-    return sums if np.max(np.abs(sums)) <= _FARTHEST else None
-
-
-def _distinct(losses: Floats) -> Floats:
-    """The losses in order, those that differ by rounding alone taken as one."""
-    ordered = np.sort(losses)
-    apart = np.diff(ordered) > 2.0**-50 * np.max(np.abs(ordered))
-    kept: Floats = ordered[np.append(True, apart)]
-    return kept
-
-
-def _gaussian_misses(mu_squared: Fraction, rate: float, *, hits: bool = False) -> Interval:
-    """Phi(Phi^-1(1 - rate) - mu), or one minus it."""
-    share = Fraction(float(rate))
-    if share in (0, 1):
-        missed = share == 0
-        return Interval(1.0, 1.0) if missed != hits else Interval(0.0, 0.0)
-
-    def formula() -> "arb":
-        from flint import arb
-
-        place = arb(2).sqrt() * (1 - 2 * ball(share)).erfinv() - ball(mu_squared).sqrt()
-        return ((place if hits else -place) / arb(2).sqrt()).erfc() / 2
-
-    return certified(formula, within=PROBABILITIES)
-
-
-def _rates_of(found: list[Interval], shape: tuple[int, ...]) -> Rates:
-    lower, upper = ([getattr(item, end) for item in found] for end in ("lower", "upper"))
-    return Rates(np.array(lower).reshape(shape), np.array(upper).reshape(shape))
 
 
 def _only(rates: Rates) -> Interval:
