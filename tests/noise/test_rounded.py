@@ -28,11 +28,20 @@ def log_normal_cdf(spread: float):
     return cdf
 
 
+def pareto_cdf(tail: float):
+    def cdf(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        beyond = stats.lomax.sf(np.abs(z), tail, scale=tail + 1) / 2
+        return np.where(z < 0, beyond, 1 - beyond)
+
+    return cdf
+
+
 LAWS = {
     "laplace": (rounded.Laplace(), stats.laplace.cdf),
     "normal": (rounded.Normal(), stats.norm.cdf),
     "cauchy": (rounded.StudentT(Fraction(1)), stats.cauchy.cdf),
     "student": (rounded.StudentT(Fraction(7, 2)), stats.t(3.5).cdf),
+    "pareto": (rounded.Pareto(Fraction(5, 2)), pareto_cdf(2.5)),
     "laplace_log_normal": (rounded.LaplaceLogNormal(Fraction(1, 2)), log_normal_cdf(0.5)),
 }
 every = pytest.mark.parametrize("name", sorted(LAWS))

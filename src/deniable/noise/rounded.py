@@ -63,6 +63,19 @@ class Laplace(Continuous):
         return u[0].log() - u[1].log()
 
 
+@dataclass(frozen=True)
+class Pareto(Continuous):
+    """Density proportional to (1 + |z| / (tail + 1))^(-(tail + 1)), of either sign; near Laplace for a large tail."""
+
+    tail: Fraction
+    uniforms = 2
+
+    def value(self, u: Sequence[Real]) -> Real:
+        sided = u[0] * 2 - 1
+        power = (u[1].log() * _like(u[1], -1 / self.tail)).exp()  # of the odds to be this far out
+        return sided / (sided * sided).sqrt() * (power - 1) * _like(power, self.tail + 1)
+
+
 class _Polar(Continuous):
     """A formula of a uniform point (x, y) of the unit disc."""
 

@@ -13,9 +13,11 @@ Z = np.concatenate([-np.geomspace(1e6, 1e-3, 3000), np.geomspace(1e-3, 1e6, 3000
 
 @pytest.mark.parametrize("degrees", [1, Fraction(3, 2), 3, 10])
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
-def test_no_shift_and_dilation_within_the_bounds_loses_more(degrees: Fraction, share: float) -> None:
-    """The log-ratio of densities, on a grid; a shift a tenth longer exceeds epsilon when beta is small."""
-    epsilon = 1.5
+@pytest.mark.parametrize("epsilon", [0.2, 1.5, 6])
+def test_shift_and_dilation_within_the_bounds_lose_epsilon_and_no_more(
+    degrees: Fraction, share: float, epsilon: float
+) -> None:
+    """The log-ratio of densities on a grid. A statistic moves by at most the smaller one of both bounds."""
     mechanism = SmoothStudentT(
         epsilon=epsilon, degrees=degrees, beta=Fraction(share * epsilon / float(degrees)), lower=0, upper=1
     )
@@ -26,22 +28,30 @@ def test_no_shift_and_dilation_within_the_bounds_loses_more(degrees: Fraction, s
         other = law.logpdf((Z - d) * np.exp(-dilation)) - dilation
         return float(np.abs(law.logpdf(Z) - other).max())
 
-    worst = max(loss(d, q) for d in (0, shift / 2, shift) for q in np.linspace(-beta, beta, 9))
-    assert worst <= epsilon * (1 + 1e-9)
-    if share == 0.05:
-        assert loss(1.1 * shift + 0.1, 0) > 0.9 * loss(shift, 0)
-    if share == 0.95:
-        assert loss(0, 1.2 * beta) > epsilon or loss(0, -1.2 * beta) > epsilon
+    dilations = np.linspace(-beta, beta, 9)
+    worst = [loss(part * shift * min(1, np.exp(q)), q) for part in (0, 0.5, 1) for q in dilations]
+    assert max(worst) <= epsilon * (1 + 1e-9)
+    assert max(worst) >= epsilon * (1 - 1e-3)  # attained
+    assert max(loss(1.01 * shift * min(1, np.exp(q)), q) for q in dilations) > epsilon
 
 
-def test_cauchy_noise_is_five_times_smaller_than_the_classical_one() -> None:
-    """Classical: scale 6 S / epsilon at beta = epsilon / 6; here 6/5 S / epsilon."""
-    mechanism = SmoothStudentT.calibrated(epsilon="0.6", lower=0, upper=10)
-    assert mechanism.beta == Fraction(1, 10)
-    assert float(mechanism.shift) == pytest.approx(0.5)
-    assert mechanism.shift <= Fraction(1, 2)
+def test_cauchy_noise_is_eighteen_times_smaller_than_the_classical_one() -> None:
+    """Where the smooth bound is in proportion to 1 / beta. Classical: scale 6 S / epsilon at beta = epsilon / 6."""
+    mechanism = SmoothStudentT.calibrated(epsilon="0.01", lower=0, upper=10)
+    assert mechanism.beta == Fraction("0.00707")
+    assert 36 * float(mechanism.beta * mechanism.shift) / 0.01**2 == pytest.approx(18, abs=0.1)
     loss = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-    assert loss == Restricted(PureLoss("0.6"), Replace)
+    assert loss == Restricted(PureLoss("0.01"), Replace)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 10])
+def test_beta_has_the_least_noise_where_the_bound_is_in_proportion_to_its_inverse(degrees: int) -> None:
+    def noise(beta: Fraction) -> float:
+        mechanism = SmoothStudentT(epsilon="0.01", degrees=degrees, beta=beta, lower=0, upper=1)
+        return 1 / float(mechanism.beta * mechanism.shift)
+
+    best = SmoothStudentT.calibrated(epsilon="0.01", degrees=degrees, lower=0, upper=1).beta
+    assert noise(best) <= min(noise(best * share) for share in (Fraction(9, 10), Fraction(11, 10))) * 1.0001
 
 
 @pytest.mark.parametrize("degrees", [0, "1/2", 101, "many"])

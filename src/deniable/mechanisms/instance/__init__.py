@@ -9,8 +9,10 @@ from deniable.mechanisms.instance.propose_test_release import ProposeTestRelease
 from deniable.mechanisms.instance.quantile import SmoothQuantile
 from deniable.mechanisms.instance.sample_and_aggregate import SampleAndAggregate
 from deniable.mechanisms.instance.smooth import SmoothNoise, SmoothStatistic, smooth_bound
+from deniable.mechanisms.instance.smooth_gaussian import SmoothGaussian
 from deniable.mechanisms.instance.smooth_laplace import SmoothLaplace
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
+from deniable.mechanisms.instance.smooth_pareto import SmoothPareto
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.mechanisms.instance.stable_selection import StableSelection
 from deniable.mechanisms.instance.triangles import SmoothTriangles
@@ -18,7 +20,9 @@ from deniable.mechanisms.instance.trimmed_mean import SmoothTrimmedMean
 
 INSTANCE = (
     SmoothStudentT,
+    SmoothPareto,
     SmoothLaplace,
+    SmoothGaussian,
     SmoothLogNormal,
     SmoothMedian,
     SmoothQuantile,
@@ -40,10 +44,12 @@ __all__ = [
     "InverseSensitivity",
     "ProposeTestRelease",
     "SampleAndAggregate",
+    "SmoothGaussian",
     "SmoothLaplace",
     "SmoothLogNormal",
     "SmoothMedian",
     "SmoothNoise",
+    "SmoothPareto",
     "SmoothQuantile",
     "SmoothStatistic",
     "SmoothStudentT",

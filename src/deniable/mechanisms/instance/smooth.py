@@ -28,7 +28,7 @@ LEAST_BOUND = Fraction(1, 2**20)
 """A smooth bound is never below it, in lattice steps: the scale of the noise stays positive."""
 
 _SMALLEST_BETA = Fraction(1, 2**20)
-_SHIFTS = (Fraction(1, 2**40), Fraction(2**10))  # so that the scale of the noise can always be drawn
+_SHIFTS = (Fraction(1, 2**40), Fraction(2**40))  # so that the scale of the noise can always be drawn
 _ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
 
 
@@ -59,7 +59,7 @@ class SmoothNoise(Mechanism):
         if not _SHIFTS[0] <= self.shift <= _SHIFTS[1]:
             raise InvalidParameterError(
                 f"{', '.join(field.name for field in fields(self))} leave a shift of {float(self.shift):.3g}; it must "
-                "be in [2^-40, 2^10]. If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
+                "be in [2^-40, 2^40]. If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
             )
 
     @property

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
@@ -14,20 +14,23 @@ from deniable.privacy import ApproximateLoss, Replace, of_count
 from deniable.privacy.exact import decimal_below, positive_rational, probability
 from deniable.privacy.profile import ball
 
+if TYPE_CHECKING:
+    from flint import arb
+
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothLaplace(SmoothNoise):
     """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
 
-    Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and
-        e^(-beta) (epsilon + beta - (e^beta - 1) ln(1 / delta)).
-    Source: Nissim, Raskhodnikova, Smith (2007), with the condition of docs/theory/smooth_sensitivity.md.
+    Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
+        delta = (1 - e^-beta) e^(-(epsilon + beta) / c) cosh(s / c), c = e^beta - 1; exact where that is the least.
+    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/smooth_sensitivity.md.
     """
 
     kind: ClassVar[str] = "smooth_laplace"
     guarantee: ClassVar[str] = (
         "(epsilon, delta)-DP, shift = min(epsilon, e^beta (epsilon - beta), "
-        "e^-beta (epsilon + beta - (e^beta - 1) ln(1/delta)))"
+        "c arccosh(delta e^((epsilon + beta) / c) / (1 - e^-beta))), c = e^beta - 1"
     )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
 
@@ -51,7 +54,13 @@ class SmoothLaplace(SmoothNoise):
     @cached_property
     def shift(self) -> Fraction:
         epsilon, beta, delta = self.epsilon, self.beta, self.delta
-        tail = shift_below(lambda: (ball(epsilon + beta) + ball(beta).expm1() * ball(delta).log()) * ball(-beta).exp())
+
+        def logarithm() -> "arb":
+            return ball(delta).log() + ball(epsilon + beta) / ball(beta).expm1() - (-ball(-beta).expm1()).log()
+
+        if shift_below(logarithm) == 0:
+            return Fraction(0)
+        tail = shift_below(lambda: ball(beta).expm1() * logarithm().exp().acosh())
         return min(epsilon, shift_below(lambda: ball(beta).exp() * ball(epsilon - beta)), tail)
 
     def _law(self) -> rounded.Laplace:

@@ -1,30 +1,38 @@
 """Smooth sensitivity with pure differential privacy: noise with the tails of Student's t."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.privacy import PureLoss, Replace, of_count
-from deniable.privacy.exact import positive_rational, shown
+from deniable.privacy.exact import decimal_below, positive_rational, shown
 from deniable.privacy.profile import ball
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothStudentT(SmoothNoise):
     """Add Student's t noise of scale S / shift, S a beta-smooth bound of the sensitivity; degrees = 1 is Cauchy noise.
 
-    Guarantee: epsilon-DP with epsilon = degrees beta + shift (degrees + 1) / (2 sqrt(degrees)).
-    Source: Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019), arXiv:1906.02830; constants sharpened in
+    Guarantee: epsilon-DP with shift^2 = 2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b),
+        the lesser one of b = 0 and b = beta; exact. For Cauchy noise and a small epsilon that is epsilon^2 - beta^2.
+    Source: Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019), arXiv:1906.02830; the constants in
         docs/theory/smooth_sensitivity.md.
     """
 
     kind: ClassVar[str] = "smooth_student_t"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = degrees beta + shift (degrees + 1) / (2 sqrt(degrees))"
+    guarantee: ClassVar[str] = (
+        "epsilon-DP, shift^2 = min over b = 0, beta of "
+        "2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b)"
+    )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019)"
 
     epsilon: Fraction
@@ -39,14 +47,29 @@ class SmoothStudentT(SmoothNoise):
 
     @classmethod
     def calibrated(cls, *, epsilon: object, lower: int, upper: int, degrees: object = 1) -> "SmoothStudentT":
-        """The noise for epsilon, with the usual beta = epsilon / (2 (degrees + 2)): epsilon / 6 for Cauchy noise."""
+        """The noise for epsilon, least where the smooth bound is in proportion to 1 / beta, as for well-spread records.
+
+        beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.
+        """
         target, tails = positive_rational("epsilon", epsilon), positive_rational("degrees", degrees)
-        return cls(epsilon=target, degrees=tails, beta=target / (2 * (tails + 2)), lower=lower, upper=upper)
+        middle = 3 * float(tails - 1)
+        share = decimal_below(Fraction((math.sqrt(middle**2 + 32 * float(tails)) - middle) / (8 * float(tails))), 3)
+        return cls(epsilon=target, degrees=tails, beta=target * share, lower=lower, upper=upper)
 
     @cached_property
     def shift(self) -> Fraction:
-        left = self.epsilon - self.degrees * self.beta
-        return shift_below(lambda: ball(left) * 2 * ball(self.degrees).sqrt() / ball(self.degrees + 1))
+        return min(self._shift_at(Fraction(0)), self._shift_at(self.beta))
+
+    def _shift_at(self, b: Fraction) -> Fraction:
+        """The largest one for a neighbour whose noise is smaller by e^-b."""
+        reach = (2 * self.epsilon - (self.degrees - 1) * b) / (self.degrees + 1)
+        if reach <= b:
+            return Fraction(0)
+
+        def square() -> "arb":
+            return ball(2 * self.degrees) * ball(b).exp() * (ball(reach).cosh() - ball(b).cosh())
+
+        return shift_below(lambda: square().sqrt())
 
     def _law(self) -> rounded.StudentT:
         return rounded.StudentT(self.degrees)
