@@ -135,7 +135,32 @@ def test_readings_cost_little_more_than_a_fixed_time() -> None:
     odometer = ConcentratedOdometer(sharpest_at="1/2", relation=AddRemove)
     odometer.add(GaussianLoss(10) * 100)
     assert 5.75 < odometer.epsilon("1e-6").upper < 6.05
-    assert odometer.epsilon("1e-6").lower == 0
+    assert odometer.fixed_in_advance("1e-6").upper == pytest.approx(4.886, abs=2e-3)  # docs/theory/filters.md: 4.89
+
+
+@pytest.mark.parametrize("make", [concentrated, renyi])
+def test_no_odometer_reads_less_than_what_was_fixed_in_advance(make: Callable[[], Odometer]) -> None:
+    """40 responses, enumerated: a reading 1% below the lower end would leave more than delta to an analyst."""
+    odometer, delta, runs = make(), 0.01, 40
+    for _ in range(runs):
+        odometer.add(PureLoss(STEP))
+    found = odometer.fixed_in_advance("0.01")
+    kept = 1 / (1 + math.exp(-STEP))
+
+    def left(reading: float) -> float:
+        likely = range(runs + 1)
+        chances = [math.comb(runs, n) * kept**n * (1 - kept) ** (runs - n) for n in likely]
+        losses = [(2 * n - runs) * float(STEP) for n in likely]
+        return sum(p * max(-math.expm1(reading - loss), 0.0) for p, loss in zip(chances, losses, strict=True))
+
+    assert left(found.upper) <= delta * (1 + 1e-9)
+    assert left(found.lower * 0.99) > delta  # the twin
+    assert found.lower <= odometer.epsilon("0.01").upper
+    assert found.upper < odometer.epsilon("0.01").upper  # and the upper end is no reading: it is below all of them
+
+
+def test_nothing_counted_was_fixed_at_no_cost() -> None:
+    assert concentrated().fixed_in_advance("1e-6").upper == 0
 
 
 def test_failures_take_their_part_of_delta() -> None:

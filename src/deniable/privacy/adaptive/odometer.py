@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.privacy.adaptive.additive import concentrated_cost
 from deniable.privacy.adaptive.renyi import checked_order, divergence
+from deniable.privacy.compose import Composed
 from deniable.privacy.exact import positive_rational, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 
@@ -40,6 +43,7 @@ class Odometer(ABC):
             raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
         self.relation = relation
         self._plain: Fraction | None = Fraction(0)  # the sum of epsilons, which costs no delta
+        self._counted: Counter[PrivacyLoss] = Counter()
 
     def add(self, loss: PrivacyLoss) -> None:
         """Count one more mechanism; call it before the mechanism runs.
@@ -54,9 +58,10 @@ class Odometer(ABC):
             )
         plain = self._count(loss)
         self._plain = None if plain is None or self._plain is None else self._plain + plain
+        self._counted[loss] += 1
 
     def epsilon(self, delta: object) -> Interval:
-        """An upper bound on epsilon that holds at every moment at once; only the upper end is proved.
+        """An upper bound on epsilon that holds at every moment at once; for a lower end see `fixed_in_advance`.
 
         Args:
             delta: in [0, 1), the same at every call.
@@ -64,6 +69,16 @@ class Odometer(ABC):
         bound = math.inf if self._plain is None else Interval.around(self._plain).upper
         target = probability("delta", delta)
         return Interval(0.0, min(bound, self._bound(target)))
+
+    def fixed_in_advance(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
+        """Epsilon at `delta` of the losses counted so far, had they been fixed before the first answer.
+
+        Guarantee: no odometer can read less than the lower end. The reading E_n depends on the losses alone, and one
+            analyst asks for these n whatever the answers are; stopped there, the integral of (P - exp(E_n) Q)_+ must be
+            at most delta, so E_n is at least the epsilon of the composition. The upper end is no reading: it holds for
+            that analyst, and not for one who chooses when to stop or what to ask.
+        """
+        return Composed(self._counted.items()).epsilon(delta, tolerance=tolerance)
 
     @abstractmethod
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
