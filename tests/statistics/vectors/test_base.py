@@ -6,7 +6,16 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Budget, PrivacyLoss, PrivacyUnit, Relation, Replace, of_count
+from deniable.privacy import (
+    AddRemove,
+    Budget,
+    ExponentialMechanismLoss,
+    PrivacyLoss,
+    PrivacyUnit,
+    Relation,
+    Replace,
+    of_count,
+)
 from deniable.statistics.price import Price
 from deniable.statistics.vectors import VectorCovariance, VectorMean
 from deniable.statistics.vectors.base import VectorStatistic, part_of
@@ -35,7 +44,11 @@ def test_the_loss_is_the_price_for_one_relation(
 @pytest.mark.parametrize("price", PRICES)
 def test_the_steps_of_a_mean_cost_what_is_stated(size: int, relation: Relation, price: dict[str, object]) -> None:
     plan = VectorMean(bounds=[(-9, 9)] * 3, deviations=1, relation=relation, rows=2, **price)  # type: ignore[arg-type]
-    losses = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in plan._plan(size).shares]
+    steps = plan._plan(size)
+    shares = [share for share, _ in steps.rough] + [steps.last]
+    losses: list[PrivacyLoss] = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares]
+    if steps.search:  # two draws of bounded range 2 rows rate each
+        losses += [ExponentialMechanismLoss(4 * plan.search(steps.search, size=size).rate)] * 2
     losses.append(plan._count_mechanism.privacy_loss(of_count(rows=2, groups=1, relation=relation, cells=1)))
     assert_costs(plan, losses)
 

@@ -18,6 +18,12 @@ def test_bounds_are_checked(bounds: object) -> None:
         Columns.of(bounds, 1)
 
 
+def test_numbers_whose_squares_are_no_floats_are_refused() -> None:
+    for bounds, deviations in (([(-1e308, 1e308)], 1), ([(0, 1)], 1e80), ([(0, 1)], 1e-300)):
+        with pytest.raises(InvalidParameterError, match="another unit"):
+            Columns.of(bounds, deviations)
+
+
 @pytest.mark.parametrize("deviations", [0, -1, [1], [1, 2, 3], float("inf"), None, [1, 0]])
 def test_deviations_are_checked(deviations: object) -> None:
     with pytest.raises(InvalidParameterError, match="deviations"):
@@ -38,8 +44,8 @@ def read(values: object, relation: object) -> np.ndarray:
 
 def test_what_is_no_number_is_left_out_or_the_middle() -> None:
     values = [[1.0, 2.0], [np.nan, 2.0], [np.inf, -np.inf]]
-    assert np.allclose(read(values, AddRemove), [[-0.5, -0.5], [5e99, -2.5e99]])
-    assert np.allclose(read(values, Replace), [[-0.5, -0.5], [0, -0.5], [5e99, -2.5e99]])
+    assert np.allclose(read(values, AddRemove), [[-0.5, -0.5], [1e100, -1e100]])
+    assert np.allclose(read(values, Replace), [[-0.5, -0.5], [0, -0.5], [1e100, -1e100]])
 
 
 def test_names_come_from_the_frame_and_their_number_is_checked() -> None:

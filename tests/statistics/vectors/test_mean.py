@@ -1,11 +1,14 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
+from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
 from deniable.statistics.vectors import VectorMean, vector_mean
+from deniable.statistics.vectors.tail import Tail
 
 GENERATOR = np.random.default_rng(2)
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "0.5"}]
@@ -13,20 +16,82 @@ PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "0.5"}]
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 @pytest.mark.parametrize("price", PRICES)
-def test_errors_are_as_expected_and_intervals_hold_the_mean_of_the_rows(price: dict[str, object], relation) -> None:  # type: ignore[no-untyped-def]
-    """150 means with normal errors: their root mean square is off by 5.8%, four of them are 23%; coverage of 0.95
-    is off by 1.8%, four of them 7%, and clipping costs some."""
+def test_errors_are_as_expected(price: dict[str, object], relation) -> None:  # type: ignore[no-untyped-def]
+    """150 means with normal errors: their root mean square is off by 5.8%, four of them are 23%; that the radius is
+    found among the rows, and is no expectation, adds some."""
     plan = VectorMean(bounds=[(-1000, 1000)] * 10, deviations=1, relation=relation, **price)  # type: ignore[arg-type]
-    errors, covered = [], []
+    errors = []
     for seed in range(15):
         rows = GENERATOR.normal(3, 1, size=(2000, 10))
-        answer = plan(rows, bits=DeterministicBits(seed))
-        true = rows.mean(axis=0)
-        errors.append(answer["mean"] - true)
-        lower, upper = answer.intervals(0.95)["mean"]
-        covered.append((lower <= true) & (true <= upper))
-    assert np.sqrt((np.array(errors) ** 2).sum(axis=1).mean()) == pytest.approx(plan.expected_error(2000), rel=0.25)
-    assert np.mean(covered) > 0.87
+        errors.append(plan(rows, bits=DeterministicBits(seed))["mean"] - rows.mean(axis=0))
+    assert np.sqrt((np.array(errors) ** 2).sum(axis=1).mean()) == pytest.approx(plan.expected_error(2000), rel=0.35)
+
+
+def skewed(size: int, columns: int) -> np.ndarray:
+    """Independent, of mean 0 and deviation 1, with a long side."""
+    return GENERATOR.exponential(size=(size, columns)) - 1
+
+
+def normal(size: int, columns: int) -> np.ndarray:
+    return GENERATOR.normal(size=(size, columns))
+
+
+def correlated(size: int, columns: int) -> np.ndarray:
+    """Columns of correlation 0.95: the norm of a row varies much more than that of independent ones."""
+    return 0.95**0.5 * GENERATOR.normal(size=(size, 1)) + 0.05**0.5 * GENERATOR.normal(size=(size, columns))
+
+
+def equal(size: int, columns: int) -> np.ndarray:
+    return np.repeat(skewed(size, 1), columns, axis=1)
+
+
+def narrow(size: int, columns: int) -> np.ndarray:
+    """A hundred times less than the deviations that are declared."""
+    return GENERATOR.normal(size=(size, columns)) / 100
+
+
+def rare(size: int, columns: int) -> np.ndarray:
+    """One row in ten is 1."""
+    return ((GENERATOR.uniform(size=(size, columns)) < 0.1) - 0.1) / 0.3
+
+
+def missed(kind: Callable[[int, int], np.ndarray], relation: Relation, tables: list[tuple[int, int]]) -> float:
+    """How many of 6 answers a table size miss the mean of their rows at 95%; of several columns each counts a part."""
+    found = []
+    for columns, size in tables:
+        for half, price in ((3, {"epsilon": 10}), (1000, {"epsilon": 1}), (1000, {"rho": "0.5"})):
+            plan = VectorMean(bounds=[(-half, half)] * columns, deviations=1, relation=relation, **price)  # type: ignore[arg-type]
+            for seed in range(2):
+                rows = kind(size, columns) + GENERATOR.uniform(-1, 1, columns)
+                lower, upper = plan(rows, bits=DeterministicBits(seed)).intervals(0.95)["mean"]
+                true = rows.mean(axis=0)
+                found.append(np.mean((true < lower) | (upper < true)))
+    return float(np.sum(found))
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("kind", [skewed, correlated, equal, narrow, rare])
+def test_intervals_hold_the_mean_of_the_rows(kind, relation) -> None:  # type: ignore[no-untyped-def]
+    """Of 24 answers 1.2 miss at 95%, and 5 or more once in 160 tests; at 80%, 5 or more in half of them."""
+    assert missed(kind, relation, [(1, 100), (1, 5000), (5, 1000), (20, 5000)]) < 5
+
+
+def test_intervals_for_the_noise_alone_would_not_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: rows are clipped where one of 20 normal rows is, and nothing is said about it."""
+    monkeypatch.setattr(Tail, "clip", lambda *_: (3.84**0.5, 0.0))
+    assert missed(skewed, Replace, [(1, 5000)] * 2) > 5
+    assert missed(normal, Replace, [(1, 5000)] * 2) > 5
+
+
+@pytest.mark.parametrize("price", PRICES)
+def test_declared_deviations_may_be_much_too_large(price: dict[str, object]) -> None:
+    """The noise follows the rows: 100 times too large deviations hardly change it."""
+    widths = []
+    for deviations in (1, 100):
+        plan = VectorMean(bounds=[(-1000, 1000)] * 3, deviations=deviations, **price)  # type: ignore[arg-type]
+        answer = plan(GENERATOR.normal(size=(40_000, 3)), bits=DeterministicBits(1))
+        widths.append(np.mean(np.subtract(*answer.intervals()["mean"][::-1])))
+    assert widths[1] < 3 * widths[0]
 
 
 def test_the_published_error_is_met() -> None:
@@ -87,6 +152,15 @@ def test_a_ledger_is_charged_the_price(price: dict[str, object], relation) -> No
     assert (spent.rho if named.rho else spent.epsilon) == (named.rho or named.epsilon)
 
 
+@pytest.mark.parametrize(("half", "deviations"), [(1e75, 1e-75), (1e-75, 1e75), (1e75, 1e75), (1e12, 1)])
+@pytest.mark.filterwarnings("error")
+def test_extreme_units_are_answered(half: float, deviations: float) -> None:
+    for factor in (1e-300, 1.0, 1e300):
+        rows = GENERATOR.normal(size=(500, 2)) * factor
+        answer = vector_mean(rows, bounds=[(-half, half)] * 2, deviations=deviations, rho=1, bits=DeterministicBits(1))
+        assert np.isfinite([answer["mean"], *answer.intervals()["mean"]]).all()
+
+
 def test_rows_of_one_unit_cost_more_noise() -> None:
     options = {"bounds": [(-9, 9)] * 2, "deviations": 1, "rho": 1}
     one, three = VectorMean(**options), VectorMean(rows=3, **options)  # type: ignore[arg-type]
@@ -96,6 +170,11 @@ def test_rows_of_one_unit_cost_more_noise() -> None:
 
 
 def test_bad_parameters_cost_nothing_and_read_nothing() -> None:
-    for wrong in ({"bounds": [(1, 0)]}, {"bounds": [(0, 1)], "epsilon": 1e-40}, {"bounds": [(0, 1)], "deviations": -1}):
+    extreme = ({"bounds": [(-1e308, 1e308)]}, {"bounds": [(0, 1)], "deviations": 1e-300})
+    for wrong in (
+        *({"bounds": [(1, 0)]}, {"bounds": [(0, 1)], "epsilon": 1e-40}, {"bounds": [(0, 1)], "epsilon": 1e35}),
+        {"bounds": [(0, 1)], "deviations": -1},
+        *extreme,
+    ):
         with pytest.raises(InvalidParameterError):
             vector_mean(object(), **{"deviations": 1, "epsilon": 1, **wrong})  # type: ignore[arg-type]

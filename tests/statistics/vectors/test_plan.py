@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from deniable.statistics.vectors.plan import SMALLEST_SHARE, best_plan
+from deniable.statistics.vectors.plan import SMALLEST_SHARE, Planner
+from deniable.statistics.vectors.tail import Search
 
 
 def gaussian(share: Fraction) -> float:
@@ -11,27 +13,47 @@ def gaussian(share: Fraction) -> float:
     return 2 / math.sqrt(float(share))
 
 
-@pytest.mark.parametrize("size", [0, 1, 30, 1000, 10**6])
+def planner(size: float, reach: float, columns: int = 50, miscount: float = 0.0) -> Planner:
+    return Planner(
+        size=size,
+        columns=columns,
+        reach=reach,
+        miscount=miscount,
+        noise=gaussian,
+        search=lambda share: Search(size, Fraction(math.sqrt(2 * share)) / 2),  # half of the share in each draw
+    )
+
+
+@pytest.mark.parametrize("size", [1, 30, 1000, 10**6])
 @pytest.mark.parametrize("reach", [1e-3, 70.0, 1e12])
 def test_a_plan_spends_the_price_and_no_more(size: float, reach: float) -> None:
-    plan = best_plan(size, columns=50, reach=reach, noise=gaussian)
-    assert sum(plan.shares) == 1
-    assert min(plan.shares) >= SMALLEST_SHARE
-    assert sum(plan.weights) == pytest.approx(1)
-    assert len(plan.shares) == len(plan.radii) == len(plan.weights)
-    assert list(plan.radii) == sorted(plan.radii, reverse=True)
+    plan = planner(size, reach).best()
+    assert sum(share for share, _ in plan.rough) + plan.search + plan.last == 1
+    assert all(share >= SMALLEST_SHARE for share, _ in plan.rough)
+    radii = [radius for _, radius in plan.rough]
+    assert radii == sorted(radii, reverse=True)
 
 
 def test_steps_beat_a_single_clipping_by_orders_of_magnitude_under_loose_bounds() -> None:
-    loose = best_plan(1000, columns=50, reach=7e5, noise=gaussian)
-    tight = best_plan(1000, columns=50, reach=7, noise=gaussian)
-    assert loose.deviation < 1.2 * tight.deviation
+    loose, tight = (planner(1000, reach).best() for reach in (7e5, 7))
+    assert loose.deviation < 1.3 * tight.deviation
     assert loose.deviation < 1e-4 * 7e5 * gaussian(Fraction(1)) / 1000
 
 
-def test_combining_steps_by_precision_has_the_stated_deviation() -> None:
-    plan = best_plan(1000, columns=3, reach=20, noise=gaussian)
-    variances = [(radius * gaussian(share) / 1000) ** 2 for share, radius in zip(plan.shares, plan.radii, strict=True)]
-    total = sum(weight**2 * variance for weight, variance in zip(plan.weights, variances, strict=True))
-    assert math.sqrt(total) == pytest.approx(plan.deviation)
-    assert plan.deviation < math.sqrt(min(variances))
+def test_few_rows_are_not_searched() -> None:
+    assert planner(50, 1.0).best().search == 0
+    assert planner(10_000, 1.0).best().search > 0
+
+
+def test_rows_are_searched_around_a_centre_alone() -> None:
+    """From two deviations away, the near side hides how the far side thins out: a step comes first."""
+    assert not planner(10_000, 0.1, columns=1).best().rough
+    assert planner(10_000, 2.0, columns=1).best().rough
+
+
+def test_a_number_of_rows_that_is_hardly_known_asks_for_a_better_centre() -> None:
+    """What a wrong number of rows does is proportional to the distance of the mean from the last centre."""
+    known = planner(10_000, 1e4, columns=1)
+    shares = [sum(share for share, _ in each.best().rough) for each in (known, replace(known, miscount=300.0))]
+    assert shares[1] >= shares[0]
+    assert replace(known, miscount=300.0).best().half_width > known.best().half_width

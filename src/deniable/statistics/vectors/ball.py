@@ -23,7 +23,7 @@ def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
         steps: at most 2^31 / sqrt(columns), so that squared norms are int64.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = rows * (_SHRINK * steps / np.maximum(_norms(rows), radius))[:, np.newaxis]
+        scaled = rows * (_SHRINK * steps / np.maximum(np.sqrt(squared_norms(rows)), radius))[:, np.newaxis]
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
     found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
     found[(found**2).sum(axis=1) > steps**2] = 0
@@ -60,11 +60,12 @@ def outer_sum(
     return total
 
 
-def _norms(rows: Floats) -> Floats:
+def squared_norms(rows: Floats) -> Floats:
+    """Of each row, added up column by column."""
     total = np.zeros(len(rows))
     for column in rows.T:
         total += column**2
-    return np.sqrt(total)
+    return total
 
 
 def _transformed(rows: Floats, transform: Floats) -> Floats:

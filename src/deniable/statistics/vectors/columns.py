@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from deniable.privacy import Relation
 from deniable.privacy.exact import exact_rational
 from deniable.statistics.data import Floats, bounded_rows, table
 
-_LARGEST = 1e100  # what lies further out, infinities too, is as far out as this: its square is still a float
+_LARGEST = 1e100  # deviations; what lies further out, infinities too, is as far out as this: its square is a float
+_EXTREME = 1e75, 1e-75  # no public number is larger, and no deviation smaller
+_FAR = 8.0  # deviations in every column, which hardly any row is from the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class Columns:
             deviations: one number for all columns, or one for each.
             known: whether a mean may be known, which is a pair of equal numbers.
 
-        Raises: InvalidParameterError unless all are finite numbers in the right order.
+        Raises: InvalidParameterError unless all are numbers in the right order, with squares that are floats.
         """
         if not isinstance(bounds, tuple | list) or not bounds:
             raise InvalidParameterError(f"bounds must be pairs (lower, upper), one for each column, got {bounds!r}")
@@ -49,10 +52,27 @@ class Columns:
         spreads = np.array([float(exact_rational("deviations", spread)) for spread in given])
         if not (spreads > 0).all():
             raise InvalidParameterError(f"deviations must be > 0, got {deviations!r}")
+        sizes = np.append(np.abs(pairs), spreads)
+        largest, smallest = _EXTREME
+        if sizes.max() > largest or spreads.min() < smallest:
+            raise InvalidParameterError(
+                f"bounds and deviations must be at most {largest:g}, and deviations at least {smallest:g}, got "
+                f"{bounds!r} and {deviations!r}. Use another unit."
+            )
         return cls(pairs.mean(axis=1), np.diff(pairs, axis=1)[:, 0] / 2, spreads)
 
     def __len__(self) -> int:
         return len(self.middle)
+
+    @property
+    def reach(self) -> float:
+        """The norm of the largest distance of the mean from the middle, in deviations."""
+        return float(np.linalg.norm(self.half / self.deviations))
+
+    @property
+    def farthest(self) -> float:
+        """A distance of a row from a mean within the bounds that is hardly ever exceeded, in deviations."""
+        return 2 * self.reach + _FAR * sqrt(len(self))
 
     def rows(
         self, values: object, units: object, *, scale: Floats, rows: int, relation: Relation, bits: Bits
@@ -73,7 +93,8 @@ class Columns:
         present = np.asarray(~missing.any(axis=1) | (not private), dtype=np.bool_)
         kept = bounded_rows(units, rows=rows, present=present, bits=bits)
         found = np.where(missing[kept], self.middle, found[kept])
-        return np.clip((np.clip(found, -_LARGEST, _LARGEST) - self.middle) / scale, -_LARGEST, _LARGEST), names
+        with np.errstate(over="ignore"):
+            return np.clip((found - self.middle) / scale, -_LARGEST, _LARGEST), names
 
 
 def _pair(pair: object, known: bool) -> tuple[float, float]:

@@ -53,7 +53,8 @@ class VectorCovariance(VectorStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.mechanism(_SMALLEST)
+        for share in (_SMALLEST, Fraction(1)):
+            self.mechanism(share)
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
         """The noise of a step that costs this share."""

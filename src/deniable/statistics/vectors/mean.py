@@ -1,11 +1,11 @@
 """The mean of vectors under loose public bounds, in steps that close in on it."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from operator import itemgetter
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -22,24 +22,30 @@ from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import ball_sum
 from deniable.statistics.vectors.base import VectorStatistic, part_of
-from deniable.statistics.vectors.plan import SMALLEST_SHARE, Plan, best_plan
+from deniable.statistics.vectors.columns import Columns
+from deniable.statistics.vectors.plan import SMALLEST_SHARE, Plan, Planner
+from deniable.statistics.vectors.tail import Search
 
 _STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
+_SURE = 0.99  # chance that there are as many rows as the steps count on
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorMean(VectorStatistic):
-    """The mean of every column, by CoinPress: clip rows to a ball around a noisy centre, and again, ever smaller.
+    """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and again.
 
-    The bounds may be loose by orders of magnitude: the noise hardly grows with them. The answer is the mean of the rows
-    after the last clipping, which leaves out little if `deviations` are right: rows are clipped at the radius that one
-    of 20 normal rows exceeds.
+    The bounds may be loose by orders of magnitude, and so may `deviations`: the noise hardly grows with them, because
+    the last radius is found among the rows, if there are enough of them: 6000 / epsilon, or 800 for a rho of 1/2.
 
     Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
-        `rows` (twice that under replace), and the steps add up. Under add/remove 1/32 of the price goes to the number
-        of rows.
-    Error: `expected_error` is the l2 norm of the noise, in `deviations`.
+        `rows` (twice that under replace); the last radius comes from two exponential mechanisms on the ranks of the
+        distances of rows; and the steps add up. Under add/remove 1/32 of the price goes to the number of rows.
+    Interval: for the mean of the rows that were there, not of what they were drawn from (`dn.statistics.bootstrap`).
+        It allows for the noise and for what clipping may take, provided that the mean lies within the bounds, no
+        deviation exceeds `deviations`, and the distances of rows from their mean thin out exponentially or faster, as
+        they do for normal, exponential and bounded columns, however they depend on each other.
+    Error: `expected_error` is the l2 norm of the noise in `deviations`, for normal rows of these deviations.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
     """
 
@@ -47,7 +53,8 @@ class VectorMean(VectorStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.mechanism(SMALLEST_SHARE)
+        for share in (SMALLEST_SHARE, Fraction(1)):
+            self.mechanism(share)
         if not self.size_is_public:
             _ = self._count_mechanism
 
@@ -55,9 +62,13 @@ class VectorMean(VectorStatistic):
         """The noise of a step that costs this share of what the steps cost."""
         return part_of(self._for_steps, share).noise(self._sensitivity)
 
+    def search(self, share: Fraction, *, size: float) -> Search:
+        """The search for the last radius that costs this share of what the steps cost."""
+        return Search(size, part_of(self._for_steps, share / 2).selection() / (2 * self.rows))
+
     def expected_error(self, size: int) -> float:
         """Root mean squared l2 norm of the noise, each column in its deviation."""
-        return self._plan(size).deviation * math.sqrt(len(self.columns))
+        return self._plan(max(size, 1)).deviation * math.sqrt(len(self.columns))
 
     @cached_property
     def _for_steps(self) -> Price:
@@ -69,52 +80,105 @@ class VectorMean(VectorStatistic):
 
     @cached_property
     def _count_mechanism(self) -> AdditiveNoise:
-        reach = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
-        return part_of(self._spending, _COUNT).noise(reach)
+        once = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
+        return part_of(self._spending, _COUNT).noise(once)
 
     def _plan(self, size: float) -> Plan:
         whole = self.mechanism(Fraction(1)).standard_deviation() / _STEPS
-        return best_plan(
-            size,
+        return Planner(
+            size=size,
             columns=len(self.columns),
-            reach=float(np.linalg.norm(self.columns.half / self.columns.deviations)),
+            reach=self.columns.reach,
+            miscount=0.0 if self.size_is_public else self._count_mechanism.standard_deviation(),
             noise=lambda share: self._spread(whole, share),
-        )
+            search=lambda share: self.search(share, size=size),
+        ).best()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         public = self.columns
         rows, names = public.rows(
             values, units, scale=public.deviations, rows=self.rows, relation=self.relation, bits=bits
         )
-        size = float(max(len(rows), 1))
-        if not self.size_is_public:
-            size = max(1.0, float(self._count_mechanism.release([len(rows)], bits=bits).values[0]))
-        plan, half = self._plan(size), public.half / public.deviations
-        centre, found, errors = np.zeros(len(public)), [], []
-        for share, radius in zip(plan.shares, plan.radii, strict=True):
-            mechanism, step = self.mechanism(share), radius / _STEPS / size
-            exact = ball_sum(rows, centre=centre, radius=radius, steps=_STEPS)
-            found.append(centre + mechanism.release(exact, bits=bits).values.astype(np.float64) * step)
-            errors.append(Law(mechanism, Fraction(step)))
-            shares = np.array(plan.weights[: len(found)])
-            moved, centre = centre, np.clip(shares @ np.array(found) / shares.sum(), -half, half)
-        mean = public.middle + public.deviations * centre
-        drift = public.deviations * np.abs(centre - moved)
-
-        def ends(level: float) -> Bounds:
-            width = public.deviations * _half_width(plan, errors, level)
-            if not self.size_is_public:
-                width = np.hypot(width, drift * self._count_mechanism.half_width(level) / size)
-            low, high = public.middle - public.half, public.middle + public.half
-            return Bounds(np.clip(mean - width, low, high), np.clip(mean + width, low, high))
-
+        size, counted, sure = self._size(rows, bits)
+        plan, half = self._plan(sure), public.half / public.deviations
+        centre = np.zeros(len(public))
+        for share, radius in plan.rough:
+            centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
+        tail = plan.tail
+        if plan.search:
+            tail = self.search(plan.search, size=sure).tail(rows, centre=centre, largest=public.farthest, bits=bits)
+        radius, lost = tail.clip(plan.unit, sure)
+        moves = self._moves(rows, centre, plan.last, radius, bits)
+        ends = _Ends(public, centre, moves, counted or size, lost)
+        mean = np.clip(centre + moves.values / size, -half, half)
         return Answer(
             parts=(
                 Key(name="column", values=names, kind="string"),
-                Estimate(name="mean", estimates=mean, ends=ends, post_processing="clamped to the bounds"),
+                Estimate(
+                    name="mean",
+                    estimates=public.middle + public.deviations * mean,
+                    ends=ends,
+                    post_processing="clamped to the bounds",
+                ),
             ),
-            notes=(f"rows were clipped {len(plan.shares)} times, in the end to {plan.radii[-1]:.3g} deviations",),
+            notes=(f"rows were clipped {len(plan.rough) + 1} times, in the end to {radius:.3g} deviations",),
         )
+
+    def _size(self, rows: Floats, bits: Bits) -> tuple[float, Noisy | None, float]:
+        """The number of rows: the best guess, the noisy number where it is private, and one that is surely not above.
+
+        It is noisy once, and stands beside every column.
+        """
+        if self.size_is_public:
+            size = float(max(len(rows), 1))
+            return size, None, size
+        law, found = Law(self._count_mechanism), self._count_mechanism.release([len(rows)], bits=bits).values[0]
+        counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
+        return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
+
+    def _moves(self, rows: Floats, centre: Floats, share: Fraction, radius: float, bits: Bits) -> Noisy:
+        """The noisy sum of the differences of rows and centre, clipped, in deviations."""
+        mechanism, step = self.mechanism(share), radius / _STEPS
+        exact = ball_sum(rows, centre=centre, radius=radius, steps=_STEPS)
+        noisy = mechanism.release(exact, bits=bits).values.astype(np.float64)
+        return Noisy(name="moves", values=noisy * step, law=Law(mechanism, Fraction(step)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Intervals of the means.
+
+    Args:
+        moves: the last noisy sum of differences from the centre.
+        size: the number of rows, or the noisy one.
+        lost: by clipping, in the mean of one column, at most.
+    """
+
+    public: Columns
+    centre: Floats
+    moves: Noisy
+    size: Noisy | float
+    lost: float
+
+    def __call__(self, level: float) -> Bounds:
+        size, public = self.size, self.public
+        if isinstance(size, Noisy):
+            found = of_measure(_QUOTIENT, {"moves": self.moves, "size": size}, level=level)
+        else:
+            width = self.moves.law.half_width(level)
+            found = Bounds((self.moves.values - width) / size, (self.moves.values + width) / size)
+        half = public.half / public.deviations
+        ends = np.array([found.lower - self.lost, found.upper + self.lost]) + self.centre
+        inside: Floats = np.clip(ends, -half, half) * public.deviations + public.middle
+        return Bounds(inside[0], inside[1])
+
+
+_QUOTIENT = Measure(
+    name="mean",
+    bases=("moves", "size"),
+    evaluate=lambda arrays: arrays["moves"] / arrays["size"],
+    denominators=(itemgetter("size"),),
+)
 
 
 @in_words
@@ -126,14 +190,3 @@ def vector_mean(values: object, *, bounds: object, deviations: object, **options
     >>> answer = dn.statistics.vector_mean(rows, bounds=[(0, 500), (0, 300)], deviations=20, rho=1)
     """
     return release(VectorMean, values, {"bounds": bounds, "deviations": deviations}, options)
-
-
-def _half_width(plan: Plan, errors: list[Law], level: float) -> float:
-    """Half of the interval for one column, in deviations, of the weighted sum of the noise of the steps."""
-    bases = {str(step): Noisy(name=str(step), values=np.zeros(1), law=law) for step, law in enumerate(errors)}
-
-    def weighted(arrays: Mapping[str, Any]) -> Floats:
-        return np.asarray(sum(weight * arrays[base] for base, weight in zip(bases, plan.weights, strict=True)))
-
-    measure = Measure(name="error", bases=tuple(bases), evaluate=weighted)
-    return float(of_measure(measure, bases, level=level).upper[0])

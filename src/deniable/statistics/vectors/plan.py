@@ -1,16 +1,23 @@
-"""The steps of a private mean: how much each may cost, and where it clips. All of it from public numbers."""
+"""The steps of a private mean: what each may cost, and where the first ones clip. All of it from public numbers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-_STEPS = (1, 2, 3, 4, 6, 8)
-_LAST = tuple(Fraction(percent, 100) for percent in (50, 60, 70, 80, 85, 90, 95))
-SMALLEST_SHARE = (1 - max(_LAST)) / (max(_STEPS) - 1)
+from deniable.statistics.vectors.tail import NEARER, Search, Tail
 
-_CLIPPED = 0.05  # so many normal rows lie outside the ball of a step
-_MISSED = 0.01  # so often the mean lies outside the ball that the steps before left
+Rough = tuple[tuple[Fraction, float], ...]  # shares of the price, and radii
+
+_ROUGH = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 40, 50))  # of the price, for all rough steps
+_STEPS = (1, 2, 3, 5, 7)
+_SEARCH = tuple(Fraction(1, parts) for parts in (64, 32, 16, 8))  # of the price, to find the last radius
+SMALLEST_SHARE = min(_ROUGH) / max(_STEPS)
+
+_HALF_WIDTH = 2.0  # deviations of noise that are about half of an interval
+_REACHED = 4.0  # deviations by which the norm of noise exceeds its expectation once in 1000 steps, or less
+_CLOSE = 2.0  # deviations of a column at which rough steps clip; the mean loses e^-2 by that, at most
+_CENTRED = 0.4  # deviations of a column; seen from further away, rows on the near side hide how others thin out
 
 
 @dataclass(frozen=True)
@@ -18,54 +25,92 @@ class Plan:
     """Steps of a private mean, in standard deviations of one column.
 
     Args:
-        shares: of the price, one a step.
-        radii: of the balls to which rows are clipped.
-        weights: of the answers of the steps in the final answer.
-        deviation: of the noise in one column of the final answer.
+        rough: shares of the price, and radii of the balls to which rows are clipped.
+        search: share of the price that finds the last radius among the rows, 0 if it is public.
+        last: share of the price for the last step.
+        unit: half of an interval, about, for rows clipped to norm 1 in the last step.
+        tail: of the distances of rows from the last centre. If there is a search, what it would find for normal rows.
+        deviation: of the noise in one column of the final answer, if that is the tail.
+        half_width: of an interval at 95%, if that is the tail.
     """
 
-    shares: tuple[Fraction, ...]
-    radii: tuple[float, ...]
-    weights: tuple[float, ...]
+    rough: Rough
+    search: Fraction
+    last: Fraction
+    unit: float
+    tail: Tail
     deviation: float
+    half_width: float
 
 
-def best_plan(size: float, *, columns: int, reach: float, noise: Callable[[Fraction], float]) -> Plan:
-    """The plan with the least noise in the final answer.
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """What is public before the first step.
 
     Args:
         size: the number of rows, as far as it is public.
+        columns: of the table.
         reach: norm of the largest distance of the mean from the first centre.
         noise: standard deviation of the noise of a sum of rows clipped to the unit ball, for a share of the price.
+        search: that costs this share of the price.
+        miscount: standard deviation of the number of rows; 0 if that is public.
     """
-    from scipy.stats import chi2
 
-    outer, inner = (math.sqrt(chi2.isf(miss, columns)) for miss in (_CLIPPED, _MISSED))
-    start = (max(size, 1.0), reach)
-    shares = [_shares(steps, last) for steps in _STEPS for last in (_LAST if steps > 1 else (Fraction(1),))]
-    plans = (_plan(each, start, (outer, inner), noise) for each in shares)
-    return min(plans, key=lambda plan: plan.deviation)
+    size: float
+    columns: int
+    reach: float
+    miscount: float
+    noise: Callable[[Fraction], float]
+    search: Callable[[Fraction], Search]
+
+    def best(self) -> Plan:
+        """The plan with the narrowest intervals for normal rows."""
+        return min(self._plans(), key=lambda plan: plan.half_width)
+
+    def _plans(self) -> Iterator[Plan]:
+        searches = self._searches()
+        for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _STEPS)]:
+            rough, reach = self._rough(shares)
+            left = 1 - sum(shares, Fraction(0))
+            yield self._plan(rough, Fraction(0), left, _public(reach, self.columns), reach)
+            if reach > _CENTRED * math.sqrt(self.columns):
+                continue
+            for share, near, far, beyond in searches:
+                away = reach / 2  # reach is a bound; the centre is mostly nearer
+                tail = Tail.through(math.hypot(near, away), math.hypot(far, away), beyond=beyond)
+                yield self._plan(rough, share, left - share, tail, reach)
+
+    def _searches(self) -> list[tuple[Fraction, float, float, float]]:
+        """Shares of the price for which there are rows enough, and the two quantiles of normal rows."""
+        from scipy.stats import chi2
+
+        def normal(part: float) -> float:
+            return math.sqrt(chi2.isf(part, self.columns))
+
+        found = [(share, self.search(share)) for share in _SEARCH]
+        parts = [(share, search.beyond) for share, search in found if search.is_possible]
+        return [(share, normal(NEARER * beyond), normal(beyond), beyond) for share, beyond in parts]
+
+    def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, float]:
+        """The radii of rough steps, and how near the mean of the rows is then: up to noise, and what was clipped."""
+        root, reach = math.sqrt(self.columns), self.reach
+        rough = []
+        for share in shares:
+            radius = reach + _CLOSE * root
+            rough.append((share, radius))
+            noise = (root + _REACHED) * self.noise(share) / self.size * radius
+            reach = min(reach, noise + root * math.exp(-_CLOSE))
+        return tuple(rough), reach
+
+    def _plan(self, rough: Rough, search: Fraction, last: Fraction, tail: Tail, reach: float) -> Plan:
+        unit = _HALF_WIDTH * self.noise(last) / self.size
+        radius, lost = tail.clip(unit, self.size)
+        drift = _HALF_WIDTH * self.miscount / self.size * reach / math.sqrt(self.columns)
+        width = math.hypot(unit * radius, drift) + lost
+        return Plan(rough, search, last, unit, tail, unit / _HALF_WIDTH * radius, width)
 
 
-def _shares(steps: int, last: Fraction) -> tuple[Fraction, ...]:
-    """The last step gets `last`, the others the same each."""
-    return (*[(1 - last) / (steps - 1)] * (steps - 1), last) if steps > 1 else (last,)
-
-
-def _plan(
-    shares: tuple[Fraction, ...],
-    start: tuple[float, float],
-    quantiles: tuple[float, float],
-    noise: Callable[[Fraction], float],
-) -> Plan:
-    """Follow the radii: after each step the mean is known up to the noise so far and its own 1 / sqrt(size)."""
-    (size, reach), (outer, inner) = start, quantiles
-    radii: list[float] = []
-    precisions: list[float] = []
-    for share in shares:
-        # a row's squared distance from the centre is reach^2 + 2 reach z + |row|^2, with z below 3 for most rows
-        radii.append(min(math.sqrt(reach**2 + 6 * reach + outer**2), reach + outer))
-        precisions.append((size / (radii[-1] * noise(share))) ** 2)
-        reach = min(reach, inner * math.sqrt(1 / size + 1 / sum(precisions)))
-    total = sum(precisions)
-    return Plan(shares, tuple(radii), tuple(precision / total for precision in precisions), 1 / math.sqrt(total))
+def _public(reach: float, columns: int) -> Tail:
+    """Where no row is looked at: a share e^-t may be beyond t deviations in all columns at once."""
+    root = math.sqrt(columns)
+    return Tail(near=reach + root, far=reach, beyond=1.0, scale=root, excess=1.0)

@@ -1,0 +1,102 @@
+"""How the distances of private rows from a public centre thin out: two quantiles of them, and what lies further."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.noise.bits import Bits
+from deniable.statistics.data import Floats
+from deniable.statistics.order.choice import choose
+from deniable.statistics.order.ranks import Ranks
+from deniable.statistics.vectors.ball import squared_norms
+
+_RANKS = 16  # times what a draw may miss: so many rows are beyond the far quantile
+_ASIDE = 4  # times the same: so far outside is every draw aimed
+_MOST = 0.08  # of the rows, beyond the far quantile
+NEARER = 4  # times as many rows are beyond the near one: near enough to show how fast rows thin out where it matters
+_SKEWED = 5.3  # for an exponential column, within a deviation of whose mean the rows of the short side are
+_FINEST = 1 / 16  # of a distance: no tail is believed to be thinner than that, because rows may lie in lumps
+
+_DIGITS = 5  # of squared distances, in binary, behind the leading one
+_SHIFT = 52 - _DIGITS
+_LEAST = int(np.float64(2.0**-60).view(np.int64)) >> _SHIFT  # a smaller square is as good as this
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tail:
+    """The share of rows whose distance is above t: at most `beyond` exp(-(t - far) / scale), for t above `near`.
+
+    Args:
+        excess: mean of what a row beyond a radius has there too much, in one column at most.
+    """
+
+    near: float
+    far: float
+    beyond: float
+    scale: float
+    excess: float
+
+    @classmethod
+    def through(cls, near: float, far: float, *, beyond: float) -> "Tail":
+        """Through two quantiles: the share `beyond` lies beyond `far`, and `NEARER` times as many beyond `near`."""
+        far = max(far, near)
+        skewed = max(1.0, _SKEWED * NEARER * beyond)
+        scale = max(skewed * (far - near) / math.log(NEARER), _FINEST * far)
+        return cls(near=near, far=far, beyond=beyond, scale=scale, excess=scale)
+
+    def clip(self, unit: float, size: float) -> tuple[float, float]:
+        """A radius, and what the mean of a column loses at most where rows are clipped to it, with the chance in that.
+
+        Args:
+            unit: half of the interval for rows clipped to norm 1. The radius weighs it against what is lost, which is
+                mostly less than its bound.
+        """
+        share = 2 * unit * self.scale / self.excess
+        radius = max(self.near, self.far + self.scale * math.log(self.beyond / share))
+        left = min(1.0, self.beyond * math.exp((self.far - radius) / self.scale))
+        return radius, self.excess * (left + math.sqrt(2 * left / size))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Two exponential mechanisms on the ranks of distances.
+
+    Args:
+        size: the number of rows, as far as it is public.
+        rate: of each; epsilon / (2 rows), because no distance from a rank moves by more than 1 for a row.
+    """
+
+    size: float
+    rate: Fraction
+
+    @property
+    def beyond(self) -> float:
+        """The share of rows beyond the far quantile."""
+        return _RANKS / (self.size * float(self.rate))
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are enough rows."""
+        return self.beyond <= _MOST
+
+    def tail(self, rows: Floats, *, centre: Floats, largest: float, bits: Bits) -> Tail:
+        """What the rows have, seen from the centre.
+
+        Args:
+            largest: a distance that hardly any row exceeds.
+        """
+        last = (int(np.float64(largest**2).view(np.int64)) >> _SHIFT) - _LEAST
+        cells = np.sort(np.clip((squared_norms(rows - centre).view(np.int64) >> _SHIFT) - _LEAST, 0, last))
+        aside, beyond = math.ceil(_ASIDE / self.rate), Fraction(self.beyond).limit_denominator(10**6)
+        targets = (1 - NEARER * beyond) * len(cells) - aside, (1 - beyond) * len(cells) + aside
+        near, far = (
+            choose(Ranks(cells, 0, len(cells)), target=target, rate=self.rate, codes=(0, last), bits=bits)
+            for target in targets
+        )
+        return Tail.through(_outer_edge(near), _outer_edge(far), beyond=self.beyond)
+
+
+def _outer_edge(cell: int) -> float:
+    return math.sqrt(float(np.int64((cell + _LEAST + 1) << _SHIFT).view(np.float64)))
