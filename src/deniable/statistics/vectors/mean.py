@@ -165,8 +165,8 @@ class _Ends:
         if isinstance(size, Noisy):
             found = of_measure(_QUOTIENT, {"moves": self.moves, "size": size}, level=level)
         else:
-            width = self.moves.law.half_width(level)
-            found = Bounds((self.moves.values - width) / size, (self.moves.values + width) / size)
+            moves, width = self.moves.values.astype(np.float64), self.moves.law.half_width(level)
+            found = Bounds((moves - width) / size, (moves + width) / size)
         half = public.half / public.deviations
         ends = np.array([found.lower - self.lost, found.upper + self.lost]) + self.centre
         inside: Floats = np.clip(ends, -half, half) * public.deviations + public.middle
