@@ -183,11 +183,13 @@ class PrivacyLoss(ABC):
 
         return poisson_sampled(self, rate, relation)
 
-    def capped_poisson_sampled(self, *, rate: object, cap: int, population: int) -> "PrivacyLoss":
+    def capped_poisson_sampled(
+        self, *, rate: object, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
+    ) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
         from deniable.privacy.sampling.capped import capped_poisson_sampled
 
-        return capped_poisson_sampled(self, rate, cap, population)
+        return capped_poisson_sampled(self, rate, cap, population, relation)
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
@@ -201,11 +203,11 @@ class PrivacyLoss(ABC):
 
         return sampled_with_replacement(self, draws, population)
 
-    def randomly_allocated(self, *, of: int, uses: int = 1) -> "PrivacyLoss":
+    def randomly_allocated(self, *, of: int, uses: int = 1, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
         from deniable.privacy.sampling.allocation import randomly_allocated
 
-        return randomly_allocated(self, of, uses)
+        return randomly_allocated(self, of, uses, relation)
 
     def group(self, size: int) -> "PrivacyLoss":
         """The loss of the same mechanism for `size` units together: a family, all records of one person."""

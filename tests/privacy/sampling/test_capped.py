@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
+from deniable.privacy.pld.accountant import Part, composed_delta
 
 PLACES = np.arange(-80, 81)
 
@@ -58,6 +60,53 @@ def test_no_data_exceed_the_bound(cap: int, others: int, epsilon: float) -> None
     assert found.lower <= free.upper
 
 
+@pytest.mark.parametrize(("cap", "others"), [(1, 1), (1, 3), (2, 3), (3, 3), (4, 3)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.15, 0.6])
+def test_no_data_exceed_the_bound_under_replace(cap: int, others: int, epsilon: float) -> None:
+    """Values -1, 0, 1: every data set of the others, one unit with each two values."""
+    rate, scale = 0.3, 2.0
+    worst = 0.0
+    for rest in itertools.combinations_with_replacement((-1, 0, 1), others):
+        laws = [release((value, *rest), rate, cap, scale) for value in (-1, 0, 1)]
+        for p, q in itertools.permutations(laws, 2):
+            worst = max(worst, float(np.maximum(p - math.exp(epsilon) * q, 0)[8:-8].sum()))
+    base = DiscreteLaplaceLoss(2, of_count(rows=1, groups=1, relation=AddRemove))
+    loss = base.capped_poisson_sampled(rate=rate, cap=cap, population=others + 1, relation=Replace)
+    free = base.poisson_sampled(rate=rate, relation=Replace)
+    found = loss.delta(epsilon)
+    assert worst <= found.upper * (1 + 1e-9) + 1e-12
+    assert found.lower <= free.delta(epsilon).upper
+    if cap > others:
+        assert worst == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
+    else:
+        assert found.upper >= free.delta(epsilon).lower
+
+
+def test_a_cut_sample_costs_more_under_replace_than_poisson_sampling_says() -> None:
+    """A twin that forgets the cut is below the truth: with a cap of 1 a unit pushes out one at the other end."""
+    rate, scale, epsilon = 0.5, 2.0, 0.45
+    laws = [release((value, -1, -1, -1), rate, 1, scale) for value in (0, 1)]
+    truth = max(float(np.maximum(p - math.exp(epsilon) * q, 0)[8:-8].sum()) for p, q in itertools.permutations(laws, 2))
+    base = DiscreteLaplaceLoss(2, of_count(rows=1, groups=1, relation=AddRemove))
+    loss = base.capped_poisson_sampled(rate=rate, cap=1, population=4, relation=Replace)
+    assert truth <= loss.delta(epsilon).upper
+    assert loss.delta(epsilon).upper > 1.2 * base.poisson_sampled(rate=rate, relation=Replace).delta(epsilon).upper
+
+
+def test_closed_forms_under_replace_agree_with_laws() -> None:
+    loss = GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=12, population=100, relation=Replace)
+    assert 0.1 < loss.full.lower < 0.5
+    for epsilon in ("0.2", "1"):
+        closed, composed = (
+            loss.delta(epsilon),
+            composed_delta([[Part(loss.laws().upper[0], 1)]], Fraction(epsilon), 1e-3),
+        )
+        assert closed.upper == pytest.approx(composed.upper, rel=2e-3)
+    added = GaussianLoss(1).capped_poisson_sampled(rate="0.1", cap=12, population=100)
+    assert added.delta(1).upper < loss.delta(1).upper
+    assert (loss * 10).epsilon("1e-5").upper < 2 * (added * 10).epsilon("1e-5").upper
+
+
 def test_pure_poisson_sampling_does_not_bound_a_cut_sample() -> None:
     """A twin that forgets the cut: with a cap of 1 a unit may push another out, and more is revealed."""
     without, present = release((-1, -1, -1), 0.5, 1, 2.0), release((1, -1, -1, -1), 0.5, 1, 2.0)
@@ -93,6 +142,14 @@ def test_capped_samples_are_losses_like_others(base: PrivacyLoss) -> None:
         base.poisson_sampled(rate="0.1").delta("0.1").upper, rel=1e-3
     )
     assert repr(loss).endswith(".capped_poisson_sampled(rate='1/10', cap=12, population=100)")
+    exchanged = CappedPoissonLoss(base, "0.1", 12, 100, Replace)
+    assert exchanged.relations == {Replace}
+    assert PrivacyLoss.from_json(exchanged.to_json()) == exchanged
+    assert loss.delta("0.1").upper <= exchanged.delta("0.1").upper <= (exchanged * 2).delta("0.1").upper
+    assert repr(exchanged).endswith("cap=12, population=100, relation=Replace)")
+    assert CappedPoissonLoss(base, "0.1", 100, 100, Replace).delta("0.1").upper == pytest.approx(
+        base.poisson_sampled(rate="0.1", relation=Replace).delta("0.1").upper, rel=1e-3
+    )
 
 
 def test_unproved_uses_are_refused() -> None:

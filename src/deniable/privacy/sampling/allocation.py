@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import compose
 from deniable.privacy.exact import positive_integer
+from deniable.privacy.group import under_replace
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove, Relation
 from deniable.privacy.sampling.poisson import SampledLoss, known_laws
+from deniable.privacy.sampling.poisson_replace import poisson_replaced
 
 _POINTS = 2**13
 _ROOM = 2**12  # a grid of so few points is made finer
@@ -263,7 +265,7 @@ class RandomlyAllocatedLoss(SampledLoss):
         if AddRemove not in base.relations:
             raise UnprovedError(
                 f"random allocation is proved for losses under add/remove; {base!r} is stated for replace. State the "
-                "loss for AddRemove."
+                "loss for AddRemove; randomly_allocated(..., relation=Replace) then gives the guarantee under replace."
             )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "runs", count)
@@ -303,8 +305,11 @@ def _pairs(loss: RandomlyAllocatedLoss) -> Pairs:
     return Pairs((upper, ReversedLaw(upper)), (lower, ReversedLaw(lower)))
 
 
-def randomly_allocated(loss: PrivacyLoss, of: object, uses: object) -> PrivacyLoss:
-    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random."""
+def randomly_allocated(loss: PrivacyLoss, of: object, uses: object, relation: Relation) -> PrivacyLoss:
+    """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
+
+    Under replace a unit is removed and another one added.
+    """
     runs, blocks = positive_integer("of", of), positive_integer("uses", uses)
     if runs % blocks:
         raise InvalidParameterError(
@@ -312,5 +317,6 @@ def randomly_allocated(loss: PrivacyLoss, of: object, uses: object) -> PrivacyLo
             f"{blocks} runs of {runs} is that for of={runs - runs % blocks}."
         )
     if runs == blocks:
-        return compose(loss, blocks)
-    return compose(RandomlyAllocatedLoss(loss, runs // blocks), blocks)
+        return compose(loss if relation is AddRemove else poisson_replaced(loss, 1), blocks)
+    block = RandomlyAllocatedLoss(loss, runs // blocks)
+    return compose(block if relation is AddRemove else under_replace(block), blocks)

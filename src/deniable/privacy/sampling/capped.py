@@ -14,25 +14,28 @@ from deniable.privacy.pld.law import Pairs, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.public_mixture import MixedLaw
-from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sampling.poisson import (
     SampledLaw,
     SampledLoss,
     amplified_limit,
     known_laws,
     mixed_pairs,
+    removed_delta,
     sampled_delta,
 )
-from deniable.privacy.sampling.poisson_replace import exchanged_laws
+from deniable.privacy.sampling.poisson_replace import PoissonReplacedLoss, exchanged_laws, exchanged_normal_delta
+from deniable.privacy.sampling.subsets import MirroredLaw
 
 
 @dataclass(frozen=True, init=False)
 class CappedPoissonLoss(SampledLoss):
     """`base` on a Poisson sample of at most `population` units; if it has more than `cap`, a random `cap` are kept.
 
-    Guarantee: under add/remove, the public mixture of Poisson sampling of `base`, and with the probability f that
-        `cap` or more of population - 1 units are in the sample, of the same where a unit takes the place of another.
-        At least Poisson sampling of `base`, which is attained by data of at most `cap` units.
+    Guarantee: with f the probability that `cap` or more of population - 1 units are in the sample, and D the pair of
+        one unit in place of another, the public mixture, of weights 1 - f and f, of Poisson sampling of `base` and,
+        under add/remove, of ((1 - rate) D_2 + rate D_1, D_2) or its reverse; under replace of the one pair above both.
+        At least Poisson sampling of `base` under the same relation, attained by data of at most `cap` units.
     Source: Ganesh et al. (2025), arXiv:2508.15089, treat the same samples; the bound is proved in
         docs/theory/sampling.md.
     """
@@ -42,8 +45,16 @@ class CappedPoissonLoss(SampledLoss):
     rate: Fraction
     cap: int
     population: int
+    relation: Relation
 
-    def __init__(self, base: PrivacyLoss, rate: object, cap: object, population: object) -> None:
+    def __init__(
+        self,
+        base: PrivacyLoss,
+        rate: object,
+        cap: object,
+        population: object,
+        relation: Relation | str = AddRemove,
+    ) -> None:
         share = exact_rational("rate", rate)
         most, whole = positive_integer("cap", cap), positive_integer("population", population)
         if not 0 < share < 1:
@@ -52,16 +63,24 @@ class CappedPoissonLoss(SampledLoss):
         if AddRemove not in base.relations:
             raise UnprovedError(
                 f"Poisson sampling is proved for losses under add/remove; {base!r} is stated for replace. State the "
-                "loss for AddRemove, or use sampled_without_replacement()."
+                "loss for AddRemove; capped_poisson_sampled(..., relation=Replace) then gives the guarantee under "
+                "replace. Or use sampled_without_replacement()."
             )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "rate", share)
         object.__setattr__(self, "cap", most)
         object.__setattr__(self, "population", whole)
+        object.__setattr__(self, "relation", Relation(relation))
 
     def __repr__(self) -> str:
         size = f"rate={str(self.rate)!r}, cap={self.cap}, population={self.population}"
-        return f"{self.base!r}.capped_poisson_sampled({size})"
+        relation = ", relation=Replace" if self.relation is Replace else ""
+        return f"{self.base!r}.capped_poisson_sampled({size}{relation})"
+
+    def to_data(self) -> dict[str, object]:
+        size: dict[str, object] = {"rate": str(self.rate), "cap": self.cap, "population": self.population}
+        stated = {"relation": str(self.relation)} if self.relation is Replace else {}
+        return {"loss": self.kind, "base": self.base.to_data(), **size, **stated}
 
     @property
     def share(self) -> Fraction:
@@ -83,8 +102,13 @@ class CappedPoissonLoss(SampledLoss):
         moved = self.base.mu_squared
         if moved is None or not isinstance(known_laws(self.base).upper[0], NormalLaw):
             return None
-        alone = sampled_delta(partial(gaussian_delta, moved), self.rate, epsilon)
-        instead = sampled_delta(partial(gaussian_delta, 4 * moved), self.rate, epsilon)
+        twice = partial(gaussian_delta, 4 * moved)
+        if self.relation is Replace:
+            alone = exchanged_normal_delta(moved, self.rate, epsilon)
+            instead = removed_delta(twice, self.rate, epsilon)
+        else:
+            alone = sampled_delta(partial(gaussian_delta, moved), self.rate, epsilon)
+            instead = sampled_delta(twice, self.rate, epsilon)
         full = Fraction(self.full.upper)
         upper = round_up((1 - full) * Fraction(alone.upper) + full * Fraction(instead.upper))
         return Interval(min(alone.lower, upper), upper)
@@ -100,21 +124,27 @@ class CappedPoissonLoss(SampledLoss):
 
     @property
     def relations(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
+        return frozenset({self.relation})
 
 
 @lru_cache(maxsize=64)
 def _pairs(loss: CappedPoissonLoss) -> Pairs:
     base, full = known_laws(loss.base), Fraction(loss.full.upper)
+    exchanged = SampledLaw(exchanged_laws(base.upper[0], Fraction(1))[0], loss.rate)
+    if loss.relation is Replace:
+        free = PoissonReplacedLoss(loss.base, loss.rate).laws()
+        upper = MixedLaw([(1 - full, free.upper[0]), (full, MirroredLaw(exchanged))]) if full else free.upper[0]
+        return Pairs((upper, upper), free.lower)
     free = mixed_pairs(base, loss.rate)
     if not full:
         return free
-    instead = SampledLaw(exchanged_laws(base.upper[0], Fraction(1))[0], loss.rate)
-    upper = MixedLaw([(1 - full, free.upper[0]), (full, instead)])
-    back = MixedLaw([(1 - full, free.upper[1]), (full, ReversedLaw(instead))])
+    upper = MixedLaw([(1 - full, free.upper[0]), (full, exchanged)])
+    back = MixedLaw([(1 - full, free.upper[1]), (full, ReversedLaw(exchanged))])
     return Pairs((upper, back), free.lower)
 
 
-def capped_poisson_sampled(loss: PrivacyLoss, rate: object, cap: object, population: object) -> PrivacyLoss:
+def capped_poisson_sampled(
+    loss: PrivacyLoss, rate: object, cap: object, population: object, relation: Relation
+) -> PrivacyLoss:
     """`loss` on a Poisson sample that is cut to `cap` units."""
-    return CappedPoissonLoss(loss, rate, cap, population)
+    return CappedPoissonLoss(loss, rate, cap, population, relation)
