@@ -1,6 +1,7 @@
 """Noise that is fitted to the data at hand, with its guarantee for all data."""
 
 from deniable.mechanisms.instance.base import Answer
+from deniable.mechanisms.instance.central_mean import SmoothCentralMean
 from deniable.mechanisms.instance.inverse_median import InverseMedian
 from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
@@ -27,6 +28,7 @@ INSTANCE = (
     SmoothMedian,
     SmoothQuantile,
     SmoothTrimmedMean,
+    SmoothCentralMean,
     SmoothTriangles,
     InverseSensitivity,
     InverseMedian,
@@ -44,6 +46,7 @@ __all__ = [
     "InverseSensitivity",
     "ProposeTestRelease",
     "SampleAndAggregate",
+    "SmoothCentralMean",
     "SmoothGaussian",
     "SmoothLaplace",
     "SmoothLogNormal",

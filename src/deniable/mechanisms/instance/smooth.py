@@ -168,9 +168,9 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
     return rounded_up(float((bounds.astype(np.float64) * weights(beta, bounds.size)).max()))
 
 
-def weights(beta: Fraction, count: int) -> NDArray[np.float64]:
-    """e^(-beta k) for k = 0, ..., count - 1, with the beta that leaves room for rounding."""
-    return exp_of_minus(float(beta - _ROUNDING) * np.arange(count, dtype=np.float64))
+def weights(beta: Fraction, count: int, *, step: int = 1) -> NDArray[np.float64]:
+    """e^(-beta k) for `count` numbers k = 0, step, 2 step, ..., with the beta that leaves room for rounding."""
+    return exp_of_minus(float(beta - _ROUNDING) * step * np.arange(count, dtype=np.float64))
 
 
 def reach(beta: Fraction, spread: int) -> int:
