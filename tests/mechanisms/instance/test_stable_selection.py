@@ -2,7 +2,7 @@ from itertools import permutations, product
 
 import pytest
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Laplace, StableSelection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, of_count
@@ -36,6 +36,30 @@ def test_all_neighbours_keep_to_the_loss_and_a_bare_threshold_does_not(relation:
     for epsilon in (0.0, 0.25, 0.5, 1.0):
         assert max(excess(laws[x], laws[y], epsilon) for x, y in pairs) <= loss.delta(epsilon).upper + 1e-12
     assert max(excess(bare_laws[x], bare_laws[y], 1.0) for x, y in pairs) > 0.9 > loss.delta(1).upper
+
+
+def test_monotone_counts_move_the_lead_by_half() -> None:
+    """Exact laws: a unit is in any set of groups. The twin moves two counts against each other."""
+    reach = of_count(rows=1, groups=3, relation=AddRemove)
+    mechanism = StableSelection.calibrated(reach, epsilon=1, delta="0.05", monotone=True)
+    assert mechanism.test == Laplace(scale=1)
+    assert StableSelection.calibrated(reach, epsilon=1, delta="0.05").test == Laplace(scale=2)
+    loss = mechanism.privacy_loss(reach)
+    assert loss.relations == {AddRemove}
+    laws = {x: of_lead(mechanism, x) for x in COUNTS}
+    together = [
+        (x, tuple(c + s for c, s in zip(x, step, strict=True))) for x in COUNTS for step in product((0, 1), repeat=3)
+    ]
+    together += [(y, x) for x, y in together]
+    against = [((4, 1, 0), (3, 2, 0)), ((3, 2, 0), (4, 1, 0))]
+    for epsilon in (0.0, 0.25, 0.5, 1.0):
+        claim = loss.delta(epsilon).upper + 1e-12
+        assert max(excess(laws[x], laws[y], epsilon) for x, y in together if x in laws and y in laws) <= claim
+    assert max(excess(laws[x], laws[y], 1.0) for x, y in against) > 2 * loss.delta(1).upper
+    with pytest.raises(UnprovedError, match="Leave monotone out"):
+        mechanism.privacy_loss(of_count(rows=1, groups=3, relation=Replace))
+    with pytest.raises(InvalidParameterError, match="monotone must be"):
+        StableSelection.calibrated(reach, epsilon=1, delta="0.05", monotone=1)  # type: ignore[arg-type]
 
 
 def test_calibration_takes_the_least_threshold() -> None:

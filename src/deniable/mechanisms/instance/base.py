@@ -43,7 +43,9 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
     Raises: UnprovedError for another relation.
     """
     if sensitivity.relation not in proved:
-        median = " For medians there are InverseMedian and SmoothMedian." if sensitivity.relation is AddRemove else ""
+        median = (
+            " There are InverseMedian, SmoothMedian and SmoothCentralMean." if sensitivity.relation is AddRemove else ""
+        )
         raise UnprovedError(
             f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}.{median}"
         )

@@ -140,7 +140,7 @@ class SmoothStatistic(Mechanism):
         if sensitivity.relation is Relation.REPLACE and sensitivity.l1 > 1:
             raise UnprovedError(
                 f"{type(self).__name__} is proved for one record a unit under replace, got up to {sensitivity.l1}. Cut "
-                "every unit to one record, or use SmoothMedian or InverseMedian under AddRemove."
+                "every unit to one record, or use SmoothMedian or SmoothCentralMean under AddRemove."
             )
         return loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
 

@@ -1,7 +1,6 @@
 """Selection without noise in the scores: the best candidate, where it is far ahead."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -13,9 +12,10 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.base import Answer
 from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin, of_steps, tail
 from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.selection.base import moved_apart
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational, shown
+from deniable.privacy.exact import positive_rational, shown, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,26 +24,39 @@ class StableSelection(DistanceTest):
 
     The number of candidates costs nothing, and the winner is the true one. Ties go to the first.
 
-    Guarantee: one unit moves the lead by at most m = min(l1, 2 linf). The loss is that of the test, noise at
+    Args:
+        monotone: adding a unit never lowers any count; as in `Selection`.
+
+    Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of the test, noise at
         sensitivity m, composed with a failure of probability P(noise > threshold - m).
     Source: Thakurta, Smith (2013), "Differentially private feature selection via stability arguments"; proof in
         docs/theory/instance.md.
     """
 
     kind: ClassVar[str] = "stable_selection"
-    guarantee: ClassVar[str] = "loss of `test` at m = min(l1, 2 linf) + failure P(test noise > threshold - m)"
+    guarantee: ClassVar[str] = (
+        "loss of `test` at m = min(l1, 2 linf) (monotone: linf) + failure P(test noise > threshold - m)"
+    )
     source: ClassVar[str] = "Thakurta, Smith (2013)"
 
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        yes_or_no("monotone", self.monotone)
+
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, delta: object) -> "StableSelection":
+    def calibrated(
+        cls, sensitivity: Sensitivity, *, epsilon: object, delta: object, monotone: bool = False
+    ) -> "StableSelection":
         """The least threshold for (epsilon, delta), where the whole of epsilon goes into the noise."""
-        moved = _moved(sensitivity)
+        moved = _moved(sensitivity, monotone=yes_or_no("monotone", monotone))
         test = Laplace(scale=max(moved, 1) / positive_rational("epsilon", epsilon))
-        return cls(test=test, threshold=moved + least_margin(test.scale, delta))
+        return cls(test=test, threshold=moved + least_margin(test.scale, delta), monotone=monotone)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss for counts with this sensitivity."""
-        moved = _moved(sensitivity)
+        moved = _moved(sensitivity, monotone=self.monotone)
         if self.threshold < moved:
             raise InvalidParameterError(
                 f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"
@@ -85,7 +98,6 @@ class StableSelection(DistanceTest):
         )
 
 
-def _moved(sensitivity: Sensitivity) -> int:
+def _moved(sensitivity: Sensitivity, *, monotone: bool) -> int:
     """How far one unit moves the lead of integer counts."""
-    whole = sensitivity.integral()
-    return int(min(Fraction(whole.l1), 2 * whole.linf))
+    return int(min(sensitivity.integral().l1, moved_apart(sensitivity, monotone=monotone)))

@@ -63,7 +63,7 @@ class Selection(Mechanism):
         Raises: InvalidParameterError unless one target is given, or if no unit can change a score.
         """
         mechanism = cls(rate=Fraction(1), monotone=monotone, **parameters)
-        moved = mechanism._moved(sensitivity)
+        moved = moved_apart(sensitivity, monotone=monotone)
         if not moved:
             raise InvalidParameterError(
                 "the sensitivity is 0: no unit can change a score, and the choice needs no noise"
@@ -71,20 +71,11 @@ class Selection(Mechanism):
         return replace(mechanism, rate=mechanism._limit_for(epsilon, delta, rho) / moved)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        moved = self._moved(sensitivity)
+        moved = moved_apart(sensitivity, monotone=self.monotone)
         if not moved:
             return Restricted(PureLoss(0), sensitivity.relation)
         loss = self._loss(self.rate * moved)
         return loss if loss.relations == {sensitivity.relation} else Restricted(loss, sensitivity.relation)
-
-    def _moved(self, sensitivity: Sensitivity) -> Fraction:
-        """How far one unit may move two integer scores apart."""
-        if self.monotone and sensitivity.relation is not AddRemove:
-            raise UnprovedError(
-                f"monotone scores are proved for {Relation.ADD_REMOVE}; this sensitivity is for "
-                f"{sensitivity.relation}. Leave monotone out."
-            )
-        return sensitivity.integral().linf * (1 if self.monotone else 2)
 
     def _limit_for(self, epsilon: object, delta: object, rho: object) -> Fraction:
         """The largest argument of `_loss` that meets the target; epsilon is linear in it, rho quadratic."""
@@ -101,6 +92,16 @@ class Selection(Mechanism):
     @abstractmethod
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         """The loss where scores move apart by at most `limit` in units of the noise."""
+
+
+def moved_apart(sensitivity: Sensitivity, *, monotone: bool) -> Fraction:
+    """How far one unit may move two integer scores apart: half as far where all of them move in one direction."""
+    if monotone and sensitivity.relation is not AddRemove:
+        raise UnprovedError(
+            f"monotone scores are proved for {Relation.ADD_REMOVE}; this sensitivity is for {sensitivity.relation}. "
+            "Leave monotone out."
+        )
+    return sensitivity.integral().linf * (1 if monotone else 2)
 
 
 def checked_scores(scores: Scores) -> NDArray[np.integer] | Iterator[NDArray[np.integer]]:
