@@ -163,8 +163,6 @@ def test_a_table_with_other_columns_costs_nothing() -> None:
         with pytest.raises(InvalidParameterError, match="3 columns"):
             covariance(values, bounds=ENDS, epsilon=1, ledger=book)
     assert book.spent().epsilon == 0
-    with pytest.raises(InvalidParameterError, match="3 columns"):
-        covariance([[1, 2]], bounds=ENDS, epsilon=1)
 
 
 def test_the_nearest_covariance_has_no_negative_eigenvalues() -> None:

@@ -33,7 +33,9 @@ def test_whatever_an_object_holds_is_a_number_or_nan() -> None:
     assert np.array_equal(numbers(odd), [1, np.inf, -np.inf, 0.5, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
 
 
-@pytest.mark.parametrize("values", [np.array(["a", "b"]), np.array(["2020-01-01"], dtype="datetime64[D]"), [[1, 2]], 3])
+@pytest.mark.parametrize(
+    "values", [np.array(["a", "b"]), np.array(["2020-01-01"], dtype="datetime64[D]"), np.ones((1, 2)), 3]
+)
 def test_what_holds_no_column_of_numbers_is_refused_without_a_value(values: object) -> None:
     with pytest.raises(InvalidParameterError, match="must be") as caught:
         numbers(values, "ages")
@@ -43,17 +45,37 @@ def test_what_holds_no_column_of_numbers_is_refused_without_a_value(values: obje
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_frames_keep_their_names(frame: Any) -> None:
-    values, names = table(frame({"a": [1, 2], "b": [3.0, None]}))
+    values, names = table(frame({"a": [1, 2], "b": [3.0, None]}), columns=2)
     assert names == ("a", "b")
     assert np.array_equal(values, [[1, 3], [2, np.nan]], equal_nan=True)
 
 
 def test_arrays_get_names() -> None:
-    values, names = table(np.arange(6).reshape(3, 2))
+    values, names = table(np.arange(6).reshape(3, 2), columns=2)
     assert values.shape == (3, 2)
     assert names == ("x0", "x1")
     with pytest.raises(InvalidParameterError, match="must be a table"):
-        table([1, 2])
+        table(np.arange(2), columns=2)
+
+
+@pytest.mark.parametrize("odd", [[5], [5, 6, 7], "ab", None, 5, {"a": 1}, [[5, 6]], ["a", None], object()])
+def test_a_row_of_a_list_is_read_by_itself(odd: object) -> None:
+    """One row of another kind changes no other row and raises nothing; alone or among others it is missing."""
+    alike = table([[1, 2], [3.5, True]], columns=2)[0]
+    assert alike.tolist() == [[1, 2], [3.5, 1]]
+    beside = table([[1, 2], [3.5, True], odd], columns=2)[0]
+    assert np.array_equal(beside[:2], alike)
+    assert np.isnan(beside[2]).all()
+    assert np.isnan(table([odd], columns=2)[0]).all()
+    one = numbers([1, 2.5, odd])
+    assert one[:2].tolist() == [1, 2.5]
+    assert np.isnan(one[2]) or one[2] == odd
+
+
+def test_one_column_may_be_a_list_of_rows_or_of_numbers() -> None:
+    assert table([1, [2], [], "a"], columns=1)[0].ravel() == pytest.approx([1, 2, np.nan, np.nan], nan_ok=True)
+    assert np.isnan(numbers([[1.0], [2.0]])).all()  # as they are beside a number
+    assert np.isnan(numbers([[1.0], 2.0])[0])
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])

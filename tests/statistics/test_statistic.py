@@ -13,7 +13,18 @@ from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit
-from deniable.statistics import Count, count, covariance, mean
+from deniable.statistics import (
+    Count,
+    anova,
+    chi_squared_independence,
+    count,
+    covariance,
+    key_counts,
+    linear_regression,
+    mann_whitney,
+    mean,
+    two_sample_t_test,
+)
 from deniable.statistics.statistic import checked_bounds
 
 
@@ -93,3 +104,37 @@ def test_a_statistic_reads_like_its_call() -> None:
 def test_bounds_are_checked(wrong: object) -> None:
     with pytest.raises(InvalidParameterError, match="bounds"):
         checked_bounds(wrong)
+
+
+FOUR, THREE = np.arange(4.0), np.arange(3.0)
+ENDS: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda **rest: linear_regression(FOUR, THREE, bounds=[(0, 9)], target_bounds=(0, 9), epsilon=1, **rest),
+        lambda **rest: anova(FOUR, THREE, keys=[0, 1], **ENDS, **rest),
+        lambda **rest: chi_squared_independence(FOUR, THREE, keys=[0, 1], other_keys=[0, 1], epsilon=1, **rest),
+        lambda **rest: two_sample_t_test(FOUR, THREE, units=FOUR, **ENDS, **rest),
+        lambda **rest: mann_whitney(FOUR, THREE, units=FOUR, epsilon=1, **rest),
+        lambda **rest: mean(FOUR, units=THREE, **ENDS, **rest),
+    ],
+)
+def test_columns_of_different_lengths_cost_nothing(ask: Any) -> None:
+    book = ledger()
+    with pytest.raises(InvalidParameterError, match="one entry for each row"):
+        ask(ledger=book)
+    assert book.spent().epsilon == 0
+    with pytest.raises(InvalidParameterError, match="one entry for each row"):
+        ask()
+
+
+def test_samples_of_different_lengths_are_two_samples() -> None:
+    assert two_sample_t_test(FOUR, THREE, units=np.arange(7), ledger=ledger(), **ENDS).safe
+
+
+def test_infinite_keys_can_be_written() -> None:
+    answer = key_counts(np.array([np.inf] * 100 + [-np.inf] * 100 + [1.0] * 100), epsilon=1, delta="1e-6")
+    assert {row["key"] for row in answer.to_dicts()} == {"inf", "-inf", 1.0}
+    assert '"-inf"' in answer.to_json()

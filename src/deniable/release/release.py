@@ -260,8 +260,13 @@ def _objects(values: Sequence[object]) -> NDArray[Any]:
 def _plain(values: Any) -> list[Any]:
     """Values that JSON knows, where there are such."""
     if not isinstance(values, np.ndarray):
-        return [value.item() if isinstance(value, np.generic) else value for value in values]
+        return [_key(value.item() if isinstance(value, np.generic) else value) for value in values]
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values.tolist()]
+
+
+def _key(value: Any) -> Any:
+    """A key is never None: that would be another key."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

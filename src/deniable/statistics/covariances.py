@@ -107,7 +107,7 @@ class Covariance(Statistic):
         return super().__call__(values, units=units, ledger=ledger, bits=bits)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        found, names = table(values)
+        found, names = table(values, columns=len(self.bounds))
         if len(names) != len(self.bounds):
             raise InvalidParameterError(f"values must be a table of {len(self.bounds)} columns, as many as bounds")
         rows = rows_that_count(found, units, rows=self.rows, relation=self.relation, bits=bits)

@@ -53,19 +53,21 @@ def numbers(values: object, what: str = "values") -> Floats:
     return _floats(array, what)
 
 
-def table(values: object, what: str = "values") -> tuple[Floats, tuple[str, ...]]:
+def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats, tuple[str, ...]]:
     """Several columns as float64 of shape (rows, columns), and their names.
 
     Args:
-        values: a two-dimensional array, or a dataframe of pandas, Polars or Arrow.
+        values: a two-dimensional array, a dataframe of pandas, Polars or Arrow, or a list of rows. A row of a list that
+            is not `columns` values is NaN.
+        columns: how many there should be. An array or a frame may have others.
     """
     import narwhals as nw
 
     frame = nw.from_native(values, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        columns = [numbers(frame[name].to_native(), f"column {name!r}") for name in frame.columns]
-        return np.column_stack(columns) if columns else np.empty((len(frame), 0)), tuple(frame.columns)
-    array = _array(values)
+        found = [numbers(frame[name].to_native(), f"column {name!r}") for name in frame.columns]
+        return np.column_stack(found) if found else np.empty((len(frame), 0)), tuple(frame.columns)
+    array = _rows(values, columns) if isinstance(values, list | tuple) else _array(values)
     if array.ndim != 2:
         raise InvalidParameterError(f"{what} must be a table, got {_kind_of_data(values, array)}")
     return _floats(array, what), tuple(f"x{place}" for place in range(array.shape[1]))
@@ -151,8 +153,8 @@ def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 
 def dimensions(values: object) -> int:
-    """1 for a column, 2 for a table."""
-    return 2 if hasattr(values, "columns") else _array(values).ndim
+    """1 for a column or a list, 2 for a table."""
+    return 2 if hasattr(values, "columns") else 1 if isinstance(values, list | tuple) else _array(values).ndim
 
 
 def has_type(values: object) -> bool:
@@ -186,15 +188,35 @@ def _array(values: object) -> NDArray[Any]:
         return np.asarray(values)
     try:
         array = np.asarray(values)
-    except (ValueError, TypeError):
-        return np.asarray(values, dtype=object)
-    return array if array.dtype.kind in "fiub" else np.asarray(values, dtype=object)
+    except Exception:  # whatever it is, it may depend on a value
+        return _column_of_objects(values)
+    return array if array.ndim == 1 and array.dtype.kind in "fiub" else _column_of_objects(values)
+
+
+def _column_of_objects(values: list[Any] | tuple[Any, ...]) -> NDArray[np.object_]:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _rows(values: list[Any] | tuple[Any, ...], columns: int) -> Floats:
+    """A list of rows, each read by itself."""
+    try:  # quick where all rows are alike, and the same as what follows
+        array = np.asarray(values)
+    except Exception:  # whatever it is, it may depend on a value
+        array = np.empty(0)
+    if array.ndim == 2 and array.shape[1] == columns and array.dtype.kind in "fiub":
+        return _floats(array, "values")
+    found = np.full((len(values), columns), np.nan)
+    for place, row in enumerate(values):
+        entries = [row] if columns == 1 and not isinstance(row, list | tuple | np.ndarray) else row
+        if isinstance(entries, list | tuple | np.ndarray) and len(entries) == columns:
+            found[place] = [_number(entry) for entry in entries]
+    return found
 
 
 def _objects(values: object) -> NDArray[np.object_] | None:
     """A column without a type as an array of objects; None if it has a type."""
     if isinstance(values, list | tuple):
-        return np.fromiter(values, dtype=object, count=len(values))
+        return _column_of_objects(values)
     if hasattr(values, "to_arrow") or hasattr(values, "chunks") or _is_extension(values):
         return None
     array = np.asarray(values)

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypedDict
+from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
@@ -14,6 +14,10 @@ from deniable.privacy.call import InWords
 from deniable.privacy.exact import exact_rational, positive_integer
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.statistics.price import Price
+
+Takes = Literal[
+    "one", "pair", "samples"
+]  # a column or table; two that describe the same rows; two of rows of their own
 
 
 class Payer(Protocol):
@@ -68,6 +72,7 @@ class Statistic(metaclass=InWords):
     """
 
     name: ClassVar[str]
+    takes: ClassVar[Takes] = "one"  # column or table; two with the same rows; two with other rows
 
     epsilon: object = None
     delta: object = 0
@@ -119,6 +124,7 @@ class Statistic(metaclass=InWords):
             raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {ledger!r}")
         if not isinstance(bits, Bits):
             raise InvalidParameterError(f"bits must be a source of random bits, got {bits!r}. Leave it out.")
+        self._check_lengths(values, units)
         text = str(self)
         left = None
         if ledger is not None:
@@ -136,17 +142,30 @@ class Statistic(metaclass=InWords):
         )
         return release if left is None else replace(release, budget_left=left)
 
+    def _columns(self, values: object) -> tuple[object, ...]:
+        """What was given, as so many columns or tables as the statistic takes."""
+        if self.takes == "one":
+            return (values,)
+        if not isinstance(values, tuple | list) or len(values) != 2:
+            raise InvalidParameterError(f"{self.name} takes a pair: two columns, or a table and a column")
+        return tuple(values)
+
+    def _check_lengths(self, values: object, units: object) -> None:
+        """Raise if a row of one column has none in another, or no unit."""
+        lengths = [_length(column) for column in self._columns(values)]
+        if self.takes == "pair" and lengths[0] != lengths[1]:
+            raise InvalidParameterError("both columns must have one entry for each row")
+        if units is not None and _length(units) != (sum(lengths) if self.takes == "samples" else lengths[0]):
+            raise InvalidParameterError("units must have one entry for each row of the values")
+
     def _rehearse(self, values: object, units: object) -> None:
         """Answer for no rows of the same types and columns: what is wrong with those is found before anybody pays.
 
         A list has no type but that of its values, which are not read before the ledger has paid.
         """
-        if units is not None and not isinstance(values, tuple) and _length(values) != _length(units):
-            raise InvalidParameterError("units must have one entry for each row of the values")
-        columns = values if isinstance(values, tuple) else (values,)
-        untyped = any(isinstance(column, list) for column in (*columns, units))
-        if not untyped and not (isinstance(values, tuple) and all(isinstance(item, int | float) for item in values)):
-            self._answer(without_rows(values), None if units is None else without_rows(units), DeterministicBits(0))
+        empty = tuple(without_rows(column) for column in self._columns(values))
+        nobody = None if units is None else without_rows(units)
+        self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
 
     def __str__(self) -> str:
         """The statistic as a call, without the parameters that are at their default."""
@@ -181,8 +200,6 @@ def without_rows(values: object) -> object:
 
     Raises: InvalidParameterError if they are no array, series, frame or list.
     """
-    if isinstance(values, tuple):
-        return tuple(without_rows(part) for part in values)
     try:
         cut = getattr(values, "slice", None)
         return cut(0, 0) if callable(cut) else values[:0]  # type: ignore[index]

@@ -122,7 +122,7 @@ def test_bad_parameters_are_refused_before_anything_is_read(kind: type[Regressio
         kind(**{**PUBLIC, "epsilon": 1, **wrong})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("values", [([1, 2], [1]), ([[1, 2]], [1]), (np.ones((2, 2)), [1, 2]), [1, 2, 3], 5])
+@pytest.mark.parametrize("values", [([1, 2], [1]), (np.ones((2, 2)), [1, 2]), [1, 2, 3], 5])
 def test_shapes_are_checked(values: object) -> None:
     with pytest.raises(InvalidParameterError):
         ask(SufficientRegression, values, epsilon=1)

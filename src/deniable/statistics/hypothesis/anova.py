@@ -22,7 +22,7 @@ from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.histograms import places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
-from deniable.statistics.statistic import Answer, checked_bounds, release
+from deniable.statistics.statistic import Answer, Takes, checked_bounds, release
 
 _STEPS = 2**16  # of the lattice between the bounds
 _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of rows
@@ -42,6 +42,7 @@ class Anova(HypothesisTest):
     """
 
     name: ClassVar[str] = "anova"
+    takes: ClassVar[Takes] = "pair"
     null: ClassVar[str] = "all groups have the same mean"
 
     bounds: tuple[float, float]

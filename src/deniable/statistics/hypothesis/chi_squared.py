@@ -20,7 +20,7 @@ from deniable.statistics.data import Floats, bounded_rows
 from deniable.statistics.histograms import distinct_keys, places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
-from deniable.statistics.statistic import Answer, release
+from deniable.statistics.statistic import Answer, Takes, release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,10 @@ class ChiSquaredFit(_TableTest):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "keys", categories(self.keys))
-        shares = tuple(positive_rational("shares", share) for share in self.shares)
+        given: object = self.shares
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidParameterError(f"shares must be a list of numbers, one a key, got {given!r}")
+        shares = tuple(positive_rational("shares", share) for share in given)
         if len(shares) != len(self.keys):
             raise InvalidParameterError(f"shares must be one a key: got {len(shares)} for {len(self.keys)} keys")
         object.__setattr__(self, "shares", shares)
@@ -110,6 +113,7 @@ class ChiSquaredIndependence(_TableTest):
     """
 
     name: ClassVar[str] = "chi_squared_independence"
+    takes: ClassVar[Takes] = "pair"
     null: ClassVar[str] = "the two columns are independent"
 
     keys: tuple[object, ...]

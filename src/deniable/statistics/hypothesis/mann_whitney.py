@@ -27,7 +27,7 @@ from deniable.statistics.hypothesis.base import (
 )
 from deniable.statistics.hypothesis.chi_squared import pair_of
 from deniable.statistics.price import Price
-from deniable.statistics.statistic import Answer, release
+from deniable.statistics.statistic import Answer, Takes, release
 
 _SHARES = (1, 4)  # of the price: the sizes of the samples, the statistic
 _ROOM = 0.999  # confidence that no sample is cut
@@ -48,6 +48,7 @@ class MannWhitney(HypothesisTest):
     """
 
     name: ClassVar[str] = "mann_whitney"
+    takes: ClassVar[Takes] = "samples"
     null: ClassVar[str] = "both samples come from one distribution"
 
     alternative: Alternative = "two-sided"

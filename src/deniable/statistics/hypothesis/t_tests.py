@@ -29,7 +29,7 @@ from deniable.statistics.hypothesis.base import (
 from deniable.statistics.hypothesis.chi_squared import pair_of
 from deniable.statistics.noised import Noised
 from deniable.statistics.shares import UNIT, bernstein, shares
-from deniable.statistics.statistic import Answer, checked_bounds, release
+from deniable.statistics.statistic import Answer, Takes, checked_bounds, release
 
 _CELLS = 3  # sums of each sample: its number of rows, mean and variance
 _NODES = 2001  # of the quadrature for one clamped normal row
@@ -163,6 +163,7 @@ class TwoSampleTTest(_MeanTest):
     """
 
     name: ClassVar[str] = "two_sample_t_test"
+    takes: ClassVar[Takes] = "samples"
     null: ClassVar[str] = "both samples have the same mean"
     _samples: ClassVar[int] = 2
 

@@ -4,17 +4,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
-from deniable.release import Bounds, Estimate, Key, Release
+from deniable.release import Bounds, Estimate, Key
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.data import Floats, bounded_rows, dimensions, numbers, table
 from deniable.statistics.price import Price
-from deniable.statistics.statistic import Answer, Payer, Statistic
+from deniable.statistics.statistic import Answer, Statistic, Takes
 
 SMALL = 1e-300  # so wide are bounds at least
 
@@ -65,6 +66,8 @@ class Regression(Statistic):
         the width of the target's bounds, where features are spread evenly over their bounds.
     """
 
+    takes: ClassVar[Takes] = "pair"
+
     bounds: object
     target_bounds: object
 
@@ -114,16 +117,6 @@ class Regression(Statistic):
     def _public_size(self) -> bool:
         return self.relation is Relation.REPLACE and self.rows == 1
 
-    def __call__(
-        self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE
-    ) -> Release:
-        if not isinstance(values, tuple | list) or len(values) != 2:
-            raise InvalidParameterError("a regression is asked with the pair (features, target)")
-        shape = getattr(values[0], "shape", None)
-        if shape is not None and (1, *shape[1:])[-1] != self.features:
-            raise InvalidParameterError(f"features must be {self.features} columns, as many as bounds has pairs")
-        return super().__call__(values, units=units, ledger=ledger, bits=bits)
-
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         rows = self._read(values, units, bits)
         coefficients, ends, notes = self._fit(rows, bits)
@@ -141,12 +134,11 @@ class Regression(Statistic):
 
     def _read(self, values: object, units: object, bits: Bits) -> Rows:
         assert isinstance(values, tuple | list)
-        features, names = _features(values[0])
+        features, names = _features(values[0], self.features)
         target = numbers(values[1], "target")
-        if len(features) != len(target) or features.shape[1] != self.features:
+        if features.shape[1] != self.features:
             raise InvalidParameterError(
-                f"features and target must have one row for each other, and bounds one pair for each feature, got "
-                f"{self.features} pairs for {features.shape[1]} features"
+                f"bounds must have one pair for each feature: {self.features} pairs, {features.shape[1]} features"
             )
         columns = np.column_stack([features, target])
         missing = np.isnan(columns)
@@ -165,12 +157,12 @@ class Regression(Statistic):
         return Rows(scaled[:, :-1], scaled[:, -1], names, middles, halves)
 
 
-def _features(values: object) -> tuple[Floats, tuple[str, ...]]:
+def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:
     """A table, or one column as a table."""
-    if dimensions(values) == 1:
+    if dimensions(values) == 1 and not isinstance(values, list | tuple):
         name = getattr(values, "name", None)
         return numbers(values, "features")[:, np.newaxis], (name if isinstance(name, str) else "x0",)
-    return table(values, "features")
+    return table(values, "features", columns=columns)
 
 
 def _together(parts: Sequence[Price]) -> Price:

@@ -83,7 +83,7 @@ class Columns:
 
         Raises: InvalidParameterError if the table has another number of columns, which is public.
         """
-        found, names = table(values)
+        found, names = table(values, columns=len(self))
         if found.shape[1] != len(self):
             raise InvalidParameterError(
                 f"bounds must be one pair for each column, got {len(self)} for {found.shape[1]} columns"
