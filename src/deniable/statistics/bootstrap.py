@@ -110,7 +110,10 @@ def _truth(statistic: Statistic, model: Model, given: ArrayLike | None, rows: in
                 f"{type(model).__name__} does not know the {statistic.name} of its population. Give truth=..."
             )
         given = [known] * rows
-    values = np.asarray(given, dtype=np.float64)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.array(np.nan)
     if values.shape not in ((), (rows,)) or not np.isfinite(values).all():
         raise InvalidParameterError(f"truth must be one finite number for each of {rows} rows of the answer")
     return np.broadcast_to(values, (rows,))

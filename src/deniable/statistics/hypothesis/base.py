@@ -16,7 +16,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import uniforms
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import whole_number
 from deniable.release import Estimate
 from deniable.statistics.data import Floats
 from deniable.statistics.statistic import Answer, Options, Statistic
@@ -32,6 +32,9 @@ class TestOptions(Options, total=False):
     simulations: int
 
 
+_MOST = 10**7  # simulations
+
+
 @dataclass(frozen=True, kw_only=True)
 class HypothesisTest(Statistic):
     """A test of a null hypothesis: a noisy statistic and its p-value.
@@ -40,7 +43,7 @@ class HypothesisTest(Statistic):
     statistic would be without noise.
 
     Args:
-        simulations: of the null hypothesis; no p-value is below 1 / (simulations + 1).
+        simulations: of the null hypothesis, at most 10^7; no p-value is below 1 / (simulations + 1).
     """
 
     null: ClassVar[str]  # the null hypothesis in words
@@ -49,7 +52,7 @@ class HypothesisTest(Statistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "simulations", positive_integer("simulations", self.simulations))
+        object.__setattr__(self, "simulations", whole_number("simulations", self.simulations, lower=1, upper=_MOST))
 
     def _tested(self, statistic: float, p_value: float, *, note: str = "") -> Answer:
         return Answer(

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, probability
+from deniable.privacy.exact import probability, whole_number
 from deniable.release import Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import codes
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
+
+_MOST = 10**7  # blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class SubsampledTest(Noised, HypothesisTest):
 
     Args:
         test: gives the p-value of one block of rows. What raises, or gives no number, does not reject.
-        blocks: how many; public. Each needs enough rows for the inner test to have power.
+        blocks: how many, at most 10^7; public. Each needs enough rows for the inner test to have power.
         inner_level: at which a block rejects.
 
     Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
@@ -50,7 +52,7 @@ class SubsampledTest(Noised, HypothesisTest):
         super().__post_init__()
         if not callable(self.test):
             raise InvalidParameterError(f"test must be a function from rows to a p-value, got {self.test!r}")
-        object.__setattr__(self, "blocks", positive_integer("blocks", self.blocks))
+        object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST))
         if not 0 < probability("inner_level", self.inner_level) < 1:
             raise InvalidParameterError(f"inner_level must be in (0, 1), got {self.inner_level!r}")
 
@@ -92,6 +94,8 @@ def _rows(values: object) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)
     array = np.asarray(values)
+    if not array.ndim:
+        raise InvalidParameterError(f"values must be rows, in an array, a frame or a list, got {type(values).__name__}")
     typed = isinstance(values, np.ndarray) or array.dtype.kind not in "iub"
     return array if typed else array.astype(np.float64)  # as it is where some are NULL
 

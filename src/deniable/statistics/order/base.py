@@ -1,6 +1,7 @@
 """What all order statistics of one column share: public bounds, a grid between them, and rows on it."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -9,12 +10,14 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, shown
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.data import bounded_rows, numbers, whole_numbers
 from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Statistic
+
+_FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,10 @@ class OrderStatistic(Statistic):
         if level is not None and (isinstance(level, bool) or not isinstance(level, float) or not 0 < level <= 0.999):
             raise InvalidParameterError(f"interval must be a level above 0 and at most 0.999, or None, got {level!r}")
         if self.step is not None:
-            object.__setattr__(self, "step", positive_rational("step", self.step))
+            step = positive_rational("step", self.step)
+            if not _FINEST <= step <= _COARSEST:
+                raise InvalidParameterError(f"step must be between 1e-300 and 1e300, got {shown(self.step)}")
+            object.__setattr__(self, "step", step)
         _ = self._bounding, self._declared
 
     @cached_property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import exact_rational, positive_rational
+from deniable.privacy.exact import exact_rational, positive_rational, shown
 from deniable.statistics.order.measure import Codes, Measure
 
 Values = NDArray[np.float64] | NDArray[np.int64]
@@ -39,7 +39,8 @@ class Grid:
     def between(cls, bounds: tuple[object, object], step: object = None) -> "Grid":
         """The multiples of `step` between public bounds; by default those of a power of ten, 10^9 to 10^10 of them.
 
-        Raises: InvalidParameterError if no multiple lies between the bounds, or more than 2^62 of them do.
+        Raises: InvalidParameterError if no multiple lies between the bounds, more than 2^62 of them do, or the step is
+            larger than the distance of the bounds.
         """
         lower, upper = (exact_rational("bounds", bound) for bound in bounds)
         if step is None:
@@ -48,6 +49,10 @@ class Grid:
             levels = _LEVELS + (fine * 10 ** (_LEVELS + 1) == 1)
             return cls(first=first * fine, step=fine, size=last - first + 1, levels=levels)
         declared = positive_rational("step", step)
+        if declared > upper - lower:
+            raise InvalidParameterError(
+                f"step={shown(step)} must be at most the distance of the bounds, {float(upper - lower):g}"
+            )
         first, last = ceil(lower / declared), floor(upper / declared)
         if not first <= last < first + LARGEST_SIZE:
             raise InvalidParameterError(

@@ -11,7 +11,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss, Restricted
-from deniable.privacy.exact import exact_rational
+from deniable.privacy.exact import exact_rational, shown
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words
@@ -26,6 +26,7 @@ from deniable.statistics.statistic import Answer, Options, release
 
 LARGEST_DENOMINATOR = 10**6
 _LARGEST_RANK = 2**40
+_LEAST = Fraction(1, 2**40)  # epsilon of one choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +179,14 @@ def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
     """The epsilons of several exponential mechanisms that cost this much together.
 
     With epsilon and delta the better of two ways: their epsilons add up to epsilon, or their rhos to what both buy.
+
+    Raises: InvalidParameterError if one is below 2^-40 or above 2^40: races know rates within 2^100, in small units.
     """
     plain = tuple(part.selection() for part in price.split(*shares))
+    if not _LEAST <= min(plain) <= max(plain) <= 1 / _LEAST:
+        raise InvalidParameterError(
+            f"one choice by rank may cost an epsilon between 2^-40 and 2^40, and here it would be {shown(min(plain))}"
+        )
     if not price.delta:
         return plain
     shared = tuple(part.selection() for part in price.concentrated().split(*shares))

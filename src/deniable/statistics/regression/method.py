@@ -1,8 +1,10 @@
 """One function for all linear regressions."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import positive_integer
 from deniable.release import Release
 from deniable.statistics.call import in_words
 from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
@@ -18,6 +20,10 @@ METHODS: dict[str, type[Regression]] = {
 }
 
 
+_NOISY_SUMS = 0.01  # expected error of the sums above which medians are often better, ...
+_SHARP_MEDIANS = 0.04  # ... and expected rank error of the medians up to which they are sharp
+
+
 @in_words
 def linear_regression(
     features: object,
@@ -25,7 +31,10 @@ def linear_regression(
     *,
     bounds: object,
     target_bounds: object,
-    method: Literal["sufficient", "ada_ssp", "theil_sen"] = "sufficient",
+    method: Literal["auto", "sufficient", "ada_ssp", "theil_sen"] = "auto",
+    size: int | None = None,
+    matchings: int | None = None,
+    interval: float | None = 0.95,
     **options: Unpack[Options],
 ) -> Release:
     """The coefficients of target = intercept + sum of slope * feature, one a row.
@@ -35,15 +44,38 @@ def linear_regression(
         target: one column.
         bounds: for each feature a pair (lower, upper), or "auto".
         target_bounds: a pair (lower, upper), or "auto".
-        method: "sufficient" for least squares (`SufficientRegression`), the best choice for most data; "ada_ssp" for
-            many features (`AdaptiveRidge`); "theil_sen" for one feature with outliers (`TheilSen`).
+        method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
+            "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
+            feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 300 to
+            600 / epsilon rows without an interval.
+        size: about how many rows there are, from public knowledge; "auto" needs it to consider "theil_sen".
+        matchings, interval: for "theil_sen" alone, as of `TheilSen`; the others have intervals at every level for
+            nothing.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.linear_regression(
     ...     [1, 2, 3, 4], [1.1, 2.3, 2.9, 4.2], bounds=[(0, 5)], target_bounds=(0, 5), epsilon=1
     ... )
     """
-    if method not in METHODS:
-        raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    parameters: dict[str, Any] = {"bounds": bounds, "target_bounds": target_bounds}
-    return release(METHODS[method], (features, target), parameters, options)
+    if method != "auto" and method not in METHODS:
+        raise InvalidParameterError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}")
+    public: dict[str, Any] = {"bounds": bounds, "target_bounds": target_bounds}
+    medians = {**public, "interval": interval} | ({} if matchings is None else {"matchings": matchings})
+    if method == "auto":
+        method = "sufficient" if size is None else _best(positive_integer("size", size), public, medians, options)
+    if method == "theil_sen":
+        return release(TheilSen, (features, target), medians, options)
+    if matchings is not None:
+        raise InvalidParameterError(f"matchings is for method='theil_sen', and this is {method!r}")
+    return release(METHODS[method], (features, target), public, options)
+
+
+def _best(
+    size: int, public: Mapping[str, Any], medians: Mapping[str, Any], options: Mapping[str, Any]
+) -> Literal["sufficient", "theil_sen"]:
+    """The method for so many rows; by public numbers alone (benchmarks/results/statistics-regression.md)."""
+    price = {name: value for name, value in options.items() if name not in ("units", "ledger", "bits")}
+    sums = SufficientRegression(**public, **price)
+    if sums.features > 1 or sums.expected_error(size) < _NOISY_SUMS:
+        return "sufficient"
+    return "theil_sen" if TheilSen(**medians, **price).expected_error(size) <= _SHARP_MEDIANS else "sufficient"
