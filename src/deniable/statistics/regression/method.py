@@ -57,7 +57,7 @@ def linear_regression(
     ...     [1, 2, 3, 4], [1.1, 2.3, 2.9, 4.2], bounds=[(0, 5)], target_bounds=(0, 5), epsilon=1
     ... )
     """
-    if method != "auto" and method not in METHODS:
+    if not isinstance(method, str) or method not in ("auto", *METHODS):
         raise InvalidParameterError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}")
     public: dict[str, Any] = {"bounds": bounds, "target_bounds": target_bounds}
     medians = {**public, "interval": interval} | ({} if matchings is None else {"matchings": matchings})
