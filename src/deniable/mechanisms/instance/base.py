@@ -43,11 +43,9 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
     Raises: UnprovedError for another relation.
     """
     if sensitivity.relation not in proved:
-        median = (
-            " There are InverseMedian, SmoothMedian and SmoothCentralMean." if sensitivity.relation is AddRemove else ""
-        )
+        other = " See InverseMedian, SmoothMedian, SmoothCentralMean." if sensitivity.relation is AddRemove else ""
         raise UnprovedError(
-            f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}.{median}"
+            f"this mechanism is proved for {', '.join(map(str, proved))}, not for {sensitivity.relation}.{other}"
         )
     if sensitivity.l1.denominator != 1:
         raise InvalidParameterError(

@@ -27,8 +27,8 @@ class StableSelection(DistanceTest):
     Args:
         monotone: adding a unit never lowers any count; as in `Selection`.
 
-    Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of the test, noise at
-        sensitivity m, composed with a failure of probability P(noise > threshold - m).
+    Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of
+        the test, noise at sensitivity m, composed with a failure of probability P(noise > threshold - m).
     Source: Thakurta, Smith (2013), "Differentially private feature selection via stability arguments"; proof in
         docs/theory/instance.md.
     """
