@@ -79,3 +79,18 @@ def test_the_edges() -> None:
     assert inverse(lambda x: Interval(0.1, 0.2), Fraction(0), limit=None) == Interval(math.inf, math.inf)
     assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None).upper == math.inf
     assert inverse(lambda x: Interval(0.0, 0.2), Fraction(1, 10), limit=None, unreachable=True).upper == math.inf
+
+
+def test_a_curve_that_never_falls_far_enough_is_left_soon() -> None:
+    """Fifty values in place of a thousand; and a far crossing is still found."""
+    asked: list[Fraction] = []
+
+    def flat(x: Fraction) -> Interval:
+        asked.append(x)
+        return Interval(0.2, 0.3)
+
+    assert inverse(flat, Fraction(1, 10), limit=None).upper == math.inf
+    assert len(asked) < 100
+    far = inverse(lambda x: Interval(0.5, 0.5) if x < 10**9 else Interval(0.0, 0.0), Fraction(1, 10), limit=None)
+    assert far.lower <= 10**9 <= far.upper
+    assert far.width <= 10**9 * 1e-11

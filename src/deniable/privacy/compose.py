@@ -127,6 +127,8 @@ class Composed(PrivacyLoss):
         directions = self._directions()
         known = self.pure_epsilon if delta >= self.failure else None
         if directions is None:
+            if self.infinite_mass > delta:
+                return Interval(math.inf, math.inf)
             summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
             return reached(summed, tolerance, unit_of_epsilon(summed), "epsilon") if self._is_beyond_floats else summed
         upper, lower = directions

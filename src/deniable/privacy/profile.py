@@ -18,7 +18,7 @@ _PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when ca
 _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
 _CLOSE = 2.0**-42  # relative width at which the inverse stops
 _MOST_STEPS = 400
-_SMALLEST = 1e-250
+_SMALLEST, _FARTHEST = 1e-250, 1e300
 _DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
 
@@ -119,12 +119,12 @@ def _crossing(
     if high <= 0:
         return 0.0, 0.0
     above = min(guess if 0 < guess < math.inf else 1.0, top)
-    low = excess(above)
+    low, factor = excess(above), 4.0
     while low > 0:
-        if above >= top or above > 1e300:
+        if above >= min(top, _FARTHEST):
             return (above if above < top else below), top
         below, high = above, low
-        above = min(above * 4, top)
+        above, factor = min(above * factor, top, _FARTHEST), 4 * factor
         low = excess(above)
     near = above * (1 - 2 * _CLOSE)
     if above == guess and below < near and (value := excess(near)) > 0:

@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import ConcentratedLoss, GaussianLoss, Interval, PrivacyLoss, PureLoss
+from deniable.privacy import ConcentratedLoss, GaussianLoss, Interval, PrivacyLoss, PureLoss, RenyiLoss
 from deniable.privacy.currencies.renyi import renyi
 
 
@@ -66,3 +66,9 @@ def test_it_is_written_and_read_with_all_of_it() -> None:
 def test_bad_parts_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         ConcentratedLoss(1, **bad)
+
+
+def test_a_failure_above_delta_has_no_epsilon_in_a_sum_either() -> None:
+    """Found at once, and exactly; before, the search for the lower end stopped at 2.7e300."""
+    failing = ConcentratedLoss("1/2", failed="1/50") + RenyiLoss([2], ["1/4"])
+    assert failing.epsilon("1e-3") == Interval(math.inf, math.inf)
