@@ -17,6 +17,9 @@ def test_ranks_are_those_of_all_rows(first: int, last: int) -> None:
     assert ranks.end > min(max(last, 0), 4999)
     for code in (0, 1, 17, 500, 999, 1000, int(ranks.window[0]), int(ranks.window[-1])):
         assert ranks.below(code) == np.count_nonzero(values < code)
+        below, above = ordered[ordered < code], ordered[ordered > code]
+        nearest = (below[-1] if below.size else None, above[0] if above.size else None)
+        assert ranks.beside(code) == nearest
     cells = ranks.cut(np.array([0, 10, 400, 800]))
     assert cells.window.tolist() == (np.searchsorted([0, 10, 400, 800], ranks.window, side="right") - 1).tolist()
     assert [cells.below(cell) for cell in range(5)] == [
