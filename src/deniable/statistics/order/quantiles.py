@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import PrivacyLoss, Relation
 from deniable.release import Estimate, Key, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
+from deniable.statistics.order.joint import Joint
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
-from deniable.statistics.order.quantile import checked_share, known_ends, selections
+from deniable.statistics.order.quantile import checked_share, known_ends
 from deniable.statistics.order.ranks import around
-from deniable.statistics.order.tree import Node, levels, nodes, rank_errors, rate, recursive, scattered
+from deniable.statistics.order.tree import Recursion, scattered
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
-_COUNTING = 4  # the recursion gets so many parts of the price, and the counts for intervals one
+_COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
+_MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
 _DRAWS = 4000  # of the noise of the counts, for their reach
 
 
@@ -32,8 +34,9 @@ _DRAWS = 4000  # of the noise of the counts, for their reach
 class Quantiles(OrderStatistic):
     """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
 
-    They come from a recursion (`tree`). For intervals, a fifth of the price counts the rows between them;
-    the ends are the nearest of the quantiles, or of the bounds, that those counts prove to lie on either side. So
+    They come from one draw of all (`joint`) or from a recursion (`tree`): from that with the smaller expected error, a
+    public fact of the shares, the price and the relation. For intervals, a fifth of the price counts the rows between
+    them; the ends are the nearest of the quantiles, or of the bounds, that those counts prove to lie on either side. So
     intervals are as fine as the list of quantiles is.
 
     Args:
@@ -41,7 +44,8 @@ class Quantiles(OrderStatistic):
         bounds, step: as for every `OrderStatistic`.
         interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
 
-    Guarantee: composition of the levels of the tree, and of the counts. Proof: docs/theory/quantiles.md.
+    Guarantee: that of the draw, or composition of the levels of the tree; and of the counts. Proof:
+        docs/theory/quantiles.md.
     """
 
     name: ClassVar[str] = "quantiles"
@@ -57,7 +61,7 @@ class Quantiles(OrderStatistic):
         object.__setattr__(self, "shares", tuple(checked_share(q) for q in self.shares))
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
-        _ = self.epsilon_of_level, self.counting
+        _ = self.method, self.counting
 
     @cached_property
     def _distinct(self) -> list[Fraction]:
@@ -66,17 +70,23 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
-        """What the recursion costs, and what the counts do."""
+        """What the quantiles cost, and what the counts do."""
         price = self._bounding[1]
         if self.interval is None:
             return price, None
-        recursion, counts = price.split(_COUNTING, 1)
-        return recursion, counts
+        quantiles, counts = price.split(_COUNTING, 1)
+        return quantiles, counts
 
     @cached_property
-    def epsilon_of_level(self) -> Fraction:
-        """The bounded range of one level of the tree."""
-        return selections(self._prices[0], (1,) * levels(len(self._distinct)))[0]
+    def method(self) -> Recursion | Joint:
+        """How the quantiles are drawn: with the least expected error for many rows."""
+        shares, price = tuple(self._distinct), self._prices[0]
+        recursion = Recursion(shares=shares, price=price, relation=self.relation, rows=self.rows)
+        joint = Joint(shares=shares, price=price, relation=self.relation, rows=self.rows)
+        if len(shares) == 1 or not (joint.is_quick and joint.is_steady):
+            return recursion
+        methods: tuple[Recursion | Joint, ...] = (recursion, joint)
+        return min(methods, key=lambda method: _mean(method.rank_errors(_MANY)))
 
     @cached_property
     def counting(self) -> PrefixCounts | None:
@@ -86,31 +96,19 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        level = Restricted(ExponentialMechanismLoss(self.epsilon_of_level), self.relation)
-        losses: list[PrivacyLoss] = [level] * levels(len(self._distinct))
+        losses = list(self.method.losses)
         if self.counting is not None:
             losses.append(self.counting.privacy_loss)
         return self.price.stated(self._bounding[0].with_loss(losses))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks, over all the quantiles, where all values differ."""
-        tree = self._tree
-        return float(np.sqrt(np.mean(rank_errors(tree, self._rates, size) ** 2)))
-
-    @cached_property
-    def _tree(self) -> list[Node]:
-        return nodes(self._distinct)
-
-    @cached_property
-    def _rates(self) -> list[Fraction]:
-        return [rate(node, self.epsilon_of_level, rows=self.rows, relation=self.relation) for node in self._tree]
+        return _mean(self.method.rank_errors(size))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
-        found, ranks = recursive(
-            fine, grid.size << digits, self._tree, self._rates, measure=grid.measure(digits), bits=bits
-        )
+        found, ranks = self.method.draw(fine, grid.size << digits, measure=grid.measure(digits), bits=bits)
         codes = found >> digits
         order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
@@ -143,6 +141,11 @@ def quantiles(
     """
     parameters = {"shares": shares, "bounds": bounds, "interval": interval, "step": step}
     return release(Quantiles, values, parameters, options)
+
+
+def _mean(errors: Floats) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.mean(errors**2)))
 
 
 def _reach(noise: Floats, level: float, total_is_noisy: bool) -> float:

@@ -12,21 +12,64 @@ Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429, for the recursion.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
-from deniable.privacy import Relation
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.statistics.order.choice import EQUAL, choose, reach, window
 from deniable.statistics.order.measure import Codes, Measure
-from deniable.statistics.order.quantile import rank_error
+from deniable.statistics.order.quantile import rank_error, selections
 from deniable.statistics.order.ranks import Ranks
+from deniable.statistics.price import Price
 
 _FINEST = 10**4  # denominators of shares within a part
 _WORD = 64
 _BLOCK = 1 << 15  # codes that fit the cache
 _LARGEST_BITS = 60  # of a code; weights are below eight times as many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recursion:
+    """Quantiles one after the other, for a price.
+
+    Args:
+        shares: different ones, in order.
+        rows: of a unit.
+    """
+
+    shares: tuple[Fraction, ...]
+    price: Price
+    relation: Relation
+    rows: int
+
+    @cached_property
+    def losses(self) -> list[PrivacyLoss]:
+        """One for each level."""
+        return [Restricted(ExponentialMechanismLoss(self._epsilon), self.relation)] * levels(len(self.shares))
+
+    def rank_errors(self, size: int) -> NDArray[np.float64]:
+        """The root mean squared error of every quantile in ranks, for about `size` rows of different values."""
+        return rank_errors(self._tree, self._rates, size)
+
+    def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
+        """As `recursive`."""
+        return recursive(ordered, size, self._tree, self._rates, measure=measure, bits=bits)
+
+    @cached_property
+    def _epsilon(self) -> Fraction:
+        """The bounded range of one level."""
+        return selections(self.price, (1,) * levels(len(self.shares)))[0]
+
+    @cached_property
+    def _tree(self) -> "list[Node]":
+        return nodes(self.shares)
+
+    @cached_property
+    def _rates(self) -> list[Fraction]:
+        return [rate(node, self._epsilon, rows=self.rows, relation=self.relation) for node in self._tree]
 
 
 @dataclass(frozen=True, kw_only=True)

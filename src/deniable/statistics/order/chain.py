@@ -1,0 +1,224 @@
+"""An exact draw of the ranks of several quantiles at once, where the law is a chain along them.
+
+Ranks i_1 <= ... <= i_k of [0, n] get the weight exp(-rate sum |N_j - T_j|) times W(i)^r / r! for every rank i that r of
+them share. N_j = i_j - i_(j-1), with i_0 = 0 and i_(k+1) = n, and T_j = t_j - t_(j-1) likewise for the wanted ranks t.
+
+Logarithms of the sums over all ways to go on are bounded from above (`log_sums`), for ranks in a window around each t.
+Ranks are proposed one after the other with integer weights made of those bounds; so the chance of a proposal is a
+known rational number, and a last coin, which nearly always shows True, corrects it to the stated law.
+
+Guarantee: exactly the stated law, restricted to the windows. Proof: docs/theory/quantiles.md, "The joint draw".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, factorial, floor, lgamma
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise import bernoulli, refine, uniform
+from deniable.noise.bits import Bits
+from deniable.noise.certified import exp_of_minus, log
+from deniable.statistics.order.log_sums import Logs, running, sliding, total
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_PARTS = 2.0**52  # of all chances of one step
+_LIFT = 2.0**-28  # of every bound: above the errors of parts, and of exponents up to 2^16
+_RUN = 4  # quantiles that enter a rank together, but for the heaviest ranks of each window
+_HEAVIEST = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """The wanted ranks t_1 <= ... <= t_k among n rows, how fast chances fall, and how far the windows reach."""
+
+    ranks: Sequence[Fraction]
+    rows: int
+    rate: Fraction
+    width: int
+
+    @property
+    def count(self) -> int:
+        return len(self.ranks)
+
+    def window(self, place: int) -> tuple[int, int]:
+        """The first and the last rank that is looked at; the others are more than `width` off."""
+        centre = floor(self.ranks[place])
+        return max(0, centre - self.width), min(self.rows, centre + 1 + self.width)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all windows hold all ranks."""
+        return self.window(0)[1] == self.rows and self.window(self.count - 1)[0] == 0
+
+    def holds(self, ranks: NDArray[np.int64]) -> bool:
+        """Whether each rank lies in its window."""
+        windows = (self.window(place) for place in range(self.count))
+        return all(low <= rank <= high for rank, (low, high) in zip(ranks.tolist(), windows, strict=True))
+
+    def cost(self, ranks: NDArray[np.int64]) -> Fraction:
+        """The sum of |N_j - T_j|."""
+        off = [Fraction(0), *(rank - t for rank, t in zip(ranks.tolist(), self.ranks, strict=True)), Fraction(0)]
+        return sum((abs(b - a) for a, b in pairwise(off)), Fraction(0))
+
+
+class Chain:
+    """The bounds for one table, from which any number of proposals can be made.
+
+    Args:
+        weights: W of the ranks from the first to the last of a window; integers of [0, 2^63).
+    """
+
+    def __init__(self, targets: Targets, weights: Callable[[int, int], NDArray[np.int64]]) -> None:
+        self.targets, count = targets, targets.count
+        self.windows = [targets.window(place) for place in range(count)]
+        self.weights = [weights(*window) for window in self.windows]
+        self.logs = [np.where(w > 0, log(np.maximum(w, 1).astype(np.float64)), -np.inf) for w in self.weights]
+        self.heavy = [_largest(w, _HEAVIEST) for w in self.weights]
+        self.away = [self._away(place) for place in range(count)]
+        nothing: Logs = np.empty(0)
+        self.above = [nothing] * count  # ways to go on behind quantile j at rank i, the next one above i
+        self.further = [nothing] * count  # the same, and the next one may enter i once more
+        self.entering = [nothing] * count  # ways from quantile j on, which enters rank i
+        for place in reversed(range(count)):
+            self._prepare(place)
+        self.start = float(self._raised(running(self.entering[0] - np.abs(self.away[0]))[-1:])[0])
+
+    def propose(self, bits: Bits) -> NDArray[np.int64] | None:
+        """The ranks, or None where the last coin shows that all is to be done again."""
+        found: list[int] = []
+        factor, least, offset, known = Fraction(1), 0, 0.0, self.start
+        while (place := len(found)) < self.targets.count:
+            first = max(0, least - self.windows[place][0])
+            ways = self.entering[place][first:] - np.abs(self.away[place][first:] - offset)
+            index, chance = _pick(ways - known, bits)
+            index += first
+            heavy = bool(self.heavy[place][index])
+            runs = self._runs(place, np.array([index]), heavy)[:, 0]
+            more, share = _pick(runs - self.entering[place][index], bits)
+            rank, last = self.windows[place][0] + index, place + more
+            found += [rank] * (more + 1)
+            factor *= int(self.weights[place][index]) ** (more + 1) / (chance * share)
+            again = not heavy and more + 1 == _RUN
+            least = rank if again else rank + 1
+            index = rank - self.windows[last][0]
+            offset = float(self.away[last][index])
+            known = float((self.further if again else self.above)[last][index])
+        ranks = np.array(found, dtype=np.int64)
+        for number in np.unique(ranks, return_counts=True)[1].tolist():
+            factor /= factorial(number)
+        return ranks if self._kept(factor, ranks, bits) else None
+
+    def _kept(self, factor: Fraction, ranks: NDArray[np.int64], bits: Bits) -> bool:
+        """True with probability factor exp(-rate cost) / exp(start)."""
+        exponent = self.targets.rate * self.targets.cost(ranks) + Fraction(self.start)
+
+        def chance() -> "arb":
+            return (-refine.ball(exponent)).exp() * refine.ball(factor)
+
+        return coin(chance, bits)
+
+    def _away(self, place: int) -> Logs:
+        """rate (i - t) for the ranks of a window."""
+        low, high = self.windows[place]
+        rate = self.targets.rate
+        first = float(rate * (low - self.targets.ranks[place]))
+        return first + float(rate) * np.arange(high - low + 1, dtype=np.float64)
+
+    def _prepare(self, place: int) -> None:
+        """The bounds for one quantile, from those for the ones behind it."""
+        away = self.away[place]
+        if place == self.targets.count - 1:
+            self.above[place] = self.further[place] = self._raised(-np.abs(away))
+        else:
+            self.above[place] = self._raised(self._ways(place))
+            stays = self._shifted(place, 1, self.entering[place + 1], np.arange(away.size))
+            self.further[place] = self._raised(total(np.stack([self.above[place], stays])))
+        entering = total(self._runs(place, np.arange(away.size), heavy=False))
+        heavy = np.flatnonzero(self.heavy[place])
+        entering[heavy] = total(self._runs(place, heavy, heavy=True))
+        self.entering[place] = self._raised(entering)
+
+    def _runs(self, place: int, columns: NDArray[np.intp], heavy: bool) -> Logs:
+        """The ways where 1, 2, ... quantiles enter ranks together; _RUN of them at most where ranks are not heavy."""
+        rows, most = [], self.targets.count - place
+        for number in range(1, (most if heavy else min(most, _RUN)) + 1):
+            last = place + number - 1
+            if self.windows[last][0] > self.windows[place][1]:
+                break
+            behind = self.further if number == _RUN and not heavy else self.above
+            ways = self._shifted(place, number - 1, behind[last], columns)
+            rows.append(number * self.logs[place][columns] - lgamma(number + 1) + ways)
+        return np.stack(rows)
+
+    def _shifted(self, place: int, more: int, ways: Logs, columns: NDArray[np.intp]) -> Logs:
+        """Ways from the same ranks on for a quantile that is so many places further, which lies off by so much."""
+        start, end = self.windows[place + more]
+        ranks = self.windows[place][0] + columns
+        pause = float(self.targets.rate * (self.targets.ranks[place + more] - self.targets.ranks[place]))
+        return np.where(
+            (ranks >= start) & (ranks <= end), ways[np.clip(ranks - start, 0, end - start)] - pause, -np.inf
+        )
+
+    def _ways(self, place: int) -> Logs:
+        """The sums over the next rank, which is above the present one, for every rank of the window."""
+        low, high = self.windows[place]
+        start, end = self.windows[place + 1]
+        step = max(1, ceil(self.targets.ranks[place + 1] - self.targets.ranks[place]))
+        here, there, entering = self.away[place], self.away[place + 1], self.entering[place + 1]
+        ranks = np.arange(low, high + 1)
+        falling = np.append(running((entering - there)[::-1])[::-1], -np.inf)
+        over: Logs = here + falling[np.clip(ranks + step, start, end + 1) - start]
+        if step == 1:
+            return over
+        rising = entering + there
+        if start > high:
+            sums, last = running(rising), np.minimum(ranks + step - 1, end) - start
+            under = np.where(last >= 0, sums[np.maximum(last, 0)], -np.inf)
+        else:
+            padded = np.full(high - low + step - 1, -np.inf)  # of the ranks low + 1, ..., high + step - 1
+            first, behind = max(start, low + 1), min(end, high + step - 1) + 1
+            padded[first - low - 1 : behind - low - 1] = rising[first - start : behind - start]
+            under = sliding(padded, step - 1)
+        return total(np.stack([over, under - here]))
+
+    def _raised(self, bounds: Logs) -> Logs:
+        """Bounds with the rounding errors of all exponents that they are made of, or compared with, paid for."""
+        count, known = self.targets.count, np.isfinite(bounds)
+        spread = 2 * float(self.targets.rate) * (self.targets.width + 2)
+        reach = spread + 64 * count + lgamma(count + 1) + float(np.abs(bounds[known]).max(initial=0.0))
+        raised: Logs = bounds + (_LIFT + bounds.size * 2.0**-50 + reach * 2.0**-46)
+        return raised
+
+
+def coin(chance: Callable[[], "arb"], bits: Bits) -> bool:
+    """True with the probability that `chance` encloses, a real number of [0, 1]."""
+    from flint import ctx
+
+    with ctx.workprec(128):
+        near = float(chance().mid())
+    assert near <= 1 + 2.0**-40
+    return bool(bernoulli.sample_each(near=np.array([near]), exact=lambda _: chance, bits=bits)[0])
+
+
+def _pick(chances: Logs, bits: Bits) -> tuple[int, Fraction]:
+    """A place, and with which chance it was drawn: about exp(chances), which add up to less than 1."""
+    possible = np.isfinite(chances)
+    parts = np.where(possible, np.floor(_PARTS * exp_of_minus(np.maximum(-chances, 0.0))) + 1, 0).astype(np.int64)
+    ends = np.cumsum(parts)
+    place = int(uniform.below(int(ends[-1]), bits=bits))
+    index = int(np.searchsorted(ends, place, side="right"))
+    return index, Fraction(int(parts[index]), int(ends[-1]))
+
+
+def _largest(values: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Where the largest ones are."""
+    found = np.zeros(values.shape, dtype=np.bool_)
+    found[np.argsort(-values)[:count]] = True
+    return found
