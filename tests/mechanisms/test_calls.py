@@ -137,6 +137,43 @@ def test_a_checked_class_is_a_dataclass_as_before(name: str) -> None:
     assert type(mechanism).__doc__ != Mechanism.__doc__
 
 
+TARGETS: dict[str, dict[str, Any]] = {
+    "bounded_laplace": {"epsilon": 1, "lower": 0, "upper": 10},
+    "continuous_exponential": {"epsilon": 1, "lower": 0, "upper": 10},
+    "elliptical_gaussian": {"strategy": [[1, 1], [1, 0]], "rho": 1},
+    "gaussian": {"rho": 1},
+    "joint_top_k": {"epsilon": 1, "count": 2},
+    "propose_test_release": {"bound": 5, "epsilon": 1, "delta": "1e-3"},
+    "smooth_gaussian": {"epsilon": 1, "delta": "1e-3", "lower": 0, "upper": 10},
+    "smooth_laplace": {"epsilon": 1, "delta": "1e-3", "lower": 0, "upper": 10},
+    "smooth_log_normal": {"rho": 1, "beta": "0.1", "lower": 0, "upper": 10},
+    "snapping": {"epsilon": 1, "bound": 5},
+    "sparse_vector": {"epsilon": 1, "answers": 2, "value_share": "0.5"},
+    "stable_selection": {"epsilon": 1, "delta": "1e-3"},
+    "top_k": {"epsilon": 1, "count": 2},
+    "truncated_laplace": {"epsilon": 1, "delta": "1e-3"},
+    **{name: {"epsilon": 1, "lower": 0, "upper": 10} for name in ("inverse_median", "inverse_quantile")},
+    **{name: {"epsilon": 1, "lower": 0, "upper": 10} for name in ("inverse_sensitivity", "smooth_pareto")},
+    "smooth_student_t": {"epsilon": 1, "degrees": 2, "lower": 0, "upper": 10},
+    **{name: {"epsilon": 1} for name in ("above_threshold", "exponential_mechanism", "laplace", "noisy_max")},
+    **{name: {"epsilon": 1} for name in ("permute_and_flip", "staircase")},
+}
+
+
+@pytest.mark.parametrize("name", sorted(name for name, kind in MECHANISMS.items() if hasattr(kind, "calibrated")))
+def test_wrong_targets_are_refused(name: str) -> None:
+    kind: Any = MECHANISMS[name]
+    targets = TARGETS[name]
+    if "sensitivity" in inspect.signature(kind.calibrated).parameters:
+        targets = {"sensitivity": kind.worst_case().sensitivity, **targets}
+
+    def call(parameter: str, value: object) -> None:
+        kind.calibrated(**{**targets, parameter: value})
+
+    for parameter in targets:
+        assert len(refusals(call, [(parameter, what, value) for what, value in WRONG.items()])) >= 10
+
+
 def test_calibration_names_slips_too() -> None:
     reach = of_count(rows=1, groups=1, relation=AddRemove)
     with pytest.raises(InvalidParameterError, match=r"calibrated takes no epsilom\. Did you mean epsilon"):

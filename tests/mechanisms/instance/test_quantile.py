@@ -101,7 +101,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
 
 def test_add_remove_is_refused() -> None:
-    with pytest.raises(UnprovedError, match="there are InverseMedian"):
+    with pytest.raises(UnprovedError, match="See InverseMedian, SmoothMedian"):
         quantile("1/2").privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove))
     quantile("1/2").privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
 

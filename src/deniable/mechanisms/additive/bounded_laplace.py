@@ -60,7 +60,7 @@ class BoundedLaplace(Mechanism):
         def private(scale: Fraction) -> bool:
             return BoundedLaplaceLoss(scale, width, sensitivity).pure_epsilon <= limit
 
-        below = above = decimal_above(laplace_scale(sensitivity, limit), _DIGITS)
+        below = above = decimal_above(checked_scale("scale", laplace_scale(sensitivity, limit)), _DIGITS)
         while not private(above):
             below, above = above, decimal_above(2 * above, _DIGITS)
         while (middle := decimal_above((above + below) / 2, _DIGITS)) < above:

@@ -48,7 +48,10 @@ class TruncatedLaplace(AdditiveNoise):
 
         Raises: InvalidParameterError if delta is 0, for which no bound will do.
         """
-        scale, limit = laplace_scale(sensitivity, epsilon), positive_rational("epsilon", epsilon)
+        scale, limit = (
+            checked_scale("scale", laplace_scale(sensitivity, epsilon)),
+            positive_rational("epsilon", epsilon),
+        )
         failed = probability("delta", delta)
         if failed == 0:
             raise InvalidParameterError(

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.base import clamped_records
-from deniable.mechanisms.instance.smooth import SmoothStatistic, reach, rounded_up, weights
+from deniable.mechanisms.instance.smooth import reach, rounded_up, weights
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
+from deniable.mechanisms.instance.trimmed_mean import TrimmedStatistic
 from deniable.privacy import AddRemove, Relation, of_count
-from deniable.privacy.exact import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothCentralMean(SmoothStatistic):
+class SmoothCentralMean(TrimmedStatistic):
     """The mean without the `trimmed` smallest and largest records, of which there is a private number.
 
     Of 2 trimmed records or fewer it is the middle of the bounds. Records are clamped to the bounds of the noise. Where
@@ -30,12 +30,6 @@ class SmoothCentralMean(SmoothStatistic):
     guarantee: ClassVar[str] = "that of `noise`, under add/remove"
     source: ClassVar[str] = "after Bun, Steinke (2019)"
 
-    trimmed: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
-
     @property
     def _proved(self) -> frozenset[Relation]:
         return frozenset({AddRemove})
@@ -46,8 +40,8 @@ class SmoothCentralMean(SmoothStatistic):
         kept = records.size - 2 * self.trimmed
         if kept < 1:
             return Fraction(lower + upper, 2), rounded_up(float(upper - lower))
-        value = Fraction(sum(records[self.trimmed : self.trimmed + kept].tolist()), kept)
-        return value, rounded_up(self._bound(np.concatenate([[lower], records, [upper]]), kept))
+        bound = self._bound(np.concatenate([[lower], records, [upper]]), kept)
+        return self._mean(records), rounded_up(bound)
 
     def _bound(self, padded: NDArray[np.int64], kept: int) -> float:
         """The larger one of range e^(-beta (kept - 1)) and max of (x_(e) - x_(s)) / (e - s + 1) e^(-beta (j - 1)).

@@ -5,20 +5,30 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, loss_of_rows
 from deniable.mechanisms.integers import clamped
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.certified import exp_of_minus
-from deniable.privacy import Interval, PrivacyLoss, Relation, Replace, Sensitivity
-from deniable.privacy.exact import checked_bounds, positive_rational, shown
+from deniable.privacy import (
+    ApproximateLoss,
+    Interval,
+    PrivacyLoss,
+    PureLoss,
+    Relation,
+    Replace,
+    Sensitivity,
+    of_count,
+)
+from deniable.privacy.exact import checked_bounds, positive_rational, probability, shown
 from deniable.privacy.profile import certified
 
 if TYPE_CHECKING:
@@ -102,6 +112,12 @@ class SmoothNoise(Mechanism):
             bits=bits,
         )
 
+    @staticmethod
+    def _moving(mechanism: "SmoothNoise") -> WorstCase:
+        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        reach = of_count(rows=1, groups=1, cells=1, relation=Replace)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(6, 6), neighbour=(0, 6), attains=False)
+
     def _measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         secret = clamped("exact", exact)
         if secret.ndim != 1 or secret.size < 2:
@@ -110,6 +126,46 @@ class SmoothNoise(Mechanism):
             )
         value = min(max(int(secret[0]), self.lower), self.upper)  # which moves no further than the bounds are apart
         return Fraction(value), smooth_bound(np.minimum(secret[1:], self.upper - self.lower), beta=self.beta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureSmoothNoise(SmoothNoise):
+    """Noise whose loss is epsilon alone: it loses the most beside a neighbour with the same bound, or the furthest."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        super().__post_init__()
+
+    @cached_property
+    def shift(self) -> Fraction:
+        return min(self._shift_at(Fraction(0)), self._shift_at(self.beta))
+
+    @abstractmethod
+    def _shift_at(self, b: Fraction) -> Fraction:
+        """The largest one beside a neighbour whose bound is e^b times as large, or as small."""
+
+    def _loss(self) -> PureLoss:
+        return PureLoss(self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateSmoothNoise(SmoothNoise):
+    """Noise whose loss is epsilon but for a failure of probability delta > 0."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if self.delta == 0:
+            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
+        super().__post_init__()
+
+    def _loss(self) -> ApproximateLoss:
+        return ApproximateLoss(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.smooth import SmoothNoise
+from deniable.mechanisms.instance.smooth import ApproximateSmoothNoise
 from deniable.noise import rounded
-from deniable.privacy import ApproximateLoss, Replace, of_count
 from deniable.privacy.exact import decimal_below, positive_rational, probability
 from deniable.privacy.profile import ball, certified
 
@@ -21,7 +19,7 @@ _DIGITS = 6  # of the shift
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothGaussian(SmoothNoise):
+class SmoothGaussian(ApproximateSmoothNoise):
     """Add Gaussian noise of standard deviation S / shift, S a beta-smooth bound of the sensitivity.
 
     For one number take SmoothLaplace, whose noise is smaller; this one has no heavier tails than a normal law.
@@ -36,16 +34,6 @@ class SmoothGaussian(SmoothNoise):
         "(epsilon, delta)-DP, delta = that of N(0, 1), N(shift, 1) + the larger with e^(2 beta) as either variance"
     )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        if self.delta == 0:
-            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
-        super().__post_init__()
 
     @classmethod
     def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothGaussian":
@@ -101,19 +89,10 @@ class SmoothGaussian(SmoothNoise):
     def _law(self) -> rounded.Normal:
         return rounded.Normal()
 
-    def _loss(self) -> ApproximateLoss:
-        return ApproximateLoss(self.epsilon, self.delta)
-
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
-        return WorstCase(
-            mechanism=cls.calibrated(epsilon=4, delta="0.05", lower=-20, upper=26),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
-            exact=(6, 6),
-            neighbour=(0, 6),
-            attains=False,
-        )
+        return cls._moving(cls.calibrated(epsilon=4, delta="0.05", lower=-20, upper=26))
 
 
 def _upper_tail(z: "arb") -> "arb":

@@ -6,11 +6,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
+from deniable.mechanisms.instance.smooth import ApproximateSmoothNoise, shift_below
 from deniable.noise import rounded
-from deniable.privacy import ApproximateLoss, Replace, of_count
 from deniable.privacy.exact import decimal_below, positive_rational, probability
 from deniable.privacy.profile import ball
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothLaplace(SmoothNoise):
+class SmoothLaplace(ApproximateSmoothNoise):
     """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
 
     Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
@@ -33,16 +31,6 @@ class SmoothLaplace(SmoothNoise):
         "c arccosh(delta e^((epsilon + beta) / c) / (1 - e^-beta))), c = e^beta - 1"
     )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        if self.delta == 0:
-            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
-        super().__post_init__()
 
     @classmethod
     def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":
@@ -66,16 +54,7 @@ class SmoothLaplace(SmoothNoise):
     def _law(self) -> rounded.Laplace:
         return rounded.Laplace()
 
-    def _loss(self) -> ApproximateLoss:
-        return ApproximateLoss(self.epsilon, self.delta)
-
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
-        return WorstCase(
-            mechanism=cls.calibrated(epsilon=3, delta="1e-3", lower=-20, upper=26),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
-            exact=(6, 6),
-            neighbour=(0, 6),
-            attains=False,
-        )
+        return cls._moving(cls.calibrated(epsilon=3, delta="1e-3", lower=-20, upper=26))

@@ -7,12 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
 from deniable.noise import rounded
-from deniable.privacy import ConcentratedLoss, Replace, of_count
-from deniable.privacy.exact import decimal_below, positive_rational
+from deniable.privacy import ConcentratedLoss
+from deniable.privacy.exact import decimal_below, positive_rational, shown
 from deniable.privacy.profile import ball
+
+_RHOS = (Fraction(1, 2**40), Fraction(2**40))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +42,12 @@ class SmoothLogNormal(SmoothNoise):
     def calibrated(cls, *, rho: object, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":
         """The spread with the least variance for rho; beta is a tenth of sqrt(2 rho) unless it is given."""
         target = positive_rational("rho", rho)
+        if not _RHOS[0] <= target <= _RHOS[1]:
+            raise InvalidParameterError(f"rho must be in [2^-40, 2^40], got {shown(target)}")
         epsilon = float(2 * target) ** 0.5
         smooth = decimal_below(Fraction(epsilon / 10), 6) if beta is None else positive_rational("beta", beta)
+        if smooth > 2**40:
+            raise InvalidParameterError(f"beta must be at most 2^40, got {shown(smooth)}")
         spread = decimal_below(Fraction(best_spread(float(smooth) / epsilon)), 6)
         return cls(rho=target, spread=spread, beta=smooth, lower=lower, upper=upper)
 
@@ -59,13 +66,7 @@ class SmoothLogNormal(SmoothNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
-        return WorstCase(
-            mechanism=cls.calibrated(rho=4, lower=-20, upper=26),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
-            exact=(6, 6),
-            neighbour=(0, 6),
-            attains=False,
-        )
+        return cls._moving(cls.calibrated(rho=4, lower=-20, upper=26))
 
 
 def best_spread(share: float) -> float:

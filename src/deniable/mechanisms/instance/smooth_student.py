@@ -3,14 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
+from deniable.mechanisms.instance.smooth import PureSmoothNoise, shift_below
 from deniable.noise import rounded
-from deniable.privacy import PureLoss, Replace, of_count
 from deniable.privacy.exact import decimal_below, positive_rational, shown
 from deniable.privacy.profile import ball
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothStudentT(SmoothNoise):
+class SmoothStudentT(PureSmoothNoise):
     """Add Student's t noise of scale S / shift, S a beta-smooth bound of the sensitivity; degrees = 1 is Cauchy noise.
 
     Guarantee: epsilon-DP with shift^2 = 2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b),
@@ -35,14 +33,10 @@ class SmoothStudentT(SmoothNoise):
     )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019)"
 
-    epsilon: Fraction
     degrees: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "degrees", positive_rational("degrees", self.degrees))
-        if not 1 <= self.degrees <= 100:
-            raise InvalidParameterError(f"degrees must be in [1, 100], got {shown(self.degrees)}")
+        object.__setattr__(self, "degrees", _checked(self.degrees))
         super().__post_init__()
 
     @classmethod
@@ -51,17 +45,12 @@ class SmoothStudentT(SmoothNoise):
 
         beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.
         """
-        target, tails = positive_rational("epsilon", epsilon), positive_rational("degrees", degrees)
+        target, tails = positive_rational("epsilon", epsilon), _checked(degrees)
         middle = 3 * float(tails - 1)
         share = decimal_below(Fraction((math.sqrt(middle**2 + 32 * float(tails)) - middle) / (8 * float(tails))), 3)
         return cls(epsilon=target, degrees=tails, beta=target * share, lower=lower, upper=upper)
 
-    @cached_property
-    def shift(self) -> Fraction:
-        return min(self._shift_at(Fraction(0)), self._shift_at(self.beta))
-
     def _shift_at(self, b: Fraction) -> Fraction:
-        """The largest one for a neighbour whose noise is smaller by e^-b."""
         reach = (2 * self.epsilon - (self.degrees - 1) * b) / (self.degrees + 1)
         if reach <= b:
             return Fraction(0)
@@ -74,16 +63,15 @@ class SmoothStudentT(SmoothNoise):
     def _law(self) -> rounded.StudentT:
         return rounded.StudentT(self.degrees)
 
-    def _loss(self) -> PureLoss:
-        return PureLoss(self.epsilon)
-
     @classmethod
     def worst_case(cls) -> WorstCase:
-        """A statistic that moves by its sensitivity, 6. No pair attains the bound for shift and beta at one place."""
-        return WorstCase(
-            mechanism=cls.calibrated(epsilon=3, lower=-20, upper=26),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
-            exact=(6, 6),
-            neighbour=(0, 6),
-            attains=False,
-        )
+        """A statistic that moves by its sensitivity, 6. A neighbour with another bound may lose more."""
+        return cls._moving(cls.calibrated(epsilon=3, lower=-20, upper=26))
+
+
+def _checked(degrees: object) -> Fraction:
+    """Degrees of freedom, exact."""
+    value = positive_rational("degrees", degrees)
+    if not 1 <= value <= 100:
+        raise InvalidParameterError(f"degrees must be in [1, 100], got {shown(value)}")
+    return value

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
@@ -17,7 +18,23 @@ from deniable.privacy.exact import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothTrimmedMean(SmoothStatistic):
+class TrimmedStatistic(SmoothStatistic):
+    """A statistic without the `trimmed` smallest and largest records."""
+
+    trimmed: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
+
+    def _mean(self, records: NDArray[np.int64]) -> Fraction:
+        """Of those in the middle of sorted records, exactly."""
+        kept = records[self.trimmed : records.size - self.trimmed]
+        return Fraction(sum(kept.tolist()), kept.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothTrimmedMean(TrimmedStatistic):
     """The mean without the `trimmed` smallest and largest records, with noise in proportion to its smooth sensitivity.
 
     Records are clamped to the bounds of the noise. With n = 2 trimmed + 1 records it is the median.
@@ -30,12 +47,6 @@ class SmoothTrimmedMean(SmoothStatistic):
     guarantee: ClassVar[str] = "that of `noise`, under replace"
     source: ClassVar[str] = "Bun, Steinke (2019)"
 
-    trimmed: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
-
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper
         records = some(clamped_records(exact, lower, upper))
@@ -44,10 +55,9 @@ class SmoothTrimmedMean(SmoothStatistic):
             raise InvalidParameterError(
                 f"trimmed={self.trimmed} leaves none of {records.size} records, whose number is public. Trim fewer."
             )
-        total = sum(records[self.trimmed : self.trimmed + kept].tolist())
         last, first = self.trimmed + 1, records.size - self.trimmed
         width = smooth_width(records, lower, upper, last=last, first=first, beta=self.noise.beta)
-        return Fraction(total, kept), width / kept
+        return self._mean(records), width / kept
 
     @classmethod
     def worst_case(cls) -> WorstCase:

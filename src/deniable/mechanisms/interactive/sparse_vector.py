@@ -25,8 +25,9 @@ from deniable.privacy import (
     SparseVectorLoss,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, positive_rational, probability, yes_or_no
+from deniable.privacy.exact import positive_integer, positive_rational, probability, whole_number, yes_or_no
 
+_MOST_ANSWERS = 2**40
 _VALUE_BITS = 64  # of a released value in the number of a transcript
 
 
@@ -66,7 +67,7 @@ class SparseVector(Mechanism):
 
     def __post_init__(self) -> None:
         yes_or_no("monotone", self.monotone)
-        object.__setattr__(self, "answers", positive_integer("answers", self.answers))
+        object.__setattr__(self, "answers", whole_number("answers", self.answers, lower=1, upper=_MOST_ANSWERS))
         for name in ("threshold_scale", "query_scale", "value_scale"):
             value = getattr(self, name)
             if value is not None or name != "value_scale":
@@ -93,7 +94,8 @@ class SparseVector(Mechanism):
         reach = _reach(sensitivity)
         if reach == 0:
             raise InvalidParameterError("no unit moves these questions, so they need no noise. Check the sensitivity.")
-        total, count = positive_rational("epsilon", epsilon), positive_integer("answers", answers)
+        total = positive_rational("epsilon", epsilon)
+        count = whole_number("answers", answers, lower=1, upper=_MOST_ANSWERS)
         share = probability("value_share", 0 if value_share is None else value_share)
         moves = count if monotone is True else 2 * count
         weight = Fraction(round(1000 * moves ** (2 / 3)), 1000)
