@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import ApproximateLoss, GaussianLoss, LaplaceLoss, PureLoss, Relation
+from deniable.privacy import ApproximateLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss, Relation
 from deniable.privacy.reports.report import above, assumptions, percent_above
 
 RUN = GaussianLoss("1.1").poisson_sampled(rate="256/60000") * 14063
@@ -89,3 +89,14 @@ def test_delta_is_checked() -> None:
     with pytest.raises(InvalidParameterError, match="delta must be in"):
         PureLoss(1).report(1)
     assert PureLoss(1).report(Fraction(1, 2)).epsilon.upper == 0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [GaussianLoss(1), PureLoss(0), ApproximateLoss("0.5", "0.1"), GaussianLoss(2).poisson_sampled(rate="0.1")],
+)
+def test_beliefs_are_those_of_the_curve(loss: PrivacyLoss) -> None:
+    for prior, found in loss.report("1e-5").beliefs:
+        truth = loss.tradeoff().posterior(prior, failure="1e-5")
+        assert found.lower == pytest.approx(truth.lower, rel=1e-12)
+        assert found.upper == pytest.approx(truth.upper, rel=1e-12)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 Parts = list[tuple[PrivacyLoss, int]]
+
+_FIBONACCI = (34, 55)  # their sum exceeds the number of orders
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
         ("advanced composition", _advanced(parts, delta, classic_drift), "Dwork, Rothblum, Vadhan (2010)"),
         ("advanced, tanh form", _advanced(parts, delta, tanh_drift), "Kairouz, Oh, Viswanath (2015), Theorem 3.5"),
         ("concentrated (zCDP)", _concentrated(loss, delta), "Bun, Steinke (2016); Canonne, Kamath, Steinke (2020)"),
-        ("Rényi (RDP)", _renyi(loss, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
+        ("Rényi (RDP)", _renyi(loss, parts, delta), "Mironov (2017); Canonne, Kamath, Steinke (2020)"),
         ("Gaussian (GDP)", _gaussian(loss, delta), "Dong, Roth, Su (2019)"),
     ]
     proved = [Account(name, _finite(value), source) for name, value, source in found]
@@ -94,13 +97,33 @@ def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
     return inverse(lambda epsilon: gaussian_delta(mu_squared, epsilon), delta, limit=None).upper
 
 
-def _renyi(loss: PrivacyLoss, delta: Fraction) -> float | None:
-    from deniable.privacy.currencies.conversion import epsilon_by_renyi
+def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
+    """By the best of the usual orders, of which some ten are tried: over the orders, epsilons fall and then rise.
 
-    try:
-        return epsilon_by_renyi(loss, delta)
-    except (InvalidParameterError, UnprovedError):
+    Nothing where a part is dominated by laws with an infinite loss: what is then known of its divergences, if they are
+    finite at all, are its sums of the other currencies.
+
+    With D(a) convex in a when multiplied by a - 1, so is epsilon(a) = D(a) + ln(1 - 1/a) - ln(a delta)/(a - 1). Any
+    order gives a bound.
+    """
+    from deniable.privacy.currencies.conversion import ORDERS, epsilon_by_renyi
+
+    @cache
+    def found(place: int) -> float:
+        try:
+            return epsilon_by_renyi(loss, delta, orders=ORDERS[place : place + 1])
+        except (InvalidParameterError, UnprovedError):
+            return math.inf
+
+    pairs = [part.laws() for part, _ in parts]
+    if any(law.infinite for both in pairs if both for law in both.upper) or math.isinf(found(0)):
         return None
+    before, short, long = -1, *_FIBONACCI  # the best is before + 1 to before + short + long - 1
+    while short < long:
+        if found(before + short) > found(before + long):
+            before += short
+        short, long = long - short, short
+    return found(before + 1)
 
 
 def _central_limit(parts: Parts, delta: Fraction) -> float | None:
@@ -117,6 +140,7 @@ def _central_limit(parts: Parts, delta: Fraction) -> float | None:
         return None
 
 
+@lru_cache(maxsize=64)
 def _epsilon(loss: PrivacyLoss, delta: Fraction) -> float:
     try:
         return loss.epsilon(delta).upper

@@ -11,7 +11,7 @@ from fractions import Fraction
 from deniable.privacy.compose import Composed
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.exact import decimal_text, probability
-from deniable.privacy.interval import Interval
+from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts
@@ -162,10 +162,25 @@ def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
             (rate, Interval(float(lower), float(upper)))
             for rate, lower, upper in zip(ALARMS, found.lower, found.upper, strict=True)
         ),
-        beliefs=tuple((prior, curve.posterior(prior, failure=share)) for prior in PRIORS),
+        beliefs=_beliefs(curve, share),
         assumptions=tuple(assumptions(loss)),
         accounts=accounts(loss, share) if share else (),
     )
+
+
+def _beliefs(curve: TradeOff, failure: Fraction) -> tuple[tuple[Fraction, Interval], ...]:
+    """Beliefs after, for each belief before: the first is computed, and odds grow as its odds do."""
+    known = curve.posterior(PRIORS[0], failure=failure)
+    least, most = (Fraction(end) / (1 - Fraction(end)) if end < 1 else None for end in (known.lower, known.upper))
+
+    def after(prior: Fraction, odds: Fraction | None) -> Fraction:
+        if odds is None:
+            return Fraction(1)
+        grown = odds * (1 - PRIORS[0]) / PRIORS[0] * prior / (1 - prior)
+        return grown / (1 + grown)
+
+    rest = [(prior, Interval(round_down(after(prior, least)), round_up(after(prior, most)))) for prior in PRIORS[1:]]
+    return ((PRIORS[0], known), *rest)
 
 
 def assumptions(loss: PrivacyLoss) -> Iterator[str]:
