@@ -32,7 +32,8 @@ def chosen_one_after_another(limit: Fraction, count: int) -> list[tuple[Pairs, i
 
     Guarantee: above every strategy, also when other mechanisms run in between. Attained are `count` choices between
         two candidates with equal losses; their place in the interval does well where delta is about 1e-6.
-    Error: with epsilon-delta curves of the best strategy, upper ends of epsilon are high by less than 1%.
+    Error: epsilons of the best strategy are exceeded by about 1% at most: by less than 0.3% for the grid, and for more
+        than 64 runs by up to 0.8% for the blocks.
     """
     number = math.ceil(count / min(_MOST_RUNS, max(int(_FARTHEST / float(limit)), 1)))
     size, longer = divmod(count, number)
