@@ -53,4 +53,4 @@ def test_names_come_from_the_frame_and_their_number_is_checked() -> None:
     frame = pd.DataFrame({"a": [1.0]})
     assert public.rows(frame, None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)[1] == ("a",)
     with pytest.raises(InvalidParameterError, match="2 columns"):
-        public.rows([[1, 2]], None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)
+        public.rows(np.ones((1, 2)), None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)

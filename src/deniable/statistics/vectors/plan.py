@@ -70,9 +70,9 @@ class Planner:
     def _plans(self) -> Iterator[Plan]:
         searches = self._searches()
         for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _STEPS)]:
-            rough, reach = self._rough(shares)
-            left = 1 - sum(shares, Fraction(0))
-            yield self._plan(rough, Fraction(0), left, _public(reach, self.columns), reach)
+            rough, miss = self._rough(shares)
+            left, reach = 1 - sum(shares, Fraction(0)), miss.norm()
+            yield self._plan(rough, Fraction(0), left, miss.tail(), reach)
             if reach > _CENTRED * math.sqrt(self.columns):
                 continue
             for share, near, far, beyond in searches:
@@ -91,16 +91,15 @@ class Planner:
         parts = [(share, search.beyond) for share, search in found if search.is_possible]
         return [(share, normal(NEARER * beyond), normal(beyond), beyond) for share, beyond in parts]
 
-    def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, float]:
-        """The radii of rough steps, and how near the mean of the rows is then: up to noise, and what was clipped."""
-        root, reach = math.sqrt(self.columns), self.reach
-        rough = []
+    def _rough(self, shares: tuple[Fraction, ...]) -> tuple[Rough, "Miss"]:
+        """The radii of rough steps, and how far off the mean of the rows the centre is then."""
+        miss, rough = Miss(self.columns, self.reach, 0.0), []
         for share in shares:
-            radius = reach + _CLOSE * root
+            radius = miss.distance(_CLOSE)
             rough.append((share, radius))
-            noise = (root + _REACHED) * self.noise(share) / self.size * radius
-            reach = min(reach, noise + root * math.exp(-_CLOSE))
-        return tuple(rough), reach
+            noise = self.noise(share) / self.size * radius
+            miss = min(miss, Miss(self.columns, math.sqrt(self.columns) * math.exp(-_CLOSE), noise), key=Miss.norm)
+        return tuple(rough), miss
 
     def _plan(self, rough: Rough, search: Fraction, last: Fraction, tail: Tail, reach: float) -> Plan:
         unit = _HALF_WIDTH * self.noise(last) / self.size
@@ -110,7 +109,32 @@ class Planner:
         return Plan(rough, search, last, unit, tail, unit / _HALF_WIDTH * radius, width)
 
 
-def _public(reach: float, columns: int) -> Tail:
-    """Where no row is looked at: a share e^-t may be beyond t deviations in all columns at once."""
-    root = math.sqrt(columns)
-    return Tail(near=reach + root, far=reach, beyond=1.0, scale=root, excess=1.0)
+@dataclass(frozen=True)
+class Miss:
+    """How far a centre may be off the mean of the rows.
+
+    Args:
+        clipped: by bounds or by what a step clipped, in norm, in whatever direction.
+        noise: deviation in each column, in a direction that has nothing to do with the rows.
+    """
+
+    columns: int
+    clipped: float
+    noise: float
+
+    def norm(self) -> float:
+        """Of all of it, nearly surely."""
+        return self.clipped + (math.sqrt(self.columns) + _REACHED) * self.noise
+
+    def distance(self, deviations: float) -> float:
+        """From the centre to a row that is so many deviations off the mean in every column, nearly surely.
+
+        Noise of norm a has a part of `_REACHED` deviations or less along the row, so squares add up but for that.
+        """
+        away, row = (math.sqrt(self.columns) + _REACHED) * self.noise, math.sqrt(self.columns) * deviations
+        return self.clipped + math.sqrt(away**2 + row**2 + 2 * _REACHED * self.noise * row)
+
+    def tail(self) -> Tail:
+        """Where no row is looked at: a share e^-t may be beyond t >= 1 deviations in all columns at once."""
+        root, nearest = math.sqrt(self.columns), self.distance(1.0)
+        return Tail(near=nearest, far=nearest - root, beyond=1.0, scale=root, excess=1.0)
