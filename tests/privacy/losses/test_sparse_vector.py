@@ -105,19 +105,27 @@ def test_the_curve_holds_exact_output_laws() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "query"), [(1, 3), (4, "3/2"), (2, 2), ("1/3", 5)])
-def test_the_lower_end_is_one_answer_by_quadrature(threshold: object, query: object) -> None:
-    loss = SparseVectorLoss(threshold_multiplier=threshold, query_multiplier=query, answers=2)
+@pytest.mark.parametrize("answers", [1, 2])
+def test_the_lower_end_is_at_least_what_one_answer_reveals(threshold: object, query: object, answers: int) -> None:
+    loss = SparseVectorLoss(threshold_multiplier=threshold, query_multiplier=query, answers=answers)
     scales = float(loss.threshold_multiplier), float(loss.query_multiplier)
     for epsilon in (0.0, 0.1):
-        found = []
-        for distance in (0.5, 0.75, 1.0):
-            ours, theirs = (probability([place], [True], *scales) for place in (1 - distance, -distance))
-            found.append(ours - math.exp(epsilon) * theirs)
-        assert loss.delta(epsilon).lower == pytest.approx(max(*found, 0.0), rel=5e-4)
-    laws = loss.laws()
-    half = probability([-0.5], [True], *scales)
-    assert laws.lower[0].highest == pytest.approx(math.log((1 - half) / half), rel=5e-4)
+        ours, theirs = (probability([place], [True], *scales) for place in (0.5, -0.5))
+        found = loss.delta(epsilon)
+        assert ours - math.exp(epsilon) * theirs <= found.lower * (1 + 5e-4) <= found.upper
+    assert loss.delta(loss.pure_epsilon / 10).lower > 0
     assert 0 < (loss * 3).delta(0).lower < (loss * 3).delta(0).upper
+
+
+def test_monotone_questions_reveal_less_in_both_orders() -> None:
+    """The lower end of each order is below the upper end of its own, and general questions reveal more."""
+    kinds = [SparseVectorLoss(threshold_multiplier=2, query_multiplier=2, answers=2, monotone=m) for m in (False, True)]
+    general, monotone = (kind.laws() for kind in kinds)
+    assert general.lower[0] is general.lower[1]
+    for above, below in zip(monotone.upper, monotone.lower, strict=True):
+        assert below.highest <= above.highest
+        assert below.lowest >= above.lowest
+    assert kinds[1].delta("0.2").lower < kinds[0].delta("0.2").lower < kinds[1].delta("0.2").upper
 
 
 def test_a_symmetric_bound_is_the_pure_loss() -> None:

@@ -1,0 +1,191 @@
+"""What the sparse vector technique reveals at least: streams of questions, and events of its answers.
+
+Given the threshold's noise, answers are independent, so that the probability of an event is one integral. Good streams
+and events are searched in floats, and the integral of the best one is certified. Docs: docs/theory/losses.md.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from deniable.privacy.interval import PROBABILITIES, Interval, round_down
+from deniable.privacy.pld.law import FiniteLaw, Floats
+from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import acb, arb
+
+_MOST_ABOVE = 50  # that are counted
+_DOUBLINGS = 12  # of the number of questions
+_NEAR = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # levels that are tried, in sums of both scales
+_NODES = 601  # of the integrals in floats
+_LEAST = 1e-9  # events that are rarer are not looked at
+_ANYWHERE = Interval(-math.inf, math.inf)
+_FARTHEST = 700
+_PRECISION = 128  # bits
+_REACH = 70  # scales of the threshold's noise; what lies beyond has a probability below 1e-30
+
+
+class Event(NamedTuple):
+    """Of `asked` questions at `level`, fewer than `above` are answered "above"; then all of `last` ones at `high` are.
+
+    counted: the other event, at least `above`, where nothing follows.
+    moved, moved_high: how much higher the questions are in the second world; levels are counted from the threshold, in
+        sensitivities.
+    """
+
+    asked: int
+    above: int
+    level: Fraction
+    last: int
+    high: Fraction
+    counted: bool
+    moved: int
+    moved_high: int
+
+
+class Streams:
+    """The events that are tried for one technique and one order of the worlds.
+
+    Args:
+        scales: of the threshold's noise and of that of a question, over the sensitivity.
+        ways: -1 and 1, as the questions of the second world may be lower or higher; 1 alone or -1 alone when monotone.
+    """
+
+    def __init__(self, scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> None:
+        self.scales = scales
+        self.events = _events(scales, answers, ways)
+        threshold, question = (float(scale) for scale in scales)
+        line = np.sinh(np.linspace(-8.0, 8.0, _NODES))
+        self._z = line / line[-1] * 40 * threshold
+        self._weights = np.exp(-np.abs(self._z) / threshold) / (2 * threshold) * np.gradient(self._z)
+        self._scale = question
+        self._known: dict[Event, tuple[Interval, Interval]] = {}
+        self._chances = np.array([self._both(event) for event in self.events])  # (events, worlds)
+
+    def delta(self, epsilon: Fraction) -> float:
+        """The probability of the best event in the first world, less e^epsilon times that in the second; 0 if less."""
+        p, q = self._chances.T
+        if epsilon > _FARTHEST:
+            return 0.0
+        gains = np.where(p > _LEAST, p - math.exp(epsilon) * q, -1.0)
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            return 0.0
+        ours, theirs = self._certified(self.events[best])
+        growth = Fraction(certified(lambda: ball(epsilon).exp(), within=_ANYWHERE).upper)
+        return round_down(max(Fraction(ours.lower) - growth * Fraction(theirs.upper), Fraction(0)))
+
+    def law(self) -> FiniteLaw:
+        """Of one event, the best in compositions: it happens or not."""
+        p, q = self._chances.T
+        usual = (p > 1e-4) & (p < 1 - 1e-4) & (q > 1e-4) & (q < 1 - 1e-4)
+        gains = np.where(usual, (p - q) ** 2 / (p * (1 - p) + q * (1 - q) + 1e-300), -1.0)
+        event = self.events[int(np.argmax(gains))]
+        p, q = (found.lower for found in self._certified(event))
+        if not 0 < q < p < 1:  # nothing is found where scales are extreme
+            return randomized_response_law(0.0)
+        losses = np.array([_log_ratio(1 - p, 1 - q), _log_ratio(p, q)])
+        spacing = float(losses[1] - losses[0])
+        return FiniteLaw(losses, np.array([1 - p, p]), np.array([1 - q, q]), spacing=spacing, roundings=2**14)
+
+    def _certified(self, event: Event) -> tuple[Interval, Interval]:
+        """The probabilities of an event in both worlds. One precision is enough: what is far off is not known better."""
+        from flint import ctx
+
+        if event not in self._known:
+            with ctx.workprec(_PRECISION):
+                ours, theirs = (Interval.of_ball(self.chance(event, world), within=PROBABILITIES) for world in (0, 1))
+            self._known[event] = ours, theirs
+        return self._known[event]
+
+    def chance(self, event: Event, world: int) -> "arb":
+        """The probability of an event, in ball arithmetic: analytic on each piece of the line."""
+        from flint import acb, arb
+
+        threshold, question = self.scales
+        places = event.level + world * event.moved, event.high + world * event.moved_high
+        reach = _REACH * threshold
+        inner = {place for place in (Fraction(0), *places) if abs(place) < reach}
+        ends = sorted({-reach, *inner, reach})
+        total = arb(0)
+        for start, end in pairwise(ends):
+            middle = (start + end) / 2
+
+            def above(z: "acb", place: Fraction, middle: Fraction = middle) -> "acb":
+                away = (z - ball(place)) / ball(question)
+                return (-away).exp() / 2 if middle > place else 1 - away.exp() / 2
+
+            def density(z: "acb", _: bool, middle: Fraction = middle) -> "acb":
+                side = -z if middle > 0 else z
+                chance = above(z, places[0])
+                fewer = sum(
+                    (
+                        math.comb(event.asked, j) * chance**j * (1 - chance) ** (event.asked - j)
+                        for j in range(min(event.above, event.asked + 1))
+                    ),
+                    acb(0),
+                )
+                seen = 1 - fewer if event.counted else fewer
+                return seen * above(z, places[1]) ** event.last * (side / ball(threshold)).exp()
+
+            total += acb.integral(density, acb(ball(start)), acb(ball(end))).real
+        return total / ball(2 * threshold) + ball(Fraction(-_REACH)).exp() * arb(0.5, 0.5)
+
+    def _both(self, event: Event) -> tuple[float, float]:
+        """The probabilities of an event in both worlds, in floats."""
+        from scipy.special import bdtr
+
+        found = []
+        for world in (0, 1):
+            low, high = (float(event.level + world * event.moved), float(event.high + world * event.moved_high))
+            seen = bdtr(event.above - 1, event.asked, self._above(low)) if event.asked else np.ones(_NODES)
+            seen = 1 - seen if event.counted else seen
+            found.append(float((self._weights * seen * self._above(high) ** event.last).sum()))
+        return found[0], found[1]
+
+    def _above(self, place: float) -> Floats:
+        away = (self._z - place) / self._scale
+        return np.asarray(np.where(away > 0, np.exp(-np.maximum(away, 0)) / 2, 1 - np.exp(np.minimum(away, 0)) / 2))
+
+
+def _events(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> tuple[Event, ...]:
+    """Numbers of questions in powers of two, at levels where about the number that is counted is above."""
+    unit, most, found = float(sum(scales)), min(answers, _MOST_ABOVE), []
+    places = [_rounded(near * unit) for near in _NEAR]
+    half = Fraction(1, 2)
+    for power in range(_DOUBLINGS):
+        for above in sorted({1, most}):
+            asked = above * 2**power
+            usual = -float(scales[1]) * math.log(asked / above)
+            for place in places:
+                level = _rounded(usual) + place
+                if 1 in ways:
+                    found.append(Event(asked, above, level - half, 0, Fraction(0), False, 1, 0))
+                if -1 in ways:
+                    found.append(Event(asked, above, level + half, 0, Fraction(0), True, -1, 0))
+                if above == 1 and 1 in ways:
+                    fall = -1 if -1 in ways else 0
+                    found += [
+                        Event(asked, 1, level - half, answers, high - half * fall, False, 1, fall) for high in places
+                    ]
+    return tuple(found)
+
+
+def _log_ratio(a: float, b: float) -> float:
+    return certified(lambda: ball(Fraction(a) / Fraction(b)).log(), within=_ANYWHERE).lower
+
+
+def _rounded(place: float) -> Fraction:
+    return Fraction(round(8 * place), 8)
+
+
+@lru_cache(maxsize=64)
+def streams(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> Streams:
+    """Those of one technique, searched once."""
+    return Streams(scales, answers, ways)
