@@ -95,7 +95,7 @@ class Streams:
         return FiniteLaw(losses, np.array([1 - p, p]), np.array([1 - q, q]), spacing=spacing, roundings=2**14)
 
     def _certified(self, event: Event) -> tuple[Interval, Interval]:
-        """The probabilities of an event in both worlds. One precision is enough: what is far off is not known better."""
+        """The probabilities of an event in both worlds. What is far off is not known to more digits."""
         from flint import ctx
 
         if event not in self._known:
