@@ -168,8 +168,8 @@ def test_a_width_is_reached_where_most_of_delta_is_a_failure(noise: str) -> None
 
 
 def test_where_laws_differ_only_the_gap_of_the_proof_is_wide() -> None:
-    """Vectors are known between two laws; just below the greatest loss of the lower one, its delta is all rounding."""
-    vector = Sensitivity(l1=6, l2_squared=18, linf=3, coordinates=2, relation=AddRemove)
+    """Where l2 binds, a vector lies between two laws; near the greatest loss of the lower one its delta is rounding."""
+    vector = Sensitivity(l1=6, l2_squared=9, linf=3, coordinates=2, relation=AddRemove)
     loss = DiscreteLaplaceLoss(3, vector) + PureLoss("1/3")
     for epsilon in (4 / 3 - 1e-11, 4 / 3 - 1e-15, 4 / 3, 4 / 3 + 1e-12, 1.5):
         found = loss.delta(epsilon)

@@ -30,7 +30,7 @@ from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
 from deniable.privacy.sampling.poisson import SampledLaw
 from deniable.privacy.sampling.subsets import MirroredLaw, SubsetSampledLoss
 
-replaced = of_count(rows=1, groups=1, relation=Replace)
+replaced = of_count(rows=1, groups=1, cells=1, relation=Replace)
 REACH = np.arange(-60, 64)
 
 

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.exact import decimal_above, positive_rational
-from deniable.privacy.interval import Interval
-from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
+from deniable.privacy.losses.integer_noise import (
+    Change,
+    IntegerNoiseLoss,
+    extreme_changes,
+    of_one_integer,
+    squares_of,
+    sum_of,
+)
 from deniable.privacy.pld.law import Pairs
-from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw, randomized_response_law
+from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw
 from deniable.privacy.profile import ball, certified
-from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 from deniable.privacy.theta import total, upper_tail
 
@@ -27,13 +33,13 @@ _LARGEST_SHIFT = 10**6
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteGaussianLoss(PrivacyLoss):
+class DiscreteGaussianLoss(IntegerNoiseLoss):
     """Independent noise P(k) ~ exp(-k^2 / (2 sigma_squared)) on every coordinate of a vector of integers.
 
     Guarantee: l2^2 / (2 sigma_squared)-zCDP, and mu-GDP with mu a little above l2 / sigma. The curve of one coordinate
-        is summed exactly; it is not that of real Gaussian noise and may lie above it. For vectors delta is at most each
-        of: the conversion from rho, the curve of mu, the curve of one coordinate that takes the whole l1 change; it is
-        at least that of one coordinate with the linf change.
+        is summed exactly; it is not that of real Gaussian noise and may lie above it. For vectors it is that of the
+        most unequal change that l1, linf and the number of coordinates admit: exact unless l2 forbids that change, and
+        then at most the conversion from rho and the curve of mu.
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; mu and the vector case in docs/theory/profile.md.
     """
 
@@ -48,35 +54,38 @@ class DiscreteGaussianLoss(PrivacyLoss):
     def __repr__(self) -> str:
         return f"DiscreteGaussianLoss(sigma_squared={str(self.sigma_squared)!r}, sensitivity={self.sensitivity!r})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        reach = self.sensitivity.integral()
-        upper = shift_delta(self.sigma_squared, int(reach.l1), epsilon)
-        if reach.linf == reach.l1:
+    def _of_shift(self, shift: int) -> "DiscreteGaussianLoss":
+        return DiscreteGaussianLoss(self.sigma_squared, of_one_integer(shift, self.sensitivity.relation))
+
+    def _law(self, shift: int) -> DiscreteGaussianLaw | None:
+        """None above sigma = 10,000, where the table would be large and mu says nearly all."""
+        tabulated = self.sigma_squared <= _LARGEST_TABLE and shift <= _LARGEST_SHIFT
+        return shift_law(self.sigma_squared, shift) if tabulated else None
+
+    def closed_delta(self, epsilon: Fraction) -> Interval:
+        """From above rho, mu, and one coordinate with the whole l1 change; from below real Gaussian noise, and the
+        largest change of one."""
+        worst, attained = extreme_changes(self.sensitivity)
+        upper = shift_delta(self.sigma_squared, sum_of(worst), epsilon)
+        if sum(count for _, count in worst) <= 1:
             return upper
-        lower = shift_delta(self.sigma_squared, int(reach.linf), epsilon)
-        bounds = [upper.upper, concentrated_delta(self.rho, epsilon)]
+        lower = shift_delta(self.sigma_squared, attained[0][0], epsilon)
+        least = max(lower.lower, attained_at_least(self.sigma_squared, attained, epsilon))
+        return Interval(least, max(least, min(upper.upper, self._bound(epsilon))))
+
+    def _bound(self, epsilon: Fraction) -> float:
+        """The better upper bound on delta of those by rho and by mu: quick, and good where sigma is large."""
+        bounds = [concentrated_delta(self.rho, epsilon)]
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        return Interval(lower.lower, min(bounds))
+        return min(bounds)
 
-    def laws(self) -> Pairs | None:
-        """None above sigma = 10,000, where the table would be large and mu says nearly all."""
-        reach = self.sensitivity.integral()
-        if reach.l1 == 0:
-            return Pairs.symmetric(randomized_response_law(0.0))
-        if self.sigma_squared > _LARGEST_TABLE or reach.l1 > _LARGEST_SHIFT:
-            return None
-        lower = shift_law(self.sigma_squared, int(reach.linf))
-        if reach.linf == reach.l1:
-            return Pairs.symmetric(lower)
+    def _dominating(self, worst: Change) -> Pairs:
+        """mu knows the l2 norm, which the worst change exceeds."""
         mu_squared = self.mu_squared
-        if mu_squared is not None and mu_squared < reach.l1**2 / self.sigma_squared:
-            return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared)), lower)
-        return Pairs.symmetric(shift_law(self.sigma_squared, int(reach.l1)), lower)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})
+        if mu_squared is not None and mu_squared * self.sigma_squared < squares_of(worst):
+            return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared)))
+        return super()._dominating(worst)
 
     @property
     def pure_epsilon(self) -> Fraction | None:
@@ -122,6 +131,34 @@ def shift_delta(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> Inter
         return survival(m, whole) - ball(epsilon).exp() * survival(m + shift, whole)
 
     return certified(formula)
+
+
+def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction) -> float:
+    """A lower bound on delta of independent noise, by real Gaussian noise that is nearly an image of it.
+
+    Guarantee: with a share s, t = sigma_squared s/(sigma_squared + s), q = exp(-2 pi^2 t), h = 2 q/(1 - q) and
+        k = n ln((1 + h)/(1 - h)) for n coordinates: e^-k times the curve of mu^2 = l2^2/(sigma_squared + s), at
+        epsilon + 2 k. The share is chosen in floats, the value is certified.
+    Error: below the truth by a few shares of about s/sigma_squared; useless for a sigma below 1.
+    Source: docs/theory/profile.md, Lemma 6.
+    """
+    count = sum(times for _, times in change)
+    variance = float(min(sigma_squared, Fraction(10**30)))
+    t = Fraction(math.log(80 * count * max(variance, 1.0)) / (2 * math.pi**2)).limit_denominator(1000)
+    if 2 * t > sigma_squared:
+        return 0.0
+    share = sigma_squared * t / (sigma_squared - t)
+
+    def formula() -> "arb":
+        from flint import arb
+
+        q = (-2 * arb.pi() ** 2 * ball(t)).exp()
+        ripple = 2 * q / (1 - q)
+        return count * ((1 + ripple) / (1 - ripple)).log()
+
+    lost = Fraction(certified(formula, within=Interval(0.0, math.inf)).upper)
+    real = gaussian_delta(squares_of(change) / (sigma_squared + share), epsilon + 2 * lost)
+    return max(round_down(Fraction(real.lower) * (1 - lost)), 0.0)
 
 
 @lru_cache(maxsize=1024)

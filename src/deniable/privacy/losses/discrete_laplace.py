@@ -9,11 +9,9 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.exact import positive_rational
 from deniable.privacy.interval import Interval
-from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import Pairs
-from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
+from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, of_one_integer, sum_of
+from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.profile import ball, certified
-from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -21,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteLaplaceLoss(PrivacyLoss):
+class DiscreteLaplaceLoss(IntegerNoiseLoss):
     """Independent noise P(k) ~ exp(-|k| / scale) on every coordinate of a vector of integers.
 
-    Guarantee: (l1 / scale)-DP. The curve is that of one coordinate with the same change: exact when one coordinate may
-        take all of it, an upper bound otherwise, because a path of single steps dominates the vector.
+    Guarantee: (l1 / scale)-DP, and the curve of the most unequal change that l1, linf and the number of coordinates
+        admit: exact unless l2 forbids that change.
     Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841; curve and vector case in docs/theory/profile.md.
     """
 
@@ -40,25 +38,19 @@ class DiscreteLaplaceLoss(PrivacyLoss):
     def __repr__(self) -> str:
         return f"DiscreteLaplaceLoss(scale={str(self.scale)!r}, sensitivity={self.sensitivity!r})"
 
-    def _delta(self, epsilon: Fraction) -> Interval:
-        reach = self.sensitivity.integral()
-        upper = shift_delta(self.scale, int(reach.l1), epsilon)
-        if reach.linf == reach.l1:
+    def _of_shift(self, shift: int) -> "DiscreteLaplaceLoss":
+        return DiscreteLaplaceLoss(self.scale, of_one_integer(shift, self.sensitivity.relation))
+
+    def _law(self, shift: int) -> DiscreteLaplaceLaw:
+        return DiscreteLaplaceLaw(float(self.scale), shift)
+
+    def closed_delta(self, epsilon: Fraction) -> Interval:
+        """One coordinate with the whole l1 change, and with the largest change of one."""
+        worst = extreme_changes(self.sensitivity).worst
+        upper = shift_delta(self.scale, sum_of(worst), epsilon)
+        if sum(count for _, count in worst) <= 1:
             return upper
-        return Interval(shift_delta(self.scale, int(reach.linf), epsilon).lower, upper.upper)
-
-    def laws(self) -> Pairs:
-        reach = self.sensitivity.integral()
-        if reach.l1 == 0:
-            return Pairs.symmetric(randomized_response_law(0.0))
-        upper = DiscreteLaplaceLaw(float(self.scale), int(reach.l1))
-        if reach.linf == reach.l1:
-            return Pairs.symmetric(upper)
-        return Pairs.symmetric(upper, DiscreteLaplaceLaw(float(self.scale), int(reach.linf)))
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})
+        return Interval(shift_delta(self.scale, worst[0][0], epsilon).lower, upper.upper)
 
     @property
     def pure_epsilon(self) -> Fraction:

@@ -1,0 +1,175 @@
+"""Noise on every coordinate of a vector of integers: which change of one unit reveals most, and what it reveals."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import NamedTuple
+
+from deniable.errors import UnprovedError
+from deniable.privacy.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
+from deniable.privacy.pld.law import LossLaw, Pairs
+from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.profile import inverse
+from deniable.privacy.relation import Relation
+from deniable.privacy.sensitivity import Sensitivity
+
+Change = tuple[tuple[int, int], ...]
+"""Pairs (shift, how many coordinates move by it), from the largest shift to the smallest."""
+
+
+class Changes(NamedTuple):
+    """What one unit can do to a vector of integers.
+
+    worst: reveals at least as much as every change that the sensitivity admits, whatever log-concave noise is added.
+    attained: a change that the sensitivity admits; the same unless the l2 norm forbids the worst one.
+    """
+
+    worst: Change
+    attained: Change
+
+
+@lru_cache(maxsize=1024)
+def extreme_changes(sensitivity: Sensitivity) -> Changes:
+    """The most unequal changes: one coordinate after the other is moved as far as l1, linf and their number allow.
+
+    Guarantee: under log-concave noise the more unequal of two changes with the same sum reveals more.
+    Source: docs/theory/profile.md, "Noise on vectors of integers".
+    """
+    reach = sensitivity.integral()
+    l1, l2_squared, most = min(int(reach.l1), int(reach.l2_squared)), int(reach.l2_squared), int(reach.linf)
+    free = l1 if reach.coordinates is None else min(reach.coordinates, l1)
+    return Changes(_filled(l1, l1 * most, most, free), _filled(l1, l2_squared, most, free))
+
+
+def _filled(l1: int, l2_squared: int, most: int, free: int) -> Change:
+    found = []
+    while (shift := min(most, l1, isqrt(l2_squared))) and free:
+        count = min(free, l1 // shift, l2_squared // shift**2)
+        found.append((shift, count))
+        l1, l2_squared, free = l1 - count * shift, l2_squared - count * shift**2, free - count
+    return tuple(found)
+
+
+def sum_of(change: Change) -> int:
+    """The l1 norm of a change."""
+    return sum(shift * count for shift, count in change)
+
+
+def squares_of(change: Change) -> int:
+    """The square of the l2 norm of a change."""
+    return sum(shift**2 * count for shift, count in change)
+
+
+class IntegerNoiseLoss(PrivacyLoss):
+    """Independent noise of one symmetric log-concave law on every coordinate of a vector of integers.
+
+    Guarantee: the curve is that of the most unequal change that the norms admit, a composition of single coordinates:
+        exact where the norms can be reached together, as those of counts and clipped sums under add/remove are.
+    Source: docs/theory/profile.md, "Noise on vectors of integers".
+    """
+
+    sensitivity: Sensitivity
+
+    @abstractmethod
+    def _of_shift(self, shift: int) -> "IntegerNoiseLoss":
+        """The same noise on one integer that moves by `shift`."""
+
+    @abstractmethod
+    def _law(self, shift: int) -> LossLaw | None:
+        """The law of the loss on one integer that moves by `shift` >= 1; None where it is not tabulated."""
+
+    @abstractmethod
+    def closed_delta(self, epsilon: Fraction) -> Interval:
+        """The curve by closed forms alone: exact for one coordinate, bounds for several."""
+
+    def _dominating(self, worst: Change) -> Pairs:
+        """Pairs whose upper ones dominate the mechanism when the worst change is not admitted."""
+        return self._written(worst)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.sensitivity.relation})
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Closed forms are tried first."""
+        quick = self.closed_delta(epsilon)
+        if Fraction(quick.upper) <= delta or Fraction(quick.lower) > delta:
+            return Fraction(quick.upper) <= delta
+        return super().proves(epsilon, delta)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        quick = self.closed_delta(epsilon)
+        return self._refined(quick, DEFAULT_TOLERANCE * quick.upper, lambda loss: loss._delta(epsilon))
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        quick = self.closed_delta(epsilon)
+        return self._refined(quick, tolerance * quick.upper, lambda loss: loss._delta_within(epsilon, tolerance))
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        quick = inverse(self.closed_delta, delta, limit=self.pure_epsilon)
+        wide = tolerance * unit_of_epsilon(quick)
+        return self._refined(quick, wide, lambda loss: loss._epsilon_within(delta, tolerance))
+
+    def _refined(self, quick: Interval, width: float, ask: Callable[[PrivacyLoss], Interval]) -> Interval:
+        """`quick`, or where it is wider than `width` what the compositions of single coordinates say."""
+        worst, attained = extreme_changes(self.sensitivity)
+        if quick.width <= width or self._is_single:
+            return quick
+        found = ask(self._together(worst))
+        least = found if attained == worst else ask(self._together(attained))
+        upper = min(quick.upper, found.upper)
+        return Interval(min(max(quick.lower, least.lower), upper), upper)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether a change of one coordinate is the worst."""
+        return sum(count for _, count in extreme_changes(self.sensitivity).worst) <= 1
+
+    def laws(self) -> Pairs | None:
+        """None where no table is made of a law, or the change is too large for one."""
+        worst, attained = extreme_changes(self.sensitivity)
+        if not worst:
+            return Pairs.symmetric(randomized_response_law(0.0))
+        single = self._law(worst[0][0])
+        if single is None or self._is_single:
+            return None if single is None else Pairs.symmetric(single)
+        try:
+            if attained == worst:
+                return self._written(worst)
+            return Pairs(self._dominating(worst).upper, self._written(attained).lower)
+        except UnprovedError:  # losses that floats cannot exponentiate
+            path = self._law(sum_of(worst))
+            return None if path is None else Pairs.symmetric(path, single)
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        """Coordinates are runs too, where all of them can move at once."""
+        worst, attained = extreme_changes(self.sensitivity)
+        laws = [self._law(shift) for shift, _ in worst]
+        if self._is_single or attained != worst or None in laws:
+            return super().laws_of_runs(count)
+        return [
+            (Pairs.symmetric(law), times * count)
+            for law, (_, times) in zip(laws, worst, strict=True)
+            if law is not None
+        ]
+
+    def _together(self, change: Change) -> PrivacyLoss:
+        from deniable.privacy.compose import compose
+
+        return compose([compose(self._of_shift(shift), count) for shift, count in change])
+
+    def _written(self, change: Change) -> Pairs:
+        from deniable.privacy.compose import Composed
+        from deniable.privacy.pld.composed_law import composed_pairs
+
+        return composed_pairs(Composed((self._of_shift(shift), count) for shift, count in change))
+
+
+def of_one_integer(shift: int, relation: Relation) -> Sensitivity:
+    """One integer that moves by at most `shift`."""
+    moved = Fraction(shift)
+    return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
