@@ -14,7 +14,16 @@ def test_json_round_trip(name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "3", "{}", '{"mechanism": "none"}', '{"mechanism": "laplace"}', '{"mechanism": "laplace", "scale": "0"}'],
+    [
+        "",
+        "3",
+        "{}",
+        '{"mechanism": []}',
+        '{"mechanism": "laplace", "scale": []}',
+        '{"mechanism": "none"}',
+        '{"mechanism": "laplace"}',
+        '{"mechanism": "laplace", "scale": "0"}',
+    ],
 )
 def test_text_that_is_no_mechanism_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError):

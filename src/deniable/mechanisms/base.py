@@ -90,7 +90,7 @@ class Mechanism(metaclass=InWords):
         """The inverse of `to_data`."""
         import deniable.mechanisms  # noqa: F401  (all register their kinds)
 
-        if not isinstance(data, Mapping) or data.get("mechanism") not in _KINDS:
+        if not isinstance(data, Mapping) or str(data.get("mechanism")) not in _KINDS:
             raise InvalidParameterError(
                 f"a mechanism needs a field 'mechanism' with one of {sorted(_KINDS)}, got {shown(data)}"
             )

@@ -68,10 +68,15 @@ def array_of(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _of_objects(name: str, exact: ArrayLike, dtype: np.dtype[Any]) -> NDArray[np.object_]:
-    """Python ints from ints of any kind that numpy does not put into 64 bits."""
-    mixed = dtype.kind == "O" or (dtype.kind == "f" and not isinstance(exact, np.ndarray))
+    """Python ints from ints of any kind that numpy does not put into 64 bits.
+
+    In a list, numpy takes True for 1 beside small ints, so it is 1 beside large ones too.
+    """
+    listed = not isinstance(exact, np.ndarray)
     array = np.asarray(exact, dtype=object)
-    if not mixed or not all(issubclass(kind, int | np.integer) and kind is not bool for kind in map(type, array.flat)):
+    taken = int | np.integer | np.bool_ if listed else int | np.integer
+    whole = all(issubclass(kind, taken) and (listed or kind is not bool) for kind in map(type, array.flat))
+    if not whole or not (dtype.kind == "O" or (dtype.kind == "f" and listed)):
         raise InvalidParameterError(
             f"{name} must hold integers, got an array of {dtype.type.__name__.rstrip('_')}. Put real numbers on a "
             "lattice first; NaN and infinity have no place there."
