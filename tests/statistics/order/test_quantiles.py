@@ -78,6 +78,15 @@ def test_the_method_is_the_better_one(
     assert isinstance(plan.method, method)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "step", "method"),
+    [((0, 1), None, Joint), ("auto", None, Joint), ((0, 2**60), 1, Recursion), ("auto", 1, Recursion)],
+)
+def test_one_draw_needs_a_grid_with_room_for_digits(bounds: object, step: object, method: type[object]) -> None:
+    plan = Quantiles(shares=DECILES, bounds=bounds, step=step, epsilon=1, relation=Replace)
+    assert isinstance(plan.method, method)
+
+
 def test_one_draw_beats_the_recursion_where_it_is_chosen() -> None:
     """Deciles under replace: 5.3 ranks against 12. The sum of 40 mean errors has a standard error of a tenth or so."""
     plan = Quantiles(shares=DECILES, bounds=(-100, 100), epsilon=1, interval=None, relation=Replace)

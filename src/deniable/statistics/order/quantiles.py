@@ -28,6 +28,7 @@ from deniable.statistics.statistic import Answer, Options, release
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
 _MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
 _CLEARLY = 0.9  # for a smaller gain one draw, which is worse where rows are few, is not worth it
+_LARGEST_SIZE = 2**40  # of a grid for one draw, so that equal rows get 19 digits at least
 _DRAWS = 4000  # of the noise of the counts, for their reach
 
 
@@ -84,9 +85,16 @@ class Quantiles(OrderStatistic):
         shares, price = tuple(self._distinct), self._prices[0]
         recursion = Recursion(shares=shares, price=price, relation=self.relation, rows=self.rows)
         joint = Joint(shares=shares, price=price, relation=self.relation, rows=self.rows)
-        if len(shares) == 1 or not (joint.is_quick and joint.is_steady):
+        if len(shares) == 1 or not (joint.is_quick and joint.is_steady and self._has_room):
             return recursion
         return joint if _mean(joint.rank_errors(_MANY)) < _CLEARLY * _mean(recursion.rank_errors(_MANY)) else recursion
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether the grid is surely so coarse that equal rows get enough random digits for one draw."""
+        if self._declared is None:
+            return self.step is None
+        return self._declared.size <= _LARGEST_SIZE
 
     @cached_property
     def counting(self) -> PrefixCounts | None:
