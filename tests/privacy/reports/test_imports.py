@@ -1,5 +1,6 @@
 """Events of other programs, made here by hand with the names that those programs use."""
 
+import math
 from collections import namedtuple
 from dataclasses import make_dataclass
 from types import SimpleNamespace
@@ -17,10 +18,14 @@ from deniable.privacy import (
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
+    Relation,
     Replace,
+    Restricted,
     Sensitivity,
     compose,
 )
+from deniable.privacy.compose import Composed
+from deniable.privacy.losses.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
 from deniable.privacy.sampling.capped import CappedPoissonLoss
 
@@ -28,6 +33,14 @@ from deniable.privacy.sampling.capped import CappedPoissonLoss
 def event(name: str, **fields: object) -> object:
     """An object whose class is called DpEvent by the other program."""
     return make_dataclass(f"{name}DpEvent", list(fields))(**fields)
+
+
+def alone(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
+    """The loss with each part held to one relation, if none of them is held to it already."""
+    parts = loss.parts if isinstance(loss, Composed) else ((loss, 1),)
+    if len(loss.relations) == 1:
+        return loss
+    return compose([compose(Restricted(part, relation), count) for part, count in parts])
 
 
 GAUSSIAN = event("Gaussian", noise_multiplier=1.1)
@@ -50,6 +63,16 @@ EVENTS: dict[str, tuple[object, PrivacyLoss]] = {
     "a pair": (event("EpsilonDelta", epsilon=0.5, delta=1e-6), ApproximateLoss("0.5", "1e-6")),
     "an epsilon": (event("EpsilonDelta", epsilon=0.5, delta=0.0), PureLoss("0.5")),
     "a rho": (event("ZC", rho=0.1, xi=0.0), ConcentratedLoss("0.1")),
+    "a shifted rho": (event("ZC", rho=0.1, xi=0.2), ConcentratedLoss("0.1", shift="0.2")),
+    "the best of a few": (
+        event("RepeatAndSelect", event=GAUSSIAN, mean=2.0, shape=1.0),
+        BestOfLoss(GaussianLoss("1.1"), "0.5"),
+    ),
+    "the best of some": (
+        event("RepeatAndSelect", event=GAUSSIAN, mean=2.0, shape=math.inf),
+        BestOfPoissonLoss(GaussianLoss("1.1"), 2),
+    ),
+    "the best of one": (event("RepeatAndSelect", event=GAUSSIAN, mean=1, shape=0.5), GaussianLoss("1.1")),
     "several": (
         event("Composed", events=[GAUSSIAN, event("Laplace", noise_multiplier=4), GAUSSIAN]),
         GaussianLoss("1.1") * 2 + LaplaceLoss(4),
@@ -75,7 +98,7 @@ EVENTS: dict[str, tuple[object, PrivacyLoss]] = {
 @pytest.mark.parametrize("name", EVENTS)
 def test_an_event_is_the_loss_that_it_describes(name: str) -> None:
     given, loss = EVENTS[name]
-    assert of_dp_event(given) == loss
+    assert of_dp_event(given) == alone(loss, AddRemove)
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -84,13 +107,16 @@ def test_repeating_is_listing_is_composing(name: str) -> None:
     given, loss = EVENTS[name]
     for count in (0, 1, 2, 10):
         repeated = of_dp_event(event("SelfComposed", event=given, count=count))
-        assert repeated == of_dp_event(event("Composed", events=[given] * count)) == compose(loss, count)
+        assert (
+            repeated == of_dp_event(event("Composed", events=[given] * count)) == alone(compose(loss, count), AddRemove)
+        )
 
 
 def test_a_norm_bound_counts_twice_under_replace() -> None:
     """The trap of one multiplier for two relations: a record that is exchanged moves a sum by twice its norm."""
-    assert of_dp_event(GAUSSIAN, relation=Replace) == GaussianLoss("0.55")
-    assert of_dp_event(event("Laplace", noise_multiplier=1), relation=Replace) == LaplaceLoss("0.5")
+    assert of_dp_event(GAUSSIAN, relation=Replace) == Restricted(GaussianLoss("0.55"), Replace)
+    halved = of_dp_event(event("Laplace", noise_multiplier=1), relation=Replace)
+    assert halved == Restricted(LaplaceLoss("0.5"), Replace)
     moved = of_dp_event(event("DiscreteLaplace", noise_parameter=1, sensitivity=2), relation=Replace)
     assert moved.pure_epsilon == 4
     assert moved.relations == {Replace}
@@ -113,6 +139,43 @@ def test_a_sample_of_fixed_size_is_a_loss_under_replace() -> None:
     )
     with pytest.raises(UnprovedError, match="relation=Replace"):
         of_dp_event(given)
+    drawn = event("SampledWithReplacement", source_dataset_size=1000, sample_size=10, event=GAUSSIAN)
+    assert of_dp_event(drawn, relation=Replace) == GaussianLoss("0.55").sampled_with_replacement(
+        draws=10, population=1000
+    )
+    with pytest.raises(UnprovedError, match="SampledWithReplacementDpEvent draws a sample of a fixed size"):
+        of_dp_event(drawn)
+
+
+@pytest.mark.parametrize(("steps", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), ([3, 7, 2], 3), ([8], 4)])
+def test_a_record_is_in_one_node_of_each_level_of_its_tree(steps: object, levels: int) -> None:
+    given = event("SingleEpochTreeAggregation", noise_multiplier=1.1, step_counts=steps)
+    loss = of_dp_event(given, relation=Replace)
+    assert loss == Restricted(GaussianLoss("0.55"), Replace) * levels
+    with pytest.raises(UnprovedError, match="relation=Replace"):
+        of_dp_event(given)
+
+
+@pytest.mark.parametrize(("name", "lost"), [("Gaussian", "a pair"), ("Laplace", "several"), ("a rho", "an epsilon")])
+def test_an_imported_loss_does_not_add_to_one_for_the_other_relation(name: str, lost: str) -> None:
+    """A norm that one record adds says nothing of two that are exchanged: the sum would claim half the truth."""
+    for kind in (name, lost):
+        loss = of_dp_event(EVENTS[kind][0])
+        assert loss.relations == {AddRemove}
+        with pytest.raises(UnprovedError, match="different neighbouring relations"):
+            loss + Restricted(PureLoss(1), Replace)
+        truth, found = EVENTS[kind][1].delta("0.3"), loss.delta("0.3")
+        assert found.lower <= truth.upper
+        assert truth.lower <= found.upper
+
+
+@pytest.mark.parametrize(("mean", "shape"), [(3.0, 0.5), (10, 0), (1.5, 2.5), (50, 0.1)])
+def test_the_mean_of_the_runs_is_at_least_that_of_the_event(mean: float, shape: float) -> None:
+    given = event("RepeatAndSelect", event=event("EpsilonDelta", epsilon=0.5, delta=0.0), mean=mean, shape=shape)
+    loss = of_dp_event(given)
+    assert isinstance(loss, Restricted)
+    assert isinstance(loss.loss, BestOfLoss)
+    assert mean <= loss.loss.mean_runs.lower <= loss.loss.mean_runs.upper <= mean * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("name", ["a capped sample", "a mixture"])
@@ -123,17 +186,15 @@ def test_what_is_stated_for_add_remove_alone_is_refused_for_replace(name: str) -
 
 def test_the_named_tuple_of_an_event_is_read_too() -> None:
     shape = namedtuple("_GaussianDpEventNamedTupleWrapper", "module_name class_name noise_multiplier")
-    assert of_dp_event(shape("dp_accounting.dp_event", "GaussianDpEvent", 1.1)) == GaussianLoss("1.1")
-    assert of_dp_event(shape(b"dp_accounting.dp_event", b"GaussianDpEvent", 1.1)) == GaussianLoss("1.1")
+    assert of_dp_event(shape("dp_accounting.dp_event", "GaussianDpEvent", 1.1)) == of_dp_event(GAUSSIAN)
+    assert of_dp_event(shape(b"dp_accounting.dp_event", b"GaussianDpEvent", 1.1)) == of_dp_event(GAUSSIAN)
 
 
 @pytest.mark.parametrize(
     "given",
     [
         *(event("NonPrivate"), event("Unsupported"), event("Banana"), object(), None, 3),
-        event("SampledWithReplacement", source_dataset_size=10, sample_size=2, event=GAUSSIAN),
-        event("RepeatAndSelect", event=GAUSSIAN, mean=2.0, shape=1.0),
-        event("ZC", rho=0.1, xi=0.1),
+        event("RepeatAndSelect", event=event("Banana"), mean=2.0, shape=1.0),
         event("PoissonSampled", sampling_probability=0.5, event=event("ZC", rho=0.1, xi=0.0)),
         event("Composed", events=[GAUSSIAN, event("Banana")]),
     ],
@@ -153,12 +214,17 @@ def test_what_has_no_loss_is_refused_by_name(given: object) -> None:
         event("SelfComposed", event=GAUSSIAN, count=-1),
         event("SelfComposed", event=GAUSSIAN, count=1.5),
         event("Composed", events=3),
+        event("SingleEpochTreeAggregation", noise_multiplier=1, step_counts=3.5),
+        event("SingleEpochTreeAggregation", noise_multiplier=1, step_counts=[]),
+        event("RepeatAndSelect", event=GAUSSIAN, mean=0.5, shape=1.0),
+        event("RepeatAndSelect", event=GAUSSIAN, mean=2.0, shape=-0.5),
+        event("RepeatAndSelect", event=GAUSSIAN, mean=1e280, shape=0.5),
         event("PoissonSampled", sampling_probability=2, event=GAUSSIAN),
     ],
 )
 def test_fields_without_a_meaning_are_refused(given: object) -> None:
     with pytest.raises(InvalidParameterError):
-        of_dp_event(given)
+        of_dp_event(given, relation=Replace if type(given).__name__.startswith("SingleEpoch") else AddRemove)
     with pytest.raises(InvalidParameterError, match="relation must be"):
         of_dp_event(GAUSSIAN, relation="replace")  # type: ignore[arg-type]
 
@@ -170,7 +236,7 @@ def test_an_opacus_history_in_its_three_forms() -> None:
     assert of_opacus(history) == expected
     assert of_opacus({"history": history, "mechanism": "rdp"}) == expected
     assert of_opacus(SimpleNamespace(history=history)) == expected
-    assert of_opacus([(1.1, 1.0, 3)]) == GaussianLoss("1.1") * 3
+    assert of_opacus([(1.1, 1.0, 3)]) == Restricted(GaussianLoss("1.1"), AddRemove) * 3
     assert of_opacus([]) == compose([])
 
 

@@ -4,11 +4,20 @@ Neither package is needed: objects are recognised by the names of their classes 
 refused by name; nothing is approximated by something else.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.compose import compose
-from deniable.privacy.exact import exact_rational, nonnegative_rational, positive_rational
+from deniable.privacy.compose import Composed, compose
+from deniable.privacy.exact import (
+    decimal_below,
+    decimal_text,
+    exact_rational,
+    nonnegative_rational,
+    positive_rational,
+    whole_number,
+)
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
@@ -18,6 +27,8 @@ from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
+from deniable.privacy.losses.restricted import Restricted
+from deniable.privacy.losses.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.relation import AddRemove, Relation
 from deniable.privacy.sampling.capped import CappedPoissonLoss
 from deniable.privacy.sensitivity import Sensitivity
@@ -30,12 +41,16 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
 
     Guarantee: an event gives the norm bound of one record, so the same noise is half as much under replace, where one
         record moves a sum by up to twice its norm. The result is for `relation` alone, also where its parts would hold
-        for others. Numbers are read by their shortest decimal text, as everywhere.
+        for others (`Restricted`). Numbers are read by their shortest decimal text, as everywhere.
 
     Raises: UnprovedError for an event, or a relation, that has no loss here.
     """
     if not isinstance(relation, Relation):
         raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    return _for_one(_read(event, relation), relation)
+
+
+def _read(event: object, relation: Relation) -> PrivacyLoss:
     name = _name(event)
     if name not in _READERS:
         raise UnprovedError(
@@ -56,7 +71,15 @@ def of_opacus(history: object) -> PrivacyLoss:
     rows = history.get("history") if isinstance(history, Mapping) else getattr(history, "history", history)
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
         raise InvalidParameterError(f"an Opacus history is a list of (noise multiplier, rate, steps), got {history!r}")
-    return compose([_opacus_row(row) for row in rows])
+    return _for_one(compose([_opacus_row(row) for row in rows]), AddRemove)
+
+
+def _for_one(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
+    """The loss for `relation` alone; as parts, so that it composes as well as they do."""
+    if len(loss.relations) == 1:
+        return loss
+    parts = loss.parts if isinstance(loss, Composed) else ((loss, 1),)
+    return compose([compose(Restricted(part, relation), count) for part, count in parts])
 
 
 def _opacus_row(row: object) -> PrivacyLoss:
@@ -128,28 +151,79 @@ def _pair(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _concentrated(event: object, relation: Relation) -> PrivacyLoss:
-    if nonnegative_rational("xi", getattr(event, "xi", 0)):
+    return ConcentratedLoss(_field(event, "rho"), shift=getattr(event, "xi", 0))
+
+
+def _tree(event: object, relation: Relation) -> PrivacyLoss:
+    """A record is in one node of each level of one tree: as many as the number of steps has binary digits."""
+    if relation is AddRemove:
         raise UnprovedError(
-            "ZCDpEvent with xi > 0 has no loss here. State a pair with ApproximateLoss(epsilon, delta)."
+            "SingleEpochTreeAggregationDpEvent exchanges what one step sees: it is proved for replace. Use "
+            "of_dp_event(event, relation=Replace)."
         )
-    return ConcentratedLoss(_field(event, "rho"))
+    counts = _field(event, "step_counts")
+    steps = [
+        whole_number("step_counts", count, lower=1) for count in (counts if isinstance(counts, list) else [counts])
+    ]
+    if not steps:
+        raise InvalidParameterError("step_counts of SingleEpochTreeAggregationDpEvent must not be empty")
+    return compose(_gaussian(event, relation), max(steps).bit_length())
+
+
+def _best(event: object, relation: Relation) -> PrivacyLoss:
+    """The best of a random number of runs with this mean, or a little more where the stop has to be rounded."""
+    base, shape = _read(_field(event, "event"), relation), _field(event, "shape")
+    mean = exact_rational("mean", _field(event, "mean"))
+    if mean < 1:
+        raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent must be >= 1, got {decimal_text(mean)}")
+    if shape == math.inf:
+        return BestOfPoissonLoss(base, mean)
+    return base if mean == 1 else BestOfLoss(base, _stop(mean, nonnegative_rational("shape", shape)), shape)
+
+
+def _stop(mean: Fraction, shape: Fraction) -> Fraction:
+    """The greatest probability of 12 digits at which runs stop after `mean` of them or later, on average."""
+    if shape == 1:
+        return 1 / mean
+
+    def late(stop: Fraction) -> bool:
+        return Fraction(BestOfLoss(PureLoss(0), stop, shape).mean_runs.lower) >= mean
+
+    low, high = -600.0, 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if late(Fraction(math.exp(middle))) else (low, middle)
+    found = decimal_below(Fraction(math.exp(low)), 12)
+    if not late(found):
+        raise InvalidParameterError(f"mean of RepeatAndSelectDpEvent is out of reach, got {decimal_text(mean)}")
+    return found
 
 
 def _poisson(event: object, relation: Relation) -> PrivacyLoss:
     """The mechanism on the sample is described for one record more or less, whatever the result is to hold for."""
-    inner = of_dp_event(_field(event, "event"), relation=AddRemove)
+    inner = _read(_field(event, "event"), AddRemove)
     return _sampled(inner, _field(event, "sampling_probability"), relation)
 
 
-def _without_replacement(event: object, relation: Relation) -> PrivacyLoss:
+def _fixed_size(event: object, relation: Relation) -> tuple[PrivacyLoss, int, int]:
+    """The loss on a sample, how many records it has, and out of how many."""
     if relation is AddRemove:
         raise UnprovedError(
-            "SampledWithoutReplacementDpEvent draws a sample of a fixed size: it is proved for replace. Use "
+            f"{_name(event)} draws a sample of a fixed size: it is proved for replace. Use "
             "of_dp_event(event, relation=Replace)."
         )
-    inner = of_dp_event(_field(event, "event"), relation=relation)
-    size, population = _whole(event, "sample_size"), _whole(event, "source_dataset_size")
+    inner = _read(_field(event, "event"), relation)
+    return inner, _whole(event, "sample_size"), _whole(event, "source_dataset_size")
+
+
+def _without_replacement(event: object, relation: Relation) -> PrivacyLoss:
+    inner, size, population = _fixed_size(event, relation)
     return inner.sampled_without_replacement(size=size, population=population)
+
+
+def _with_replacement(event: object, relation: Relation) -> PrivacyLoss:
+    inner, draws, population = _fixed_size(event, relation)
+    return inner.sampled_with_replacement(draws=draws, population=population)
 
 
 def _capped(event: object, relation: Relation) -> PrivacyLoss:
@@ -174,14 +248,14 @@ def _only_add_remove(event: object, relation: Relation) -> None:
 
 
 def _repeated(event: object, relation: Relation) -> PrivacyLoss:
-    return compose(of_dp_event(_field(event, "event"), relation=relation), _whole(event, "count"))
+    return compose(_read(_field(event, "event"), relation), _whole(event, "count"))
 
 
 def _composed(event: object, relation: Relation) -> PrivacyLoss:
     events = _field(event, "events")
     if not isinstance(events, Iterable):
         raise InvalidParameterError(f"events of {_name(event)} must be a list, got {events!r}")
-    return compose([of_dp_event(part, relation=relation) for part in events])
+    return compose([_read(part, relation) for part in events])
 
 
 _READERS: dict[str, Reader] = {
@@ -194,6 +268,9 @@ _READERS: dict[str, Reader] = {
     "ZCDpEvent": _concentrated,
     "PoissonSampledDpEvent": _poisson,
     "SampledWithoutReplacementDpEvent": _without_replacement,
+    "SampledWithReplacementDpEvent": _with_replacement,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": _best,
     "TruncatedSubsampledGaussianDpEvent": _capped,
     "MixtureOfGaussiansDpEvent": _mixture,
     "SelfComposedDpEvent": _repeated,
