@@ -207,10 +207,22 @@ def test_divergences_add_up() -> None:
 def test_losses_known_by_a_bound_alone() -> None:
     assert renyi(ConcentratedLoss("1/2"), 3) == Interval(1.5, 1.5)
     assert renyi(Stated(GaussianLoss(1), 2, "1/2"), 3) == Interval(1.5, 1.5)
-    reach = Sensitivity(l1=4, l2_squared=4, linf=1, relation=AddRemove, coordinates=4)
+    reach = Sensitivity(l1=4, l2_squared=6, linf=2, relation=AddRemove, coordinates=2)  # (2, 1) is attained
     vector = renyi(DiscreteGaussianLoss(10, reach), 3)
-    assert vector.upper == pytest.approx(3 * 4 / 20)
-    assert vector.lower == pytest.approx(3 * 1 / 20)
+    assert vector.upper == pytest.approx(3 * 6 / 20)
+    assert vector.lower == pytest.approx(3 * 5 / 20)
+
+
+@pytest.mark.parametrize("order", ["1", "3/2", "7"])
+def test_divergences_of_coordinates_add_up(order: str) -> None:
+    """(2, 2, 1) is the worst change of l1 = 5 and linf = 2, and l2 admits it."""
+    reach = Sensitivity(l1=5, l2_squared=9, linf=2, relation=AddRemove)
+    for noise in (DiscreteLaplaceLoss, DiscreteGaussianLoss):
+        one, two = (noise(4, of_count(rows=rows, groups=1, relation=AddRemove)) for rows in (1, 2))
+        found, truth = renyi(noise(4, reach), order), 2 * renyi(two, order).upper + renyi(one, order).upper
+        assert found.upper == pytest.approx(truth, rel=1e-12)
+        assert found.lower == pytest.approx(truth, rel=1e-12)
+        assert found.lower > 1.1 * renyi(two, order).upper
 
 
 def test_the_greatest_order_is_the_greatest_loss() -> None:

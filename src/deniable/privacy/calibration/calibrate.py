@@ -68,7 +68,7 @@ def _least_for_pair(reach: Sensitivity, epsilon: Fraction, delta: Fraction) -> F
     """The zCDP value is private; from there downwards by bisection."""
 
     def private(sigma_squared: Fraction) -> bool:
-        return Fraction(DiscreteGaussianLoss(sigma_squared, reach).closed_delta(epsilon).upper) <= delta
+        return Fraction(DiscreteGaussianLoss(sigma_squared, reach).bound(epsilon)) <= delta
 
     return _least(private, decimal_above(reach.l2_squared / (2 * largest_rho(epsilon, delta)), _DIGITS))
 

@@ -24,6 +24,7 @@ from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
@@ -156,21 +157,23 @@ def _of_laplace(loss: LaplaceLoss, order: Fraction) -> Directions:
 
 @_directed.register
 def _of_discrete_laplace(loss: DiscreteLaplaceLoss, order: Fraction) -> Directions:
-    reach = loss.sensitivity.integral()
-    upper = _shifted_laplace(loss.scale, int(reach.l1), order)
-    lower = upper if reach.linf == reach.l1 else _shifted_laplace(loss.scale, int(reach.linf), order)
-    return _both(Interval(min(lower.lower, upper.upper), upper.upper))
+    return _both(_of_coordinates(loss, lambda shift: _shifted_laplace(loss.scale, shift, order)))
 
 
 @_directed.register
 def _of_discrete_gaussian(loss: DiscreteGaussianLoss, order: Fraction) -> Directions:
     """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
-    reach = loss.sensitivity.integral()
-    exact = _shifted_gaussian(loss.sigma_squared, int(reach.linf), order)
-    if reach.l1 == reach.linf:
-        return _both(exact)
-    upper = round_up(order * loss.rho)
-    return _both(Interval(min(exact.lower, upper), upper))
+    found = _of_coordinates(loss, lambda shift: _shifted_gaussian(loss.sigma_squared, shift, order))
+    upper = min(found.upper, round_up(order * loss.rho))
+    return _both(Interval(min(found.lower, upper), upper))
+
+
+def _of_coordinates(loss: IntegerNoiseLoss, divergence: Callable[[int], Interval]) -> Interval:
+    """Of the worst change and of the attained one: divergences of coordinates add up."""
+    worst, attained = (
+        _total([(divergence(shift), count) for shift, count in change]) for change in extreme_changes(loss.sensitivity)
+    )
+    return Interval(min(attained.lower, worst.upper), worst.upper)
 
 
 @_directed.register

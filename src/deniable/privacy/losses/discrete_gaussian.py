@@ -63,21 +63,21 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         return shift_law(self.sigma_squared, shift) if tabulated else None
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
-        """From above rho, mu, and one coordinate with the whole l1 change; from below real Gaussian noise, and the
-        largest change of one."""
-        worst, attained = extreme_changes(self.sensitivity)
-        upper = shift_delta(self.sigma_squared, sum_of(worst), epsilon)
-        if sum(count for _, count in worst) <= 1:
-            return upper
-        lower = shift_delta(self.sigma_squared, attained[0][0], epsilon)
-        least = max(lower.lower, attained_at_least(self.sigma_squared, attained, epsilon))
-        return Interval(least, max(least, min(upper.upper, self._bound(epsilon))))
+        """From below real Gaussian noise, and the largest change of one coordinate."""
+        if self._is_single:
+            return shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon)
+        attained = extreme_changes(self.sensitivity).attained
+        single = shift_delta(self.sigma_squared, attained[0][0], epsilon).lower
+        lower = max(single, attained_at_least(self.sigma_squared, attained, epsilon))
+        return Interval(lower, max(lower, self.bound(epsilon)))
 
-    def _bound(self, epsilon: Fraction) -> float:
-        """The better upper bound on delta of those by rho and by mu: quick, and good where sigma is large."""
-        bounds = [concentrated_delta(self.rho, epsilon)]
-        if self.mu_squared is not None:
-            bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
+    def bound(self, epsilon: Fraction) -> float:
+        """delta at most, by closed forms alone: by rho, by mu, and by one coordinate with the whole l1 change."""
+        bounds = [shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon).upper]
+        if not self._is_single:
+            bounds.append(concentrated_delta(self.rho, epsilon))
+            if self.mu_squared is not None:
+                bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
         return min(bounds)
 
     def _dominating(self, worst: Change) -> Pairs:
