@@ -20,7 +20,7 @@ METHODS: dict[str, type[Regression]] = {
 }
 
 
-_NOISY_SUMS = 0.01  # expected error of the sums above which medians are often better, ...
+_NOISY_SUMS = 0.005  # expected error of the sums above which medians are often better, ...
 _SHARP_MEDIANS = 0.04  # ... and expected rank error of the medians up to which they are sharp
 
 
@@ -47,7 +47,7 @@ def linear_regression(
         method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
             feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 300 to
-            600 / epsilon rows without an interval.
+            1,200 / epsilon rows. It takes them with interval=None alone, because their interval is half of the price.
         size: about how many rows there are, from public knowledge; "auto" needs it to consider "theil_sen".
         matchings, interval: for "theil_sen" alone, as of `TheilSen`; the others have intervals at every level for
             nothing.
@@ -62,7 +62,8 @@ def linear_regression(
     public: dict[str, Any] = {"bounds": bounds, "target_bounds": target_bounds}
     medians = {**public, "interval": interval} | ({} if matchings is None else {"matchings": matchings})
     if method == "auto":
-        method = "sufficient" if size is None else _best(positive_integer("size", size), public, medians, options)
+        rows = None if size is None else positive_integer("size", size)
+        method = "sufficient" if rows is None or interval is not None else _best(rows, public, medians, options)
     if method == "theil_sen":
         return release(TheilSen, (features, target), medians, options)
     if matchings is not None:
