@@ -155,3 +155,5 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bootstrap(plan, answer, Multinomial(keys=[0, 1], chances=[1, 1]), size=9, runs=3)
     with pytest.raises(InvalidParameterError, match="takes a statistic"):
         bootstrap("mean", answer, model, size=9)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="method sample"):
+        bootstrap(plan, answer, "normal", size=9)  # type: ignore[arg-type]

@@ -66,6 +66,8 @@ def bootstrap(
     """
     if not isinstance(statistic, Statistic) or not isinstance(answer, Release):
         raise InvalidParameterError("bootstrap takes a statistic, such as dn.statistics.Mean(...), and its release")
+    if not callable(getattr(model, "sample", None)):
+        raise InvalidParameterError(f"model must have a method sample(size, bits=...), got {type(model).__name__}")
     if kind not in KINDS:
         raise InvalidParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     size, runs = positive_integer("size", size), positive_integer("runs", runs)
@@ -73,16 +75,11 @@ def bootstrap(
     found = np.asarray(answer[part.name], dtype=np.float64)
     aim = _truth(statistic, model, truth, len(found))
     owners = None if statistic.rows == 1 else np.arange(size)
-    draws = np.empty((runs, len(found)))
-    for run in range(runs):
-        simulated = statistic(model.sample(size, bits=bits), units=owners, bits=bits)[part.name]
-        if simulated.shape != found.shape:
-            raise InvalidParameterError(
-                f"the statistic gives {len(simulated)} rows for simulated data, and the answer has {len(found)}"
-            )
-        draws[run] = simulated
-        if progress is not None:
-            progress(run + 1, runs)
+    draws = _draws(
+        lambda: statistic(model.sample(size, bits=bits), units=owners, bits=bits)[part.name],
+        np.empty((runs, len(found))),
+        progress,
+    )
     limits = (part.lower, part.upper) if isinstance(part, Measure) else (None, None)
     ends = (
         partial(_percentile, draws, limits) if kind == "percentile" else partial(_pivotal, draws - aim, found, limits)
@@ -91,6 +88,21 @@ def bootstrap(
     note = f"intervals are for the population, by {runs} runs of the mechanism on rows of {type(model).__name__}"
     estimate = Estimate(name=part.name, estimates=found, ends=ends, post_processing=part.post_processing)
     return replace(answer, parts=(*keys, estimate), noisy=(), notes=(*answer.notes, note))
+
+
+def _draws(simulated: Callable[[], Floats], draws: Floats, progress: Callable[[int, int], None] | None) -> Floats:
+    """Answers for simulated rows, one a run, in the place of `draws`."""
+    runs, rows = draws.shape
+    for run in range(runs):
+        found = simulated()
+        if found.shape != (rows,):
+            raise InvalidParameterError(
+                f"the statistic gives {len(found)} rows for simulated data, and the answer has {rows}"
+            )
+        draws[run] = found
+        if progress is not None:
+            progress(run + 1, runs)
+    return draws
 
 
 def _column(answer: Release, name: str | None) -> Measure | Estimate:
