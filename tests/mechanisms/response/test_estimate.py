@@ -186,14 +186,28 @@ def test_wrong_reports_are_refused(reports: list[float]) -> None:
         Shares.of_reports(RandomizedResponse(epsilon=1), reports)
 
 
+def test_no_reports_are_named() -> None:
+    with pytest.raises(InvalidParameterError, match="reports must hold at least one report, got none"):
+        Shares.of_reports(RandomizedResponse(epsilon=1), [])
+
+
+def test_the_exact_interval_of_so_many_reports_is_within_the_error() -> None:
+    """What the docstring of `reports_needed` says, at shares from 0 to 1."""
+    mechanism = RandomizedResponse(truth="3/4")
+    count = reports_needed(mechanism, error="0.05")
+    for tally in range(count // 4, 3 * count // 4, 150):
+        low, high = (end[0] for end in Shares(mechanism=mechanism, tally=(tally, count - tally)).interval())
+        assert (high - low) / 2 < 0.05
+
+
 def test_wrong_levels_and_methods_are_refused() -> None:
     shares = Shares(mechanism=RandomizedResponse(epsilon=1), tally=(5, 5))
     for level in (0, 1, "much"):
         with pytest.raises(InvalidParameterError, match="level must be"):
             shares.interval(level=level)
-    with pytest.raises(InvalidParameterError, match="method must be"):
+    with pytest.raises(InvalidParameterError, match="method must be 'exact', 'hoeffding' or 'chebyshev', got 'wald'"):
         shares.interval(method="wald")
-    with pytest.raises(InvalidParameterError, match="method must be"):
+    with pytest.raises(InvalidParameterError, match="method must be 'hoeffding' or 'chebyshev', got 'exact'"):
         reports_needed(RandomizedResponse(epsilon=1), error="0.1", method="exact")
     with pytest.raises(InvalidParameterError, match="error must be"):
         reports_needed(RandomizedResponse(epsilon=1), error=0)

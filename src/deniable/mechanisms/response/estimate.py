@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 Floats = NDArray[np.float64]
-Method = Literal["exact", "hoeffding", "chebyshev"]
+Inequality = Literal["hoeffding", "chebyshev"]
+Method = Literal["exact"] | Inequality
 
 _REACH = 12  # standard deviations beyond which a binomial law is left out: below 10^-30
 
@@ -51,7 +52,9 @@ class Shares:
     def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":
         """The estimate from reports, an array of codes 0, ..., choices - 1."""
         codes = np.asarray(reports).ravel()
-        if codes.dtype.kind not in "iu" or (codes.size and not 0 <= codes.min() <= codes.max() < mechanism.choices):
+        if not codes.size:
+            raise InvalidParameterError("reports must hold at least one report, got none")
+        if codes.dtype.kind not in "iu" or not 0 <= codes.min() <= codes.max() < mechanism.choices:
             raise InvalidParameterError(f"reports must be integers from 0 to {mechanism.choices - 1}")
         return cls(mechanism=mechanism, tally=tuple(np.bincount(codes, minlength=mechanism.choices).tolist()))
 
@@ -99,22 +102,24 @@ class Shares:
             inverted = _clopper_pearson if population else _inverted
             ends = [inverted(tally, self.reports, p, q, miss) for tally in self.tally]
             return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
-        half = float(_half_width(self.mechanism, self.reports, miss, _checked_method(method), population))
+        inequality = _checked(method, "'exact', 'hoeffding' or 'chebyshev'")
+        half = float(_half_width(self.mechanism, self.reports, miss, inequality, population))
         return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
 
 
 def reports_needed(
-    mechanism: RandomizedResponse, *, error: object, level: object = 0.95, method: Method = "hoeffding"
+    mechanism: RandomizedResponse, *, error: object, level: object = 0.95, method: Inequality = "hoeffding"
 ) -> int:
     """The least number of reports for which a share is within `error` of the truth with probability `level`.
 
     Args:
         method: "hoeffding", ln(2/miss) / (2 (p - q)^2 error^2), or "chebyshev", the variance over miss error^2; the
-            variance is exact for two answers, and the greatest over all shares for more.
+            variance is exact for two answers, and the greatest over all shares for more. The exact interval of so many
+            reports is narrower.
     """
     _require_information(mechanism)
     wide, miss = positive_rational("error", error), _miss(level)
-    if _checked_method(method) == "chebyshev" and mechanism.truth is not None:
+    if _checked(method, "'hoeffding' or 'chebyshev'") == "chebyshev" and mechanism.truth is not None:
         p = mechanism.truth
         q = (1 - p) / (mechanism.choices - 1)
         return math.ceil(max(p * (1 - p), q * (1 - q)) / ((p - q) ** 2 * miss * wide**2))
@@ -128,7 +133,7 @@ def reports_needed(
     return -refine.certified_floor(minus)
 
 
-def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: Method, population: bool) -> float:
+def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: Inequality, population: bool) -> float:
     p, q = _chances(mechanism)
     if method == "hoeffding":
         return math.sqrt(math.log(2 / miss) / (2 * count)) / abs(p - q)
@@ -202,7 +207,9 @@ def _miss(level: object) -> Fraction:
     return miss
 
 
-def _checked_method(method: Method) -> Method:
-    if method not in ("hoeffding", "chebyshev"):
-        raise InvalidParameterError(f"method must be 'exact', 'hoeffding' or 'chebyshev', got {shown(method)}")
-    return method
+def _checked(method: object, known: str) -> Inequality:
+    if method == "hoeffding":
+        return "hoeffding"
+    if method == "chebyshev":
+        return "chebyshev"
+    raise InvalidParameterError(f"method must be {known}, got {shown(method)}")
