@@ -48,6 +48,7 @@ def linear_regression(
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
             feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 300 to
             1,200 / epsilon rows. It takes them with interval=None alone, because their interval is half of the price.
+            Medians of skewed scatter are another line than least squares: name the method if that matters.
         size: about how many rows there are, from public knowledge; "auto" needs it to consider "theil_sen".
         matchings, interval: for "theil_sen" alone, as of `TheilSen`; the others have intervals at every level for
             nothing.
