@@ -154,6 +154,12 @@ def test_rank_errors_are_known_before(count: int, size: int, rate: str) -> None:
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.3)
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 10**12])
+def test_expected_errors_are_no_more_than_all_rows(size: int) -> None:
+    errors = rank_errors(UNEVEN, Fraction(1, 4), size)
+    assert np.all(errors <= min(size, 10))
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 10**6), Fraction(1), Fraction(10**9)])
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_more_quantiles_than_rows_are_answered(rows: int, rate: Fraction) -> None:

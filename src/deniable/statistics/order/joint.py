@@ -165,7 +165,7 @@ def rank_errors(shares: Sequence[Fraction], rate: Fraction, size: int) -> Floats
         chances = np.maximum(irfft(ahead), 0.0) * np.roll(np.maximum(irfft(behind[place + 1]), 0.0)[::-1], 1)
         errors.append(np.sqrt(np.sum(chances * away**2) / np.sum(chances)))
         ahead = ahead * factors[place + 1]
-    return np.array(errors)
+    return np.minimum(errors, float(size))
 
 
 def _lattice(speed: float, size: int, steps: int) -> Floats:
