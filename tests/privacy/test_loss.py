@@ -283,3 +283,12 @@ def test_losses_cannot_be_changed() -> None:
     loss = PureLoss(1)
     with pytest.raises(AttributeError):
         loss.limit = Fraction(0)  # type: ignore[misc]
+
+
+def test_wrong_calls_are_answered_in_words() -> None:
+    with pytest.raises(InvalidParameterError, match=r"takes no nois\. Did you mean noise_multiplier"):
+        GaussianLoss(nois=1)
+    with pytest.raises(InvalidParameterError, match="PureLoss needs limit"):
+        PureLoss()
+    with pytest.raises(InvalidParameterError, match="losses must be a privacy loss or a list of them, got 3"):
+        compose(3)

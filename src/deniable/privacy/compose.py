@@ -260,6 +260,8 @@ def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> Priv
     `compose(loss, 3) == compose([loss, loss, loss])`. Nothing at all is `compose([])`, which reveals nothing.
     """
     count = _checked_count(count)
+    if not isinstance(losses, PrivacyLoss | Iterable):
+        raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
     given = [losses] if isinstance(losses, PrivacyLoss) else list(losses)
     for loss in given:
         if not isinstance(loss, PrivacyLoss):

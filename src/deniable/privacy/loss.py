@@ -1,13 +1,14 @@
 """A privacy loss as a value: what a mechanism reveals about one unit, stated once and read by everybody."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.call import InWords
 from deniable.privacy.exact import nonnegative_rational, probability, read_json
 from deniable.privacy.interval import Interval
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
 
-class PrivacyLoss(ABC):
+class PrivacyLoss(metaclass=InWords):
     """What one mechanism, or several together, can reveal about one unit.
 
     A subclass is a frozen dataclass that sets `kind`, gives the curve `_delta`, and states what else is proved through
@@ -49,8 +50,8 @@ class PrivacyLoss(ABC):
         """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0.
 
         Args:
-            tolerance: width of the answer relative to its upper end, where it has to be computed numerically; not
-                promised below 1e-40.
+            tolerance: width of the answer relative to its upper end, where it has to be computed numerically; where
+                upper and lower laws differ it bounds what each numerical answer adds; not promised below 1e-40.
         Raises: InvalidParameterError if that width cannot be reached.
         """
         return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))
