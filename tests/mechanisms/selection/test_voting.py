@@ -57,7 +57,15 @@ def test_wrong_votes_are_refused(votes: object) -> None:
         pluralities(votes, 3)  # type: ignore[arg-type]
 
 
-def test_a_number_that_is_no_ballot_counts_as_the_nearer_one() -> None:
-    """An error would tell of it."""
-    assert approvals([[2, -7], [1, 2**90]]).tolist() == [2, 1]
+def test_spoilt_ballots_do_not_count() -> None:
+    """An error would tell of them, and the nearer number would be a vote that nobody cast."""
+    assert approvals([[1, 0], [0, 2]]).tolist() == [1, 0]
+    assert approvals([[2, -7], [1, 2**90], [1, 1]]).tolist() == [1, 1]
     assert pluralities([0, 2**90, -(2**90), 1], 2).tolist() == [1, 1]
+
+
+def test_a_spoilt_ballot_moves_no_more_than_another() -> None:
+    """All pairs of one voter's ballots, spoilt ones included, against the sensitivities."""
+    ballots = list(product((-1, 0, 1, 2), repeat=2))
+    moves = [approvals([a]) - approvals([b]) for a in ballots for b in ballots]
+    assert max(np.abs(move).sum() for move in moves) == of_approvals(2, relation=Replace).l1

@@ -15,13 +15,15 @@ def approvals(ballots: ArrayLike) -> NDArray[np.int64]:
     """How many voters approve of each candidate.
 
     Args:
-        ballots: secret; zeros and ones or booleans, shape (voters, candidates). Other numbers count as the nearer one.
+        ballots: secret; zeros and ones or booleans, shape (voters, candidates). A row with another number is a spoilt
+            ballot, and does not count.
     """
     array = array_of("ballots", ballots)
-    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", array, lower=0, upper=1)
+    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", array, lower=-1, upper=2)
     if table.ndim != 2:
         raise InvalidParameterError("ballots must be a table of zeros and ones, a row for each voter")
-    return np.asarray(table.sum(axis=0), dtype=np.int64)
+    valid = ((table == 0) | (table == 1)).all(axis=1)
+    return np.asarray(table[valid].sum(axis=0), dtype=np.int64)
 
 
 def of_approvals(candidates: int, *, relation: Relation) -> Sensitivity:
@@ -35,7 +37,8 @@ def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
     """How many voters name each candidate.
 
     Args:
-        votes: secret; for each voter one number of 0, ..., candidates - 1. Other numbers are spoilt votes.
+        votes: secret; for each voter one number of 0, ..., candidates - 1. Other numbers are spoilt votes, and do
+            not count.
         candidates: how many there are.
     """
     number = positive_integer("candidates", candidates)
