@@ -23,3 +23,14 @@ def test_the_page_is_written_or_printed(tmp_path: Path, capsys: pytest.CaptureFi
     main([str(tmp_path / "page.md")])
     main([])
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == capsys.readouterr().out == table()
+
+
+def test_help_is_printed_and_no_file_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    assert "usage: python -m deniable.mechanisms.table" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,6 @@
 """The reference table of mechanisms, made from `MECHANISMS`: `python -m deniable.mechanisms.table [FILE]`."""
 
+import argparse
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -41,8 +42,13 @@ def _row(mechanism: type[Mechanism]) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Write the page to the file named, or to standard output."""
-    if arguments:
-        Path(arguments[0]).write_text(table(), encoding="utf-8")
+    parser = argparse.ArgumentParser(
+        prog="python -m deniable.mechanisms.table", description="Write the reference table of mechanisms as Markdown."
+    )
+    parser.add_argument("file", type=Path, nargs="?", help="where to write it; standard output if left out")
+    file: Path | None = parser.parse_args(arguments).file
+    if file:
+        file.write_text(table(), encoding="utf-8")
     else:
         sys.stdout.write(table())
 
