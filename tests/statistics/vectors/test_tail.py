@@ -56,7 +56,7 @@ def test_lumps_of_rows_are_no_sharp_edge() -> None:
 
 def test_a_search_finds_the_quantiles_of_the_distances() -> None:
     """A cell is 1.1% of a distance, which is 3% of the rows beyond the near one, 5% beyond the far one; the mechanism
-    misses by 1 / rate = 20 rows or so; both are aimed 80 rows outside, of 320 and 1280."""
+    misses by 1 / rate = 20 rows or so; both are aimed 100 rows outside, of 400 and 1600."""
     rows = GENERATOR.normal(size=(20_000, 3)) + 5
     search = Search(20_000, Fraction(1, 20))
     assert search.is_possible

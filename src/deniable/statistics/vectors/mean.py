@@ -36,7 +36,7 @@ class VectorMean(VectorStatistic):
     """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and again.
 
     The bounds may be loose by orders of magnitude, and so may `deviations`: the noise hardly grows with them, because
-    the last radius is found among the rows, if there are enough of them: 6000 / epsilon, or 800 for a rho of 1/2.
+    the last radius is found among the rows, if there are enough of them: 8000 / epsilon, or 1000 for a rho of 1/2.
 
     Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
         `rows` (twice that under replace); the last radius comes from two exponential mechanisms on the ranks of the

@@ -12,8 +12,8 @@ from deniable.statistics.order.choice import choose
 from deniable.statistics.order.ranks import Ranks
 from deniable.statistics.vectors.ball import squared_norms
 
-_RANKS = 16  # times what a draw may miss: so many rows are beyond the far quantile
-_ASIDE = 4  # times the same: so far outside is every draw aimed
+_RANKS = 20  # times what a draw may miss: so many rows are beyond the far quantile
+_ASIDE = 5  # times the same: so far outside is every draw aimed
 _MOST = 0.08  # of the rows, beyond the far quantile
 NEARER = 4  # times as many rows are beyond the near one: near enough to show how fast rows thin out where it matters
 _SKEWED = 5.3  # for an exponential column, within a deviation of whose mean the rows of the short side are
