@@ -148,14 +148,10 @@ class IntegerNoiseLoss(PrivacyLoss):
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
         """Coordinates are runs too, where all of them can move at once."""
         worst, attained = extreme_changes(self.sensitivity)
-        laws = [self._law(shift) for shift, _ in worst]
-        if self._is_single or attained != worst or None in laws:
+        laws = [law for shift, _ in worst if (law := self._law(shift)) is not None]
+        if self._is_single or attained != worst or len(laws) < len(worst):
             return super().laws_of_runs(count)
-        return [
-            (Pairs.symmetric(law), times * count)
-            for law, (_, times) in zip(laws, worst, strict=True)
-            if law is not None
-        ]
+        return [(Pairs.symmetric(law), times * count) for law, (_, times) in zip(laws, worst, strict=True)]
 
     def _together(self, change: Change) -> PrivacyLoss:
         from deniable.privacy.compose import compose
