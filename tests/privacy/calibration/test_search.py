@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.calibration.search import Domain, best_setting
+from deniable.privacy.calibration.search import Domain, best_setting, closer_setting
 
 ANY = Domain(lower=Fraction(1, 10**12), upper=Fraction(10**12), digits=6)
 COUNTS = Domain(lower=Fraction(1), upper=Fraction(10**12), digits=None)
@@ -63,6 +63,19 @@ def test_the_first_trials_are_coarse_and_the_answer_is_judged_finely() -> None:
     assert {width for _, width in asked} == {0.05, 1e-4}
     assert sum(width == 1e-4 for _, width in asked) <= 3
     assert float(found) == pytest.approx(7.7, rel=1e-3)
+
+
+def test_an_integer_is_refined_by_a_few_fine_trials() -> None:
+    asked: list[tuple[Fraction, float]] = []
+
+    def excess(setting: Fraction, tolerance: float) -> float:
+        asked.append((setting, tolerance))
+        return math.log(float(setting) / 277.9)
+
+    assert closer_setting(excess, COUNTS, 1e-4, Fraction(276)) == 277
+    assert {width for _, width in asked} == {1e-4}
+    assert len(asked) <= 6
+    assert closer_setting(excess, COUNTS, 1e-9, Fraction(277)) == 277
 
 
 def test_nothing_outside_the_domain_is_tried() -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Literal, Unpack, cast, overload
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting
+from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
 from deniable.privacy.calibration.target import Goal, Target, goal_of
 from deniable.privacy.compose import compose
 from deniable.privacy.currencies.concentrated import largest_rho
@@ -177,15 +177,23 @@ def calibrate(
     width = checked_tolerance(tolerance)
     domain = _domain(over, integer, width)
     rough = None
-    if goal.sharper is not None:
-        rough = best_setting(excess, domain, max(width, ROUGH))
-        goal = goal.sharper(build(int(rough) if integer else rough))
+    if goal.sharper is not None and goal.quick is not None:
+        first, sharper, goal = goal, goal.sharper, goal.quick
+        try:
+            rough = best_setting(excess, domain, max(width, ROUGH))
+        except InvalidParameterError:  # no setting keeps the other goal, but one may keep this one
+            goal = first
+            missed.clear()
+            rough = best_setting(excess, domain, max(width, ROUGH))
+        goal = sharper(build(int(rough) if integer else rough))
+        rough = best_setting(excess, domain, max(width, ROUGH), near=rough)
+        goal = sharper(build(int(rough) if integer else rough))
     best = best_setting(excess, domain, width, near=rough)
     if not integer:
         return best
     while resolved and not _is_last(int(best), domain, goal, build, width):
         width /= 10
-        best = best_setting(excess, domain, width, near=best)
+        best = closer_setting(excess, domain, width, best)
     return int(best)
 
 
@@ -194,9 +202,13 @@ def _is_last(
 ) -> bool:
     """Whether a neighbour of the private integer `found` is certainly not private, or all integers are."""
     beside = [count for count in (found - 1, found + 1) if domain.lower <= count <= domain.upper]
-    costs = [goal.cost(build(count), width) for count in beside]
-    refuted = any(cost.lower > goal.limit for cost in costs)
-    return refuted or (len(beside) < 2 and all(cost.upper <= goal.limit for cost in costs))
+    private = True
+    for count in reversed(beside):  # one more is more often too many
+        cost = goal.cost(build(count), width)
+        if cost.lower > goal.limit:
+            return True
+        private &= cost.upper <= goal.limit
+    return private and len(beside) < 2
 
 
 def split(

@@ -77,7 +77,7 @@ def best_setting(
     def fine(setting: Fraction) -> Trial:
         return Trial(setting, excess(setting, tolerance))
 
-    trials, upward = _both_sides(rough, domain, near)
+    trials, upward = _both_sides(rough, domain, near, _STRIDE if near is None else _STRIDE / 8, 3 * ROUGH)
     search = _Search(domain, upward=upward)
     within = (-tolerance if domain.digits else 0.0, 0.0)
     found = search.close_in(rough, trials, (-_NEAR, _NEAR) if tolerance < ROUGH else within)
@@ -92,12 +92,26 @@ def best_setting(
     return found.setting
 
 
-def _both_sides(judge: Judge, domain: Domain, near: Fraction | None) -> tuple[list[Trial], bool]:
-    """Trials until two costs differ, or from end to end; and whether larger settings are more private."""
+def closer_setting(
+    excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float, near: Fraction
+) -> Fraction:
+    """Like `best_setting`, from a private setting `near` that is almost the best: all trials are fine ones."""
+
+    def fine(setting: Fraction) -> Trial:
+        return Trial(setting, excess(setting, tolerance))
+
+    trials, upward = _both_sides(fine, domain, near, tolerance, 3 * tolerance)
+    found = _Search(domain, upward=upward).close_in(fine, trials, (0.0, 0.0))
+    return found.setting if found.excess <= 0 else near
+
+
+def _both_sides(
+    judge: Judge, domain: Domain, near: Fraction | None, stride: float, apart: float
+) -> tuple[list[Trial], bool]:
+    """Trials until two costs are so far apart, or from end to end; and whether larger settings are more private."""
     begin = Fraction(1) if domain.lower <= 1 <= domain.upper / 4 else max(domain.upper / 100, domain.lower)
     low = high = domain.nearest(math.log(near or begin), upward=True)
     trials = [judge(low)]
-    stride = _STRIDE if near is None else _STRIDE / 8
     while low > domain.lower or high < domain.upper:
         for upward in (True, False):
             if upward and high < domain.upper:
@@ -107,14 +121,14 @@ def _both_sides(judge: Judge, domain: Domain, near: Fraction | None) -> tuple[li
                 low = domain.nearest(math.log(low) - stride, upward=False)
                 trials.append(judge(low))
             found = sorted((trial for trial in trials if trial.known), key=lambda trial: trial.setting)
-            if found and _differ(found[0], found[-1]):
+            if found and _differ(found[0], found[-1], apart):
                 return trials, found[-1].excess < found[0].excess
         stride = min(4 * stride, _LEAP)
     return trials, True
 
 
-def _differ(low: Trial, high: Trial) -> bool:
-    return low.excess != high.excess and not abs(low.excess - high.excess) < 3 * ROUGH
+def _differ(low: Trial, high: Trial, apart: float) -> bool:
+    return low.excess != high.excess and not abs(low.excess - high.excess) < apart
 
 
 class _Search:

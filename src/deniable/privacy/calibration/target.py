@@ -38,6 +38,7 @@ class Goal:
         proved: a second way to prove that a loss keeps the limit.
         size: what an absolute width is multiplied with near the limit.
         sharper: the same goal with a cost that is least for a loss near this one.
+        quick: another goal, which takes less work and is met by about the same losses.
     """
 
     limit: Fraction
@@ -45,6 +46,7 @@ class Goal:
     proved: Callable[[PrivacyLoss], bool] = lambda loss: False
     size: float = 1.0
     sharper: "Callable[[PrivacyLoss], Goal] | None" = None
+    quick: "Goal | None" = None
 
     def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
         """ln(cost / limit); <= 0 only if the limit is kept. NaN if the cost is out of the reach of the engine."""
@@ -122,6 +124,7 @@ def _power(power: Fraction, size: Fraction) -> Goal:
     """At most `power` hits with `size` false alarms, from one value of delta.
 
     Any epsilon will do: the first is best for Gaussian noise, the sharper one for the loss that it is searched with.
+    That is one near the setting at which the advantage is that of Gaussian noise with this power.
     """
     from scipy import optimize, special
 
@@ -147,7 +150,7 @@ def _power(power: Fraction, size: Fraction) -> Goal:
         best = min(guess, float(optimize.minimize_scalar(excess, **places).x), key=excess)
         return at(best) or first
 
-    return replace(first, sharper=sharper)
+    return replace(first, sharper=sharper, quick=_advantage(Fraction(2 * float(special.ndtr(mu / 2)) - 1)))
 
 
 def largest_delta(power: Fraction, size: Fraction, epsilon: Fraction) -> Fraction:
