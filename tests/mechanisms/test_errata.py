@@ -18,6 +18,22 @@ from deniable.privacy.losses.finite import FiniteLoss
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 
 
+def test_errata_e04_constant_maps_are_private() -> None:
+    """The notes: "any deterministic mechanism cannot be differentially private". All 27 maps of 3 inputs: 3 are 0-DP,
+    and the 24 that are not constant have no epsilon at any delta below 1."""
+    private = 0
+    for outputs in product(range(3), repeat=3):
+        channel = FiniteLoss.of_channel([[int(output == place) for place in range(3)] for output in outputs])
+        if channel.delta(0).upper == 0:
+            private += 1
+            assert len(set(outputs)) == 1
+            assert channel.epsilon(0).upper == 0
+        else:
+            assert channel.delta(100).lower == 1
+            assert channel.epsilon("0.99").lower == math.inf
+    assert private == 3
+
+
 def test_errata_e56_noise_of_a_small_seed_is_found_by_trying_all() -> None:
     """Ten releases about a known table give one of 2^11 seeds away. So streams with a seed are refused in releases."""
     mechanism, secret_seed = Laplace(scale=20), 1234

@@ -32,6 +32,14 @@ def test_low_bits_are_uniform_at_a_large_scale() -> None:
         assert ((counts - draws.size / 64) ** 2).sum() / (draws.size / 64) < 140  # chi-square, 63: 140 is 10^-7
 
 
+def test_golden_probability_of_zero() -> None:
+    """Golden G51: tanh(1/4) at epsilon = 1/2. A million draws: 5 standard errors are 0.0022."""
+    golden = 0.24491866240370912928
+    assert float(laplace_mass(Fraction(2), 0)) == pytest.approx(golden, rel=1e-12)
+    draws = laplace.sample(scale=2, size=1_000_000, bits=DeterministicBits(4))
+    assert (draws == 0).mean() == pytest.approx(golden, abs=0.0022)
+
+
 def test_published_variance_and_probability_of_zero() -> None:
     draws = laplace.sample(scale=1, size=1_000_000, bits=DeterministicBits(3))
     assert laplace.standard_deviation(1) ** 2 == pytest.approx(1.8413471884, abs=1e-10)  # 2q / (1 - q)^2

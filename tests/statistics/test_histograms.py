@@ -166,6 +166,13 @@ def test_all_counts_are_within_the_simultaneous_error() -> None:
     assert noise.std() == pytest.approx(plan.expected_error(0), rel=0.02)
 
 
+def test_the_simultaneous_error_of_the_golden_table() -> None:
+    """Golden G49: 30.4036 for continuous noise by the union bound; integers do not exceed 30."""
+    plan = Histogram(keys=range(100), epsilon="1/2", relation=Replace)
+    assert plan.simultaneous_error(0.95) == 30
+    assert 2 / 0.5 * log(100 / 0.05) == pytest.approx(30.403609838168329446, rel=1e-12)
+
+
 def test_the_order_of_rows_changes_nothing() -> None:
     values = np.random.default_rng(1).integers(0, 9, 1000)
     first, second = (histogram(v, keys=range(9), epsilon=1, bits=DeterministicBits(2)) for v in (values, values[::-1]))

@@ -71,7 +71,7 @@ def test_reports_follow_the_law_for_every_answer(mechanism: RandomizedResponse, 
 
 
 def test_a_set_of_reports_is_no_worse_than_the_worst_report() -> None:
-    """Exercise 3 of the notes: sums over sets of outcomes keep the ratio e^epsilon."""
+    """Inventory 52, exercise 3 of the notes: sums over sets of outcomes keep the ratio e^epsilon."""
     mechanism = RandomizedResponse(choices=4, truth="7/10")
     law = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
     limit = math.exp(epsilon_of(mechanism))

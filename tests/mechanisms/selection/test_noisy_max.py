@@ -24,6 +24,14 @@ def test_two_candidates_have_the_closed_form() -> None:
         assert found[0] == pytest.approx((2 + gap) * np.exp(-gap) / 4, rel=1e-10)
 
 
+def test_votes_of_teachers_lose_more_than_gamma() -> None:
+    """Golden G47: gamma = 1/2, a vote moves from candidate 1 to candidate 0; above gamma, below 2 gamma."""
+    mechanism = NoisyMax(rate=Fraction(1, 2))
+    before, after = (mechanism.probabilities(votes)[0] for votes in ([0, 20], [1, 19]))
+    assert np.log(after / before) == pytest.approx(0.91298862301037023383, rel=1e-9)
+    assert mechanism.privacy_loss(COUNT).epsilon(0).upper == pytest.approx(1)
+
+
 def test_probabilities_of_many_candidates_sum_to_one() -> None:
     scores = np.random.default_rng(2).integers(-300, 0, 200)
     assert NoisyMax(rate=Fraction(1, 10)).probabilities(scores).sum() == pytest.approx(1, abs=1e-12)
