@@ -83,7 +83,7 @@ def test_a_smaller_question_still_fits_after_a_refusal(ledger: Ledger) -> None:
 
 
 def test_a_loss_that_is_not_proved_for_the_relation_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(UnprovedError, match=r"proved for replace; this ledger protects add/remove"):
+    with pytest.raises(UnprovedError, match=r"^SELECT 1 is proved for replace; this ledger protects add/remove"):
         ledger.reserve(Entry(question=key(1), text="SELECT 1", loss=OnlyReplace("0.1")))
     assert ledger.entries() == []
 

@@ -116,8 +116,8 @@ class Ledger:
         if self.relation not in entry.loss.relations:
             proved = " and ".join(sorted(str(relation) for relation in entry.loss.relations)) or "no relation"
             raise UnprovedError(
-                f"{entry.loss} is proved for {proved}; this ledger protects {self.relation}. "
-                "Choose a mechanism that is proved for it, or open a ledger for the other relation."
+                f"{entry.text} is proved for {proved}; this ledger protects {self.relation}. "
+                "Ask for an answer that is proved for it, or open a ledger for the other relation."
             )
         from importlib.metadata import version
 
