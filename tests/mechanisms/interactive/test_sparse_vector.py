@@ -167,6 +167,9 @@ def test_the_loss_is_for_the_relation_of_the_sensitivity() -> None:
     monotone = AboveThreshold.calibrated(moved(1), epsilon=1, monotone=True)
     with pytest.raises(UnprovedError, match="replace"):
         monotone.privacy_loss(moved(1, Replace))
+    for kind, parameters in ((AboveThreshold, {}), (SparseVector, {"answers": 2})):
+        with pytest.raises(UnprovedError, match="replace"):
+            kind.calibrated(moved(1, Replace), epsilon=1, monotone=True, **parameters)
 
 
 def test_a_fraction_of_a_step_moves_no_integer() -> None:

@@ -100,13 +100,15 @@ class SparseVector(Mechanism):
         moves = count if monotone is True else 2 * count
         weight = Fraction(round(1000 * moves ** (2 / 3)), 1000)
         for_threshold = total * (1 - share) / (1 + weight)
-        return cls(
+        found = cls(
             threshold_scale=reach / for_threshold,
             query_scale=moves * reach / (weight * for_threshold),
             answers=count,
             value_scale=count * reach / (total * share) if share else None,
             monotone=monotone,
         )
+        _ = found.privacy_loss(sensitivity)  # refuses monotone questions under replace
+        return found
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """What a whole session reveals; the sensitivity is that of the questions, of which linf counts."""
