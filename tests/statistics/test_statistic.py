@@ -15,6 +15,8 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit
 from deniable.statistics import (
     Count,
+    Histogram,
+    Mean,
     anova,
     chi_squared_independence,
     count,
@@ -88,6 +90,29 @@ def test_frames_of_the_wrong_columns_cost_nothing(frame: Any) -> None:
     with pytest.raises(InvalidParameterError, match="rows must come in"):
         count(3, epsilon=1, ledger=book)
     assert book.spent().epsilon == 0
+
+
+@pytest.mark.parametrize("size", [-5, "x", 2.5, None, True])
+@pytest.mark.parametrize(
+    "plan",
+    [Mean(bounds=(0, 100), epsilon=1), Histogram(keys=["a"], epsilon=1)],
+    ids=["mean", "histogram"],
+)
+def test_errors_are_expected_of_a_number_of_rows(plan: Any, size: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="size must be"):
+        plan.expected_error(size)
+
+
+def test_a_lazy_frame_is_to_be_collected() -> None:
+    lazy = pl.LazyFrame({"age": [30.0]})
+    for ask in (
+        lambda: mean(lazy, bounds=(0, 100), epsilon=1),
+        lambda: key_counts(lazy, epsilon=1, delta=1e-6),
+        lambda: covariance(lazy, bounds=[(0, 100)], epsilon=1),
+        lambda: anova(lazy, lazy, keys=[0, 1], bounds=(0, 100), epsilon=1),
+    ):
+        with pytest.raises(InvalidParameterError, match=r"Call .collect\(\) on it"):
+            ask()
 
 
 def test_a_release_from_a_test_stream_says_so() -> None:

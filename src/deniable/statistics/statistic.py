@@ -2,16 +2,16 @@
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
 from deniable.privacy.call import InWords
-from deniable.privacy.exact import exact_rational, positive_integer
+from deniable.privacy.exact import exact_rational, positive_integer, whole_number
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.statistics.price import Price
 
@@ -79,6 +79,11 @@ class Statistic(metaclass=InWords):
     rho: object = None
     relation: Relation = AddRemove
     rows: int = 1
+
+    def __init_subclass__(cls) -> None:
+        """Check the size of every subclass's `expected_error` before it is used."""
+        if "expected_error" in vars(cls):
+            cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
     def __post_init__(self) -> None:
         if not isinstance(self.relation, Relation):
@@ -152,7 +157,10 @@ class Statistic(metaclass=InWords):
 
     def _check_lengths(self, values: object, units: object) -> None:
         """Raise if a row of one column has none in another, or no unit."""
-        lengths = [_length(column) for column in self._columns(values)]
+        columns = self._columns(values)
+        if any(callable(getattr(column, "collect", None)) for column in columns):
+            raise InvalidParameterError("values must hold rows, got a lazy frame. Call .collect() on it.")
+        lengths = [_length(column) for column in columns]
         if self.takes == "pair" and lengths[0] != lengths[1]:
             raise InvalidParameterError("both columns must have one entry for each row")
         if units is not None and _length(units) != (sum(lengths) if self.takes == "samples" else lengths[0]):
@@ -207,6 +215,14 @@ def without_rows(values: object) -> object:
         raise InvalidParameterError(
             f"rows must come in an array, a series, a frame or a list, got {type(values).__name__}"
         ) from None
+
+
+def _with_size_checked(expected_error: Callable[[Any, int], float]) -> Callable[[Any, int], float]:
+    @wraps(expected_error)
+    def checked(self: Statistic, size: int) -> float:
+        return expected_error(self, whole_number("size", size, lower=0))
+
+    return checked
 
 
 def _length(values: object) -> int:
