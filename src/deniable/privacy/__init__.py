@@ -42,6 +42,7 @@ from deniable.privacy.parallel import ParallelLoss, parallel
 from deniable.privacy.public_mixture import PublicMixture, mixture
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from deniable.privacy.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.sampling.allocation_replace import AllocatedReplacedLoss
 from deniable.privacy.sampling.capped import CappedPoissonLoss
 from deniable.privacy.sampling.draws import DrawnLoss
 from deniable.privacy.sampling.poisson import PoissonSampledLoss
@@ -68,6 +69,7 @@ from deniable.privacy.training.iteration import LastIterateLoss
 
 __all__ = [
     "AddRemove",
+    "AllocatedReplacedLoss",
     "AnyRandomizer",
     "ApproximateLoss",
     "BestOfLoss",

@@ -45,37 +45,6 @@ def enumerated(p: list[float], q: list[float], runs: int, epsilon: float, *, rev
     return total
 
 
-@pytest.mark.parametrize("runs", [2, 3])
-@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0])
-def test_replaced_units_are_bounded_by_a_removed_and_an_added_one(runs: int, epsilon: float) -> None:
-    """Discrete Laplace noise on each run; the unit counts +1 or -1 in one of them: all outputs written out."""
-    places = np.arange(-12, 13)
-    noise = {value: np.exp(-np.abs(places - value) / 1.5) for value in (-1, 0, 1)}
-    laws = []
-    for value in (-1, 0, 1):
-        total = np.zeros((places.size,) * runs)
-        for turn in range(runs):
-            part = np.ones(())
-            for run in range(runs):
-                part = np.multiply.outer(part, noise[value if run == turn else 0] * math.tanh(1 / 3))
-            total += part / runs
-        laws.append(total)
-    worst = max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) for p, q in itertools.permutations(laws, 2))
-    base = DiscreteLaplaceLoss("1.5", of_count(rows=1, groups=1, relation=AddRemove))
-    loss = base.randomly_allocated(of=runs, relation=Replace)
-    found = loss.delta(epsilon)
-    assert loss.relations == {Replace}
-    assert found.lower <= worst <= found.upper * (1 + 1e-9)
-    assert base.randomly_allocated(of=runs).delta(epsilon).upper < worst, "the twin: a bound for add/remove alone"
-    assert PrivacyLoss.from_json(loss.to_json()) == loss
-
-
-def test_replace_in_blocks_of_one_run_is_an_exchange_in_every_run() -> None:
-    run = GaussianLoss(4).randomly_allocated(of=3, uses=3, relation=Replace)
-    assert run.epsilon("1e-5").upper == pytest.approx((GaussianLoss(2) * 3).epsilon("1e-5").upper, rel=1e-2)
-    assert (GaussianLoss(4).randomly_allocated(of=6, uses=3, relation=Replace)).relations == {Replace}
-
-
 @pytest.mark.parametrize("runs", [2, 5])
 @pytest.mark.parametrize("failed", [0.0, 0.1])
 def test_finite_pairs_match_enumeration_in_both_directions(runs: int, failed: float) -> None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import compose
 from deniable.privacy.exact import positive_integer
-from deniable.privacy.group import under_replace
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
@@ -308,8 +307,10 @@ def _pairs(loss: RandomlyAllocatedLoss) -> Pairs:
 def randomly_allocated(loss: PrivacyLoss, of: object, uses: object, relation: Relation) -> PrivacyLoss:
     """`of` runs of `loss` in `uses` blocks of equal length; each unit takes part once in each block, at random.
 
-    Under replace a unit is removed and another one added.
+    Under replace it has either of two values there.
     """
+    from deniable.privacy.sampling.allocation_replace import AllocatedReplacedLoss
+
     runs, blocks = positive_integer("of", of), positive_integer("uses", uses)
     if runs % blocks:
         raise InvalidParameterError(
@@ -318,5 +319,5 @@ def randomly_allocated(loss: PrivacyLoss, of: object, uses: object, relation: Re
         )
     if runs == blocks:
         return compose(loss if relation is AddRemove else poisson_replaced(loss, 1), blocks)
-    block = RandomlyAllocatedLoss(loss, runs // blocks)
-    return compose(block if relation is AddRemove else under_replace(block), blocks)
+    block = RandomlyAllocatedLoss if relation is AddRemove else AllocatedReplacedLoss
+    return compose(block(loss, runs // blocks), blocks)

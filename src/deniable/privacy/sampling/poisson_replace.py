@@ -72,7 +72,7 @@ class ExchangedNormalLaw(LossLaw):
         return Tails(p, q, (24 + 8 * (size + self.mu) * hazard) * UNIT)
 
 
-class _Steps(NamedTuple):
+class Steps(NamedTuple):
     """A step function on [0, 1]: values[i] up to ends[i]."""
 
     ends: Floats
@@ -86,7 +86,7 @@ class _Steps(NamedTuple):
 class ExchangedLaw(FiniteLaw):
     """The pair of step densities on [0, 1/2]: `high` falls from an atom `infinite` at 0, `low` rises; then mirrored."""
 
-    def __init__(self, high: _Steps, low: _Steps, rate: Fraction, infinite: float, slack: float) -> None:
+    def __init__(self, high: Steps, low: Steps, rate: Fraction, infinite: float, slack: float) -> None:
         chance, rest = float(rate), float(1 - rate)
         ends = np.unique(np.minimum(np.concatenate((high.ends, low.ends, [0.5])), 0.5))
         ends = ends[ends > 0]
@@ -137,26 +137,35 @@ def exchanged_laws(base: LossLaw, rate: Fraction) -> tuple[LossLaw, LossLaw]:
 
 
 def _exchanged(base: LossLaw, rate: Fraction, *, upper: bool) -> ExchangedLaw:
-    """The density x(s) of P, bounded by steps from the high losses and from the low ones.
+    cuts, single = _cuts(base)
+    high, low, infinite = densities(base, cuts, single, upper=upper)
+    return ExchangedLaw(high, low, rate, infinite, base.slack(float(np.abs(cuts).max())))
+
+
+def densities(base: LossLaw, cuts: Floats, single: Floats | None, *, upper: bool) -> tuple[Steps, Steps, float]:
+    """The density x(s) of P, bounded by steps from the high losses and from the low ones; and its atom at 0.
 
     The pair reveals more when the high density is larger and when the low one is smaller.
+
+    Args:
+        cuts: rising losses that part the law.
+        single: the one loss in each part, where there is only one.
     """
-    cuts, single = _cuts(base)
     odds = np.exp(cuts)
-    densities = None if single is None else np.exp(single)
+    values = None if single is None else np.exp(single)
     found, side = base.above(cuts), 1 if upper else -1
     infinite = base.infinite * (1 + 4 * side * UNIT)
     if upper:
         infinite += float(found.p[-1]) * (1 + float(found.error[-1]))
     masses = _Masses(found.p[::-1], found.q[::-1], found.error[::-1] + 8 * UNIT)
-    high = _steps(masses, odds[::-1], None if densities is None else densities[::-1], float(odds[-1]), side)
+    high = _steps(masses, odds[::-1], None if values is None else values[::-1], float(odds[-1]), side)
     found, gone = base.below(cuts), base.vanishing * (1 + 4 * side * UNIT)
     least = 0.0 if upper and cuts[0] > base.lowest else float(odds[0])
     masses = _Masses(found.p, found.q + gone, found.error + 8 * UNIT)
-    low = _steps(masses, odds, densities, least, side)
+    low = _steps(masses, odds, values, least, side)
     if gone:
-        low = _Steps(np.append(gone, low.ends), np.append(0.0, low.values))
-    return ExchangedLaw(high, low, rate, infinite, base.slack(float(np.abs(cuts).max())))
+        low = Steps(np.append(gone, low.ends), np.append(0.0, low.values))
+    return high, low, infinite
 
 
 class _Masses(NamedTuple):
@@ -167,7 +176,7 @@ class _Masses(NamedTuple):
     error: Floats
 
 
-def _steps(masses: _Masses, odds: Floats, densities: Floats | None, first: float, side: int) -> _Steps:
+def _steps(masses: _Masses, odds: Floats, single: Floats | None, first: float, side: int) -> Steps:
     """Densities by place, from the outside; `first` is that beyond all cuts, side +1 reveals more and -1 less.
 
     Where a part between two cuts has one density, it is given. Otherwise, to reveal more, the part is moved to the
@@ -178,8 +187,8 @@ def _steps(masses: _Masses, odds: Floats, densities: Floats | None, first: float
     a, b = np.maximum(np.diff(masses.p), 0.0), np.maximum(np.diff(masses.q), 0.0)
     doubt_a, doubt_b = 2 * worst * masses.p[1:], 2 * worst * masses.q[1:]
     outer, inner = odds[:-1], odds[1:]
-    if densities is not None:
-        ends, values = reached, np.concatenate(([first], densities))
+    if single is not None:
+        ends, values = reached, np.concatenate(([first], single))
     elif side > 0:
         share = np.clip((a - b * inner) / (outer - inner), 0.0, b)
         doubt = (doubt_a + doubt_b * np.maximum(outer, inner)) / np.abs(outer - inner)
@@ -192,7 +201,7 @@ def _steps(masses: _Masses, odds: Floats, densities: Floats | None, first: float
         np.divide(a, b, out=joined, where=b > np.maximum(a, 1.0) * 1e-300)
         ends, values = reached, np.append(first, np.clip(joined, np.minimum(outer, inner), np.maximum(outer, inner)))
     ends = np.maximum.accumulate(np.append(ends, 1.0))
-    return _Steps(ends, np.append(values, inner[-1]))
+    return Steps(ends, np.append(values, inner[-1]))
 
 
 def _cuts(law: LossLaw) -> tuple[Floats, Floats | None]:
