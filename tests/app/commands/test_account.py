@@ -85,10 +85,14 @@ def test_a_picture_is_drawn(call: Call, folder: Path) -> None:
 
 
 def test_no_epsilon_is_said_in_words(call: Call) -> None:
-    result = call("account", "--noise-multiplier", "2", "--delta", "0")
-    assert "none is proved at delta = 0. Take a larger delta." in result.stdout
-    told = json.loads(call("account", "--noise-multiplier", "2", "--delta", "0", "--json").stdout)
-    assert told["epsilon"]["upper"] is None
+    """An infinite number is no answer: the error says which delta to give. Beside a delta, it is said in the table."""
+    for form in ((), ("--json",)):
+        result = call("account", "--noise-multiplier", "2", "--delta", "0", *form)
+        assert result.exit_code == 2
+        assert "no epsilon is proved at delta = 0: give a larger --delta, such as 1e-6" in result.stderr
+    words = ("account", "--noise-multiplier", "2", "--delta", "0", "--epsilon", "1")
+    assert "none is proved at delta = 0. Take a larger delta." in call(*words).stdout
+    assert json.loads(call(*words, "--json").stdout)["epsilon"]["upper"] is None
 
 
 @pytest.mark.parametrize(

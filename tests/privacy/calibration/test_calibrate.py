@@ -269,9 +269,27 @@ def reach_of_replace() -> object:
     return of_count(rows=1, groups=1, relation=Replace)
 
 
+def test_an_epsilon_that_is_infinite_for_every_setting_says_what_to_give() -> None:
+    for make in (GaussianLoss, lambda s: GaussianLoss(s).poisson_sampled(rate="0.1") * 10):
+        with pytest.raises(InvalidParameterError, match=r"finite epsilon at delta = 0.* Give a larger delta, such as"):
+            calibrate(make, epsilon=1)
+    with pytest.raises(InvalidParameterError, match="finite epsilon at delta = 0"):
+        split([GaussianLoss], epsilon=1)
+
+
+def test_what_returns_no_loss_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="make must return a PrivacyLoss, got 1 for 1"):
+        calibrate(lambda n: n, epsilon=1, integer=True)  # type: ignore[call-overload]
+    with pytest.raises(InvalidParameterError, match="make must be a function from a setting to a loss, got 3"):
+        calibrate(3, epsilon=1)  # type: ignore[call-overload]
+    with pytest.raises(InvalidParameterError, match="make must return a PrivacyLoss"):
+        split([lambda n: n], epsilon=1)  # type: ignore[list-item,return-value]
+    for makes in ([], 3):
+        with pytest.raises(InvalidParameterError, match="makes must be a list of functions"):
+            split(makes, epsilon=1)  # type: ignore[arg-type]
+
+
 def test_what_cannot_be_private_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="no setting"):
-        calibrate(GaussianLoss, epsilon=1)  # infinite at delta = 0, whatever the noise
     with pytest.raises(InvalidParameterError, match="no setting"):
         calibrate(GaussianLoss, epsilon=1, delta="1e-6", over=("0.1", 3))
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -181,6 +182,27 @@ def test_two_steps_of_a_sampled_banded_matrix_by_quadrature() -> None:
 def test_json_round_trip(strategy: ToeplitzStrategy | ExplicitStrategy) -> None:
     loss = CorrelatedLoss(strategy, noise_multiplier="0.7", participations=2, separation=2)
     assert PrivacyLoss.from_json(loss.to_json()) == loss
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ExplicitStrategy([[1, 0], [1]]), r"square matrix.* zeros included; got 2 rows of \[1, 2\] numbers"),
+        (lambda: ExplicitStrategy([[1, 0], ["x", 1]]), "a row must be a list of numbers"),
+        (lambda: ExplicitStrategy([1, 0]), "a row must be a list of numbers, got 1"),
+        (lambda: ExplicitStrategy(3), "rows must be a list of rows, got 3"),
+        (lambda: ToeplitzStrategy(3, steps=4), "coefficients must be a list of numbers, got 3"),
+        (lambda: ToeplitzStrategy("12", steps=4), "coefficients must be a list of numbers, got '12'"),
+        (lambda: ToeplitzStrategy([1, None], steps=4), "coefficients must be a list of numbers"),
+        (lambda: ToeplitzStrategy([10**400], steps=4), "coefficients must be a list of numbers"),
+        (lambda: ToeplitzStrategy.buffered([1], ["x"], steps=4), "decays must be a list of numbers"),
+        (lambda: ToeplitzStrategy.buffered(1, [0.5], steps=4), "scales must be a list of numbers"),
+        (lambda: banded_poisson_sampled(3, noise_multiplier=1, rate="0.1"), "strategy must be a ToeplitzStrategy"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_in_words(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        make()
 
 
 def test_bad_strategies_are_refused() -> None:

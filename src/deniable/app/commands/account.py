@@ -86,6 +86,11 @@ def account(
             at_epsilon=epsilon,
             calibrated=None if calibrate is None else (calibrate.value, training.text(calibrate)),
         )
+    if said is None and answer.delta is None and answer.epsilon is not None and math.isinf(answer.epsilon.upper):
+        raise InvalidParameterError(
+            f"no epsilon is proved at delta = {delta}: give a larger --delta, such as 1e-6, or --epsilon to learn "
+            "delta."
+        )
     if as_json:
         typer.echo(json.dumps(answer.data() if said is None else said.to_data(), indent=2))
     elif said is not None:

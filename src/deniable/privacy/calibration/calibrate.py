@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, Unpack, cast, overload
+from typing import Literal, Unpack, overload
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
@@ -18,6 +18,7 @@ from deniable.privacy.exact import (
     positive_integer,
     positive_rational,
     probability,
+    shown,
 )
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
@@ -160,7 +161,7 @@ def calibrate(
     goal = goal_of(target)
     if resolved and goal.sharper is not None:
         raise InvalidParameterError("resolved=True works with epsilon or advantage, not with true_positive_rate.")
-    build = cast(Callable[[Fraction | int], PrivacyLoss], make)
+    build = _checked(make)
     missed: list[Fraction] = []
 
     def excess(setting: Fraction, width: float) -> float:
@@ -188,13 +189,29 @@ def calibrate(
         goal = sharper(build(int(rough) if integer else rough))
         rough = best_setting(excess, domain, max(width, ROUGH), near=rough)
         goal = sharper(build(int(rough) if integer else rough))
-    best = best_setting(excess, domain, width, near=rough)
+    best = best_setting(excess, domain, width, near=rough, infinite=goal.infinite)
     if not integer:
         return best
     while resolved and not _is_last(int(best), domain, goal, build, width):
         width /= 10
         best = closer_setting(excess, domain, width, best)
     return int(best)
+
+
+def _checked(make: object) -> Callable[[Fraction | int], PrivacyLoss]:
+    """`make`, which is to return losses."""
+    if not callable(make):
+        raise InvalidParameterError(f"make must be a function from a setting to a loss, got {shown(make)}")
+
+    def build(setting: Fraction | int) -> PrivacyLoss:
+        loss = make(setting)
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(
+                f"make must return a PrivacyLoss, got {shown(loss)} for {decimal_text(Fraction(setting))}"
+            )
+        return loss
+
+    return build
 
 
 def _is_last(
@@ -229,10 +246,13 @@ def split(
             default all are 1.
         over: the least and the largest common noise.
     """
+    if not isinstance(makes, Sequence) or not makes:
+        raise InvalidParameterError(f"makes must be a list of functions, one for each mechanism, got {shown(makes)}")
+    builds = [_checked(make) for make in makes]
     shares = [positive_rational("weights", weight) for weight in (weights if weights is not None else [1] * len(makes))]
-    if not makes or len(shares) != len(makes):
+    if len(shares) != len(makes):
         raise InvalidParameterError(f"weights must be one for each mechanism: got {len(shares)} for {len(makes)}")
-    workload = list(zip(makes, shares, strict=True))
+    workload = list(zip(builds, shares, strict=True))
 
     def together(noise: Fraction) -> PrivacyLoss:
         return compose([make(noise / share) for make, share in workload])

@@ -59,7 +59,12 @@ Judge = Callable[[Fraction], Trial]
 
 
 def best_setting(
-    excess: Callable[[Fraction, float], float], domain: Domain, tolerance: float, *, near: Fraction | None = None
+    excess: Callable[[Fraction, float], float],
+    domain: Domain,
+    tolerance: float,
+    *,
+    near: Fraction | None = None,
+    infinite: str | None = None,
 ) -> Fraction:
     """The setting with the largest excess <= 0: to within `tolerance`, or next to one with an excess > 0.
 
@@ -67,6 +72,7 @@ def best_setting(
         excess: ln(cost / target) of a setting, computed to a tolerance; at most 0 only if the target is proved, NaN if
             it cannot be computed. It grows with the setting throughout, or shrinks.
         near: where to begin.
+        infinite: what to say if all excesses were.
 
     Raises: InvalidParameterError if no setting has an excess <= 0.
     """
@@ -84,6 +90,8 @@ def best_setting(
     if tolerance < ROUGH and found.known:
         found = search.close_in(fine, [fine(search.ahead(found, -tolerance / 2))], within)
     if not found.excess <= 0:
+        if infinite is not None and all(trial.excess == math.inf for trial in [*trials, found]):
+            raise InvalidParameterError(infinite)
         raise InvalidParameterError(
             f"no setting from {decimal_text(domain.lower)} to {decimal_text(domain.upper)} is proved to meet the "
             f"target; the last one tried was {decimal_text(found.setting)}. Give a larger target, or other settings "

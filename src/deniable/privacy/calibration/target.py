@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TypedDict
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import nonnegative_rational, positive_rational, probability
+from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.profile import ball, certified
@@ -38,6 +38,7 @@ class Goal:
         proved: a second way to prove that a loss keeps the limit.
         size: what an absolute width is multiplied with near the limit.
         sharper: the same goal with a cost that is least for a loss near this one.
+        infinite: what to do if every loss that was tried has an infinite cost.
         quick: another goal, which takes less work and is met by about the same losses.
     """
 
@@ -46,6 +47,7 @@ class Goal:
     proved: Callable[[PrivacyLoss], bool] = lambda loss: False
     size: float = 1.0
     sharper: "Callable[[PrivacyLoss], Goal] | None" = None
+    infinite: str | None = None
     quick: "Goal | None" = None
 
     def excess(self, loss: PrivacyLoss, tolerance: float) -> float:
@@ -96,6 +98,8 @@ def goal_of(target: Target) -> Goal:
             lambda loss, width: loss.epsilon(delta, tolerance=width),
             lambda loss: loss.proves(epsilon, delta),
             min(float(epsilon), 1.0),
+            infinite=f"no setting has a finite epsilon at delta = {decimal_text(delta)}, as Gaussian noise has none at "
+            "delta = 0. Give a larger delta, such as delta=1e-6, or use bounded losses, such as LaplaceLoss.",
         )
     if given == {"advantage"}:
         return _advantage(probability("advantage", target["advantage"]))

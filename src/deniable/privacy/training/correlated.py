@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.compose import compose
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
-from deniable.privacy.exact import decimal_above, decimal_below, positive_integer, positive_rational
+from deniable.privacy.exact import decimal_above, decimal_below, positive_integer, positive_rational, shown
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -69,7 +69,7 @@ class ToeplitzStrategy(Strategy):
     steps: int
 
     def __init__(self, coefficients: Iterable[float], *, steps: object) -> None:
-        read = tuple(float(value) for value in coefficients)
+        read = tuple(_numbers("coefficients", coefficients))
         object.__setattr__(self, "steps", _checked_steps(steps))
         if not read or not all(math.isfinite(value) for value in read) or read[0] == 0:
             raise InvalidParameterError("coefficients must be finite numbers, the first of them not 0")
@@ -87,7 +87,7 @@ class ToeplitzStrategy(Strategy):
     def buffered(cls, scales: Iterable[float], decays: Iterable[float], *, steps: object) -> "ToeplitzStrategy":
         """c_0 = 1, c_k = sum_j scales_j decays_j^(k-1), as the floats that this computes."""
         count = _checked_steps(steps)
-        size, decay = (np.array([float(value) for value in values]) for values in (scales, decays))
+        size, decay = np.array(_numbers("scales", scales)), np.array(_numbers("decays", decays))
         if size.shape != decay.shape or size.size == 0 or not (np.all(size > 0) and np.all((decay > 0) & (decay < 1))):
             raise InvalidParameterError("scales must be > 0 and decays in (0, 1), as many of one as of the other")
         return cls(np.concatenate(([1.0], size @ decay[:, None] ** np.arange(count - 1))).tolist(), steps=count)
@@ -141,9 +141,15 @@ class ExplicitStrategy(Strategy):
     rows: tuple[tuple[float, ...], ...]
 
     def __init__(self, rows: Iterable[Iterable[float]]) -> None:
-        table = np.array([[float(value) for value in row] for row in rows])
-        if table.ndim != 2 or table.shape[0] != table.shape[1] or not 1 <= len(table) <= _MOST_ROWS:
-            raise InvalidParameterError(f"rows must be a square matrix of at most {_MOST_ROWS} rows")
+        if not isinstance(rows, Iterable):
+            raise InvalidParameterError(f"rows must be a list of rows, got {shown(rows)}")
+        read = [_numbers("a row", row) for row in rows]
+        if not 1 <= len(read) <= _MOST_ROWS or any(len(row) != len(read) for row in read):
+            raise InvalidParameterError(
+                f"rows must be a square matrix of at most {_MOST_ROWS} rows, zeros included; got {len(read)} rows of "
+                f"{shown(sorted({len(row) for row in read}))} numbers"
+            )
+        table = np.array(read)
         if not np.all(np.isfinite(table)) or np.any(np.triu(table, 1)) or np.any(np.diag(table) == 0):
             raise InvalidParameterError(
                 "the matrix must be finite and lower triangular without zeros on the diagonal: "
@@ -218,9 +224,7 @@ class CorrelatedLoss(PrivacyLoss):
     def __init__(
         self, strategy: Strategy, *, noise_multiplier: object, participations: object = 1, separation: object = 1
     ) -> None:
-        if not isinstance(strategy, Strategy):
-            raise InvalidParameterError(f"strategy must be a ToeplitzStrategy or ExplicitStrategy, got {strategy!r}")
-        object.__setattr__(self, "strategy", strategy)
+        object.__setattr__(self, "strategy", _checked_strategy(strategy))
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
         object.__setattr__(self, "participations", positive_integer("participations", participations))
         object.__setattr__(self, "separation", positive_integer("separation", separation))
@@ -293,7 +297,7 @@ def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: object, rate
     Source: Choquette-Choo et al. (2023), arXiv:2306.08153; proof in docs/theory/correlated.md.
     """
     noise = positive_rational("noise_multiplier", noise_multiplier)
-    if strategy.bands >= strategy.steps > 1:
+    if _checked_strategy(strategy).bands >= strategy.steps > 1:
         raise UnprovedError(
             f"the amplification by sampling is proved for banded matrices; this one has {strategy.bands} bands in "
             f"{strategy.steps} steps. Cut it: ToeplitzStrategy.square_root(steps=..., bands=...)."
@@ -321,6 +325,21 @@ def _best_set(shares: Floats, times: int, separation: int) -> tuple[float, list[
             chosen.append(place - 1)
             place, left = max(place - separation, 0), left - 1
     return float(best[size, times]), chosen[::-1]
+
+
+def _numbers(name: str, values: object) -> list[float]:
+    try:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise TypeError
+        return [float(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError(f"{name} must be a list of numbers, got {shown(values)}") from None
+
+
+def _checked_strategy(strategy: object) -> Strategy:
+    if not isinstance(strategy, Strategy):
+        raise InvalidParameterError(f"strategy must be a ToeplitzStrategy or ExplicitStrategy, got {shown(strategy)}")
+    return strategy
 
 
 def _checked_steps(steps: object) -> int:
