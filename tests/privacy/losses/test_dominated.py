@@ -160,7 +160,7 @@ def test_the_second_law_is_that_of_the_reversed_pair(loss: PrivacyLoss) -> None:
     laws = loss.laws()
     assert laws is not None
     there, back = laws.lower
-    if isinstance(loss, ExponentialMechanismLoss | PermuteAndFlipLoss):
+    if isinstance(loss, ExponentialMechanismLoss | PermuteAndFlipLoss | SparseVectorLoss):
         return  # each direction is attained by neighbours of its own
     for x in (0.2, 0.7):
         found, expected = curve_of(back, Fraction(str(x))), curve_of(there, Fraction(str(-x)))
