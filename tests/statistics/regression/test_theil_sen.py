@@ -78,3 +78,28 @@ def test_one_row_moves_the_distance_of_every_point_by_at_most_the_reach() -> Non
 def test_bad_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         TheilSen(**{**PUBLIC, "epsilon": 1, **wrong})  # type: ignore[arg-type]
+
+
+def test_rows_on_one_line_find_it() -> None:
+    """400 rows at y = 2 x + 1: their heights are one point of 2^31, and slopes were -3, 3.4, -1.6. Half of all answers
+    are within 1/512 of half the bounds, and all intervals hold, the line's ends included."""
+    errors = []
+    for seed in range(15):
+        x = GENERATOR.uniform(0, 10, 400)
+        answer = TheilSen(**PUBLIC, epsilon=1)((x[:, np.newaxis], 2 * x + 1), bits=DeterministicBits(seed))  # type: ignore[arg-type]
+        intercept, slope = answer["coefficient"]
+        errors.append(max(abs(intercept + slope * place - 1 - 2 * place) for place in (2.5, 7.5)))
+        lower, upper = answer.intervals(0.95)["coefficient"]
+        assert (lower <= [1, 2]).all()
+        assert (upper >= [1, 2]).all()
+    assert np.median(errors) < 20 / 512
+
+
+def test_heights_move_by_a_five_hundredth_of_half_the_bounds_at_most() -> None:
+    """At a large epsilon the medians of the moved heights come out: within the move of the line, and not on it."""
+    x = GENERATOR.uniform(0, 10, 400)
+    plan = TheilSen(**PUBLIC, epsilon=10_000, interval=None)  # type: ignore[arg-type]
+    answer = plan((x[:, np.newaxis], 2 * x + 1), bits=DeterministicBits(1))
+    intercept, slope = answer["coefficient"]
+    away = [abs(intercept + slope * place - 1 - 2 * place) for place in (2.5, 7.5)]
+    assert 1e-6 < max(away) < 20 / 512 / 10

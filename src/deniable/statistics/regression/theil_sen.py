@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.noise import uniform
 from deniable.noise.bits import Bits
 from deniable.noise.race import checked_rate
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Restricted
@@ -24,6 +25,7 @@ from deniable.statistics.regression.matchings import matched
 
 _HALF = 2**30  # grid points from the middle of the target's bounds to either end
 _SIZE = 2 * _HALF + 1
+_BLUR = _HALF >> 9  # grid points by which heights are moved at most: 1/512 of half the bounds
 _PLACES = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is read
 
 
@@ -33,7 +35,8 @@ class TheilSen(Regression):
 
     Rows far from the line hardly move it, and no moment of the data matters. Every matching pairs each row with one
     other, so a row is in so many pairs as there are matchings; rank errors grow with their number, and so does the
-    number of pairs.
+    number of pairs. For the estimate, each height moves at random by 1/512 of half the target's bounds at most: where
+    all lines pass one point, that one of 2^31 would hardly ever be chosen.
 
     Args:
         matchings: how many times rows are paired; more use the data better, and take longer.
@@ -100,12 +103,14 @@ class TheilSen(Regression):
 
     def _median(self, heights: Floats, bits: Bits) -> tuple[int, int, int]:
         """The codes of the median and of the ends of its interval."""
-        codes = np.sort(np.rint((np.clip(heights, -1.0, 1.0) + 1) * _HALF).astype(np.int64))
-        ranks, middle = Ranks(codes, 0, codes.size), Fraction(codes.size, 2)
-        rate, *slower = self._rates
-        code = choose(ranks, target=middle, rate=rate, codes=(0, _SIZE - 1), bits=bits)
+        codes = np.rint((np.clip(heights, -1.0, 1.0) + 1) * _HALF).astype(np.int64)
+        moved = codes + uniform.below(2 * _BLUR + 1, size=codes.shape, bits=bits) - _BLUR
+        blurred = Ranks(np.sort(np.clip(moved, 0, _SIZE - 1)), 0, codes.size)
+        middle, (rate, *slower) = Fraction(codes.size, 2), self._rates
+        code = choose(blurred, target=middle, rate=rate, codes=(0, _SIZE - 1), bits=bits)
         if self.interval is None:
             return code, code, code
+        ranks = Ranks(np.sort(codes), 0, codes.size)
         away = margin(slower[0], (1 + self.interval) / 2)
         low = lower_end(ranks, code, target=middle - away, rate=slower[0], bits=bits)
         return code, low, upper_end(ranks, _SIZE, code, target=middle + away, rate=slower[1], bits=bits)
