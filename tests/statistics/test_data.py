@@ -1,3 +1,4 @@
+import array
 import datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,10 @@ from deniable.noise.bits import DeterministicBits
 from deniable.statistics.data import arrow_column, bounded_rows, codes, numbers, table, whole_numbers
 
 BITS = DeterministicBits(1)
+
+
+def memoryview_of(row: list[float]) -> memoryview:
+    return memoryview(np.array(row))
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])
@@ -70,6 +75,34 @@ def test_a_row_of_a_list_is_read_by_itself(odd: object) -> None:
     one = numbers([1, 2.5, odd])
     assert one[:2].tolist() == [1, 2.5]
     assert np.isnan(one[2]) or one[2] == odd
+
+
+@pytest.mark.parametrize(
+    "row",
+    [list, tuple, np.array, pd.Series, pl.Series, pd.Index, lambda x: array.array("d", x), memoryview_of],
+    ids=str,
+)
+@pytest.mark.parametrize("odd", [[5.0], "ab", None, ["a", 2.0]], ids=str)
+def test_rows_of_any_kind_are_read_alike_beside_an_odd_one(row: Any, odd: object) -> None:
+    alike = table([row([1.0, 2.0]), row([3.0, 4.0])], columns=2)[0]
+    assert alike.tolist() == [[1, 2], [3, 4]]
+    assert np.array_equal(table([row([1.0, 2.0]), row([3.0, 4.0]), odd], columns=2)[0][:2], alike)
+    narrow = table([row([1.0]), row([3.0])], columns=1)[0]
+    assert np.array_equal(table([row([1.0]), row([3.0]), odd], columns=1)[0][:2], narrow)
+
+
+def test_arrays_without_a_dimension_are_numbers_beside_anything() -> None:
+    column = [np.array(1.0), np.array(2)]
+    assert numbers(column).tolist() == numbers([*column, "a"])[:2].tolist() == [1, 2]
+    assert np.isnan(numbers([np.array("a"), np.array([1.0]), 1.0])[:2]).all()
+
+
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
+def test_masked_entries_of_lists_are_missing_beside_anything() -> None:
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    for odd in ([3.0, 4.0], "a"):
+        assert np.array_equal(table([masked, odd], columns=2)[0][0], [1, np.nan], equal_nan=True)
+        assert np.isnan(numbers([np.ma.masked, odd])[0])
 
 
 def test_one_column_may_be_a_list_of_rows_or_of_numbers() -> None:

@@ -10,7 +10,7 @@ type, and what numpy or Arrow would guess from all rows one row could change: th
 
 import datetime
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -199,18 +199,32 @@ def _column_of_objects(values: list[Any] | tuple[Any, ...]) -> NDArray[np.object
 
 def _rows(values: list[Any] | tuple[Any, ...], columns: int) -> Floats:
     """A list of rows, each read by itself."""
+    masked = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
     try:  # quick where all rows are alike, and the same as what follows
-        array = np.asarray(values)
+        array: NDArray[Any] = np.empty(0) if masked else np.asarray(values)
     except Exception:  # whatever it is, it may depend on a value
         array = np.empty(0)
     if array.ndim == 2 and array.shape[1] == columns and array.dtype.kind in "fiub":
         return _floats(array, "values")
     found = np.full((len(values), columns), np.nan)
     for place, row in enumerate(values):
-        entries = [row] if columns == 1 and not isinstance(row, list | tuple | np.ndarray) else row
-        if isinstance(entries, list | tuple | np.ndarray) and len(entries) == columns:
+        entries = _entries(row)
+        if entries is None and columns == 1:
+            entries = [row]
+        if entries is not None and len(entries) == columns:
             found[place] = [_number(entry) for entry in entries]
     return found
+
+
+def _entries(row: object) -> Sequence[Any] | NDArray[Any] | None:
+    """Of one row: a list, or whatever numpy reads as one; None if it is a single value."""
+    if isinstance(row, list | tuple):
+        return row
+    try:
+        array = _array(row)
+    except Exception:  # whatever it is, it depends on this row
+        return None
+    return array if array.ndim else None
 
 
 def _objects(values: object) -> NDArray[np.object_] | None:
@@ -324,10 +338,19 @@ def _number(value: object) -> float:
     if isinstance(value, np.timedelta64):  # an integer to numpy
         return math.nan
     if not isinstance(value, int | float | Decimal | np.integer | np.floating | np.bool_):
-        return math.nan
+        return _number_of_array(value)
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
     except Exception:  # a signalling NaN; whatever it is, it depends on this value
+        return math.nan
+
+
+def _number_of_array(value: object) -> float:
+    """Of an array without a dimension, which numpy takes for a number in a list; NaN for all else."""
+    try:
+        alone = _array(value)
+        return float(alone) if alone.ndim == 0 and alone.dtype.kind in "fiub" else math.nan
+    except Exception:  # whatever it is, it depends on this value
         return math.nan
