@@ -132,9 +132,10 @@ def lines(relation: str) -> Iterator[str]:
 HEAD = """# Ways to draw many quantiles
 
 Mean rank errors of evenly spaced quantiles without intervals, on [-100, 100], for three epsilons. Each is a mean over
-{answers} answers or more from fresh tables, six at least, so differences below a fifth, and below a third for 49 quantiles
-and more, mean nothing. Recursion and the joint draw are ours; slices are a flattered simulation, with a dash where they
-give up more often than not. Intervals would take a fifth of epsilon, so all errors of ours would be a quarter larger.
+{answers} answers or more from fresh tables, six at least, so differences below a fifth, and below a third for 49
+quantiles and more, mean nothing. Recursion and the joint draw are ours; slices are a flattered simulation, with a dash
+where they give up more often than not. Intervals would take a fifth of epsilon, so all errors of ours would be a
+quarter larger.
 """
 GRID = Grid.between(BOUNDS)
 MEASURE = GRID.measure(60 - GRID.size.bit_length())
