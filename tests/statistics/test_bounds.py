@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
@@ -9,10 +10,12 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace
-from deniable.statistics import Mean, Sum, Variance
+from deniable.release import Release
+from deniable.statistics import Mean, Median, Sum, Variance
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import SHARE, _bin_ends, _counts, resolve
 from deniable.statistics.price import Price
+from deniable.statistics.regression import SufficientRegression
 
 VALUES = [-1e300, -3.0, -(2.0**-50), 0.0, 1.0, 1.5, np.inf]
 
@@ -155,3 +158,19 @@ def test_search_and_answer_cost_the_price_whatever_it_is(
     """At 100 and 1/10 certified composition is wider than 1/10; the prices of the parts add up exactly."""
     charge = statistic(bounds="auto", epsilon=epsilon, delta=delta).privacy_loss.charge()
     assert (charge.epsilon, charge.delta) == (Fraction(str(epsilon)), Fraction(str(delta)))
+
+
+def regression(*, bounds: object, epsilon: object) -> Callable[..., Release]:
+    plan = SufficientRegression(bounds=[(0, 1)], target_bounds=bounds, epsilon=epsilon)
+    return lambda ages, bits: plan((np.linspace(0, 1, len(ages)), ages), bits=bits)
+
+
+@pytest.mark.parametrize("plan", [Mean, Sum, Variance, Median, regression])
+def test_too_few_rows_to_find_bounds_are_told(plan: Callable[..., Callable[..., Release]]) -> None:
+    """100 ages at epsilon = 0.1 had a mean of 0.0 [-0.22, 0], and no word of warning. 30 runs: noise alone reaches four
+    deviations of a window in one of hundreds."""
+    ages = normal(1000, 45, 15)
+    few = [plan(bounds="auto", epsilon="0.1")(ages[:100], bits=DeterministicBits(seed)) for seed in range(30)]
+    assert sum(any("Declare bounds" in note for note in answer.notes) for answer in few) >= 29
+    many = [plan(bounds="auto", epsilon=1)(ages, bits=DeterministicBits(seed)) for seed in range(30)]
+    assert not any("Declare bounds" in note for answer in many for note in answer.notes)

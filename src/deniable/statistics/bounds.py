@@ -46,6 +46,11 @@ _RUNS = (1, 2, 4)  # bins that are tested together
 _LIKELY = 0.85  # noise is within the lower threshold with this probability
 _EMPTY_PART = 8  # the range reaches to 0 where its ends are that many times apart
 _WINDOW = 5  # orders of magnitude that are taken together where none is certain
+_TOLD = 4.0  # deviations above which so many orders hold values, and not noise alone
+
+
+class Guess(tuple[float, float]):
+    """Ends that noise alone may have made: too few rows for the price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +77,7 @@ class Bounding:
         return self.public[1] - self.public[0] if self.public else 1.0
 
     def ends(self, values: Floats, *, bits: Bits) -> tuple[float, float]:
-        """The declared ends, or noisy ones that may be published: lower < upper, both finite.
+        """The declared ends, or noisy ones that may be published: lower < upper, both finite; perhaps a `Guess`.
 
         Args:
             values: the rows that count, at most `rows` of each unit; NaN is in no bin.
@@ -87,10 +92,16 @@ class Bounding:
         if self.public is not None:
             return ()
         found = " and ".join(f"[{lower:g}, {upper:g}]" for lower, upper in ends)
-        return (
+        told = (
             f"The bounds {found} were estimated privately, for {float(SHARE):.0%} of the price. Values outside were "
-            "clamped; intervals do not count what that moves.",
+            "clamped; intervals do not count what that moves."
         )
+        if any(isinstance(each, Guess) for each in ends):
+            return told, (
+                "There are too few rows for this price to find bounds: the answer may be far from the truth, and its "
+                "interval too narrow. Declare bounds."
+            )
+        return (told,)
 
 
 def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) -> tuple[Bounding, Price]:
@@ -193,7 +204,7 @@ def _best_guess(mechanism: AdditiveNoise, counts: Floats) -> tuple[float, float]
             _, last = _grown(orders > spread * mechanism.half_width(_LIKELY), place, place)
             far = _bin_ends(_ORDERS + last)[1]
             ends = (signs[0] * far, signs[1] * far)
-    return ends
+    return Guess(ends) if best < _TOLD else ends
 
 
 def _grown(hinted: NDArray[np.bool_], first: int, last: int) -> tuple[int, int]:

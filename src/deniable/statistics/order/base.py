@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
 from deniable.privacy.exact import positive_rational, shown
-from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.bounds import Bounding, Guess, resolve
 from deniable.statistics.data import bounded_rows, numbers, whole_numbers
 from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.price import Price
@@ -79,7 +79,8 @@ class OrderStatistic(Statistic):
         return column, grid
 
     def _notes(self, grid: Grid) -> tuple[str, ...]:
-        return self._bounding[0].notes((grid.value(0), grid.value(grid.size - 1)))
+        ends = grid.value(0), grid.value(grid.size - 1)
+        return self._bounding[0].notes(Guess(ends) if grid.guessed else ends)
 
 
 def _column(values: object) -> tuple[Values, NDArray[np.bool_]]:

@@ -1,6 +1,6 @@
 """The public points among which a quantile is chosen, and how values are put on them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log10
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import exact_rational, positive_rational, shown
+from deniable.statistics.bounds import Guess
 from deniable.statistics.order.measure import Codes, Measure
 
 Values = NDArray[np.float64] | NDArray[np.int64]
@@ -26,6 +27,7 @@ class Grid:
 
     Args:
         levels: how many powers of ten make points weigh more: see `Measure`; 0 if the step was declared.
+        guessed: whether its ends are a `Guess`.
 
     Guarantee: each value is put on its point by itself and monotonically, so the order of values is that of codes.
     """
@@ -34,6 +36,7 @@ class Grid:
     step: Fraction
     size: int
     levels: int = 0
+    guessed: bool = False
 
     @classmethod
     def between(cls, bounds: tuple[object, object], step: object = None) -> "Grid":
@@ -64,12 +67,13 @@ class Grid:
     @classmethod
     def around(cls, bounds: tuple[float, float], step: object = None) -> "Grid":
         """The same for bounds that were found: a little wider, and with a doubled step if need be. It never raises."""
+        guessed = isinstance(bounds, Guess)
         if step is None:
-            return cls.between(bounds)
+            return replace(cls.between(bounds), guessed=guessed)
         lower, upper, fine = Fraction(bounds[0]), Fraction(bounds[1]), positive_rational("step", step)
         while upper - lower > fine * (LARGEST_SIZE // 4):
             fine *= 2
-        return cls.between((floor(lower / fine) * fine, ceil(upper / fine) * fine), fine)
+        return replace(cls.between((floor(lower / fine) * fine, ceil(upper / fine) * fine), fine), guessed=guessed)
 
     def codes(self, values: Values) -> Codes:
         """The place of the nearest point for every value; exact for integers on a grid of integers. No NaN."""

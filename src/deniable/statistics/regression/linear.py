@@ -34,6 +34,7 @@ class Rows:
     names: tuple[str, ...]
     middles: Floats
     halves: Floats
+    ends: tuple[tuple[float, float], ...]
 
     def terms(self, scaled: Floats) -> Floats:
         """Coefficients of the columns as they came, from those of scaled ones; the intercept first."""
@@ -120,8 +121,8 @@ class Regression(Statistic):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         rows = self._read(values, units, bits)
         coefficients, ends, notes = self._fit(rows, bits)
-        pairs = zip(self._bounding[0], rows.middles, rows.halves, strict=True)
-        searched = [(search, (middle - half, middle + half)) for search, middle, half in pairs if search.public is None]
+        pairs = zip(self._bounding[0], rows.ends, strict=True)
+        searched = [(search, ends) for search, ends in pairs if search.public is None]
         if searched:
             notes = (*notes, *searched[0][0].notes(*(ends for _, ends in searched)))
         return Answer(
@@ -146,15 +147,15 @@ class Regression(Statistic):
         present = np.asarray(~missing.any(axis=1) | (not private), dtype=np.bool_)
         kept = bounded_rows(units, rows=self.rows, present=present, bits=bits)
         columns, missing = columns[kept], missing[kept]
-        ends = [
+        ends = tuple(
             search.ends(np.ascontiguousarray(column), bits=bits)
             for search, column in zip(self._bounding[0], columns.T, strict=True)
-        ]
+        )
         lower, upper = np.array(ends).T
         middles, halves = lower / 2 + upper / 2, np.maximum(upper / 2 - lower / 2, SMALL)
         scaled = np.where(missing, 0.0, (np.clip(columns, lower, upper) - middles) / halves)
         scaled = np.clip(scaled, -1.0, 1.0)
-        return Rows(scaled[:, :-1], scaled[:, -1], names, middles, halves)
+        return Rows(scaled[:, :-1], scaled[:, -1], names, middles, halves, ends)
 
 
 def _features(values: object, columns: int) -> tuple[Floats, tuple[str, ...]]:
