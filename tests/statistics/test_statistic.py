@@ -27,7 +27,7 @@ from deniable.statistics import (
     mean,
     two_sample_t_test,
 )
-from deniable.statistics.statistic import checked_bounds
+from deniable.statistics.statistic import checked_bounds, without_rows
 
 
 def ledger() -> Ledger:
@@ -163,3 +163,15 @@ def test_infinite_keys_can_be_written() -> None:
     answer = key_counts(np.array([np.inf] * 100 + [-np.inf] * 100 + [1.0] * 100), epsilon=1, delta="1e-6")
     assert {row["key"] for row in answer.to_dicts()} == {"inf", "-inf", 1.0}
     assert '"-inf"' in answer.to_json()
+
+
+def test_rows_are_left_out_by_place_and_not_by_label() -> None:
+    """pandas 2 takes 0 for a label where the index is of floats, and `column[:0]` has rows."""
+
+    class ByLabel(pd.Series):  # type: ignore[type-arg]
+        def __getitem__(self, key: object) -> Any:
+            raise AssertionError(f"rows were chosen by the label {key}")
+
+    column = without_rows(ByLabel([1.0, 2.0], index=[-1.5, 0.5]))
+    assert isinstance(column, pd.Series)
+    assert not len(column)

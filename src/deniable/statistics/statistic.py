@@ -209,6 +209,8 @@ def without_rows(values: object) -> object:
     Raises: InvalidParameterError if they are no array, series, frame or list.
     """
     try:
+        if hasattr(type(values), "iloc"):  # pandas, which takes numbers for labels
+            return values.iloc[:0]  # type: ignore[attr-defined]
         cut = getattr(values, "slice", None)
         return cut(0, 0) if callable(cut) else values[:0]  # type: ignore[index]
     except (TypeError, IndexError, KeyError):
