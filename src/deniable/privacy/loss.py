@@ -178,7 +178,7 @@ class PrivacyLoss(metaclass=InWords):
 
         Args:
             relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
-        Raises: UnprovedError unless the loss holds under add/remove and has a pair of laws.
+        Raises: UnprovedError unless the loss holds under add/remove; for replace it must have a pair of laws.
         """
         from deniable.privacy.sampling.poisson import poisson_sampled
 

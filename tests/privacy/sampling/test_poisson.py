@@ -1,7 +1,9 @@
 """Poisson sampling: published values, quadrature of both directions, and what is refused."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -25,6 +27,7 @@ from deniable.privacy import (
     TruncatedLaplaceLoss,
     of_count,
 )
+from deniable.privacy.losses.wrapped import WrappedLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
@@ -258,14 +261,66 @@ def test_a_rate_that_is_a_fraction_is_shown_as_a_number() -> None:
         GaussianLoss(1).poisson_sampled(rate=Fraction(3, 2))
 
 
+@dataclass(frozen=True, init=False)
+class KnownByCurve(WrappedLoss):
+    """A loss of which only the curve is told."""
+
+    kind: ClassVar[str] = "known_by_curve"
+
+    def laws(self) -> None:
+        return None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=5),
+    st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+    st.sampled_from([1, 3]),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
+    weights: list[tuple[int, int]], rate: Fraction, count: int
+) -> None:
+    """The truth is that of one finite pair, whose two directions differ; for one run it is an exact polygon."""
+    p, q = ([Fraction(pair[way] + 1, sum(row[way] + 1 for row in weights)) for pair in weights] for way in (0, 1))
+    known = FiniteLoss(p, q, relation=AddRemove)
+    truth, found = (PoissonSampledLoss(base, rate) * count for base in (known, KnownByCurve(known)))
+    for epsilon in (0, "0.01", "0.1", "0.5", 1):
+        assert found.delta(epsilon).upper >= truth.delta(epsilon).lower * (1 - 1e-12)
+        assert found.delta(epsilon).lower == 0
+
+
+def test_a_curve_that_reveals_its_pair_is_sampled_as_sharply_as_the_pair() -> None:
+    for base in (PureLoss(1), GaussianLoss(1)):
+        for count in (1, 20):
+            truth, found = (loss.poisson_sampled(rate="0.1") * count for loss in (base, KnownByCurve(base)))
+            assert found.delta("0.15").upper == pytest.approx(truth.delta("0.15").upper, rel=5e-3)
+
+
+def test_a_concentrated_mechanism_is_sampled_and_costs_more_than_gaussian_noise() -> None:
+    """One with rho = 1/2 is Gaussian noise of 1; all of them have one answer, which composes and is read back."""
+    for count in (1, 100):
+        rho, noise = (loss.poisson_sampled(rate="0.01") * count for loss in (ConcentratedLoss("0.5"), GaussianLoss(1)))
+        assert noise.epsilon("1e-5").upper < rho.epsilon("1e-5").upper < 2 * noise.epsilon("1e-5").upper
+        assert PrivacyLoss.from_json(rho.to_json()) == rho
+    mixed = ((ConcentratedLoss("0.1") + PureLoss("0.1")) * 2).poisson_sampled(rate="0.01")
+    assert 0 < mixed.epsilon("1e-6").upper < (ConcentratedLoss("0.2") + PureLoss("0.2")).epsilon("1e-6").upper
+
+
+def test_a_failure_of_a_concentrated_mechanism_counts_by_its_share() -> None:
+    loss = ConcentratedLoss("0.5", failed="1e-6").poisson_sampled(rate="0.01")
+    assert loss.epsilon("1e-9").upper == math.inf
+    assert loss.epsilon("2e-8").upper < 1.1
+    assert (loss * 100).delta(3).upper == pytest.approx(1e-6, rel=0.2)
+
+
 def test_unproved_uses_are_refused() -> None:
     replace = of_count(rows=1, groups=1, relation=Replace)
     with pytest.raises(UnprovedError, match="add/remove"):
         DiscreteGaussianLoss(3, replace).poisson_sampled(rate="0.1")
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        ConcentratedLoss("0.1").poisson_sampled(rate="0.1")
+        ConcentratedLoss("0.1").poisson_sampled(rate="0.1", relation=Replace)
     with pytest.raises(UnprovedError, match="known by a bound alone"):
-        (ConcentratedLoss("0.1") * 2).poisson_sampled(rate="0.1")
+        FiniteLoss([1, 0], [0, 1], relation=AddRemove).poisson_sampled(rate="0.1")
     for rate in (0, -1, "3/2", 1.5):
         with pytest.raises(InvalidParameterError, match="rate must be in"):
             GaussianLoss(1).poisson_sampled(rate=rate)

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -20,8 +20,9 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
-from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
 from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.profile import Curve, ball, certified, inverse
 from deniable.privacy.relation import AddRemove, Relation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _FARTHEST = Fraction(600)  # beyond, a curve no longer falls
+_POINTS = 512  # of a curve that is all that is known
 
 
 class SampledLaw(LossLaw):
@@ -168,7 +170,9 @@ class PoissonSampledLoss(SampledLoss):
 
     Guarantee: under add/remove, if (P, Q) dominates the pair (with, without) of the mechanism, the sampled one is
         dominated by ((1 - rate) Q + rate P, Q), and its reverse by the reversed pair; both directions are kept. An
-        (epsilon, delta)-DP mechanism becomes (ln(1 + rate (e^epsilon - 1)), rate delta)-DP.
+        (epsilon, delta)-DP mechanism becomes (ln(1 + rate (e^epsilon - 1)), rate delta)-DP. A loss that is known by a
+        bound on its curve is dominated by a pair with the greatest convex curve below this bound in both directions;
+        nothing is then known from below.
     Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; proof in
         docs/theory/sampling.md.
     """
@@ -183,7 +187,7 @@ class PoissonSampledLoss(SampledLoss):
             raise InvalidParameterError(
                 f"rate must be in (0, 1), got {shown(rate)}. Without sampling use the loss itself."
             )
-        known_laws(base)
+        _laws_or_curve(base)
         if AddRemove not in base.relations:
             raise UnprovedError(
                 f"Poisson sampling is proved for losses under add/remove; {base!r} is stated for replace, where the "
@@ -201,12 +205,14 @@ class PoissonSampledLoss(SampledLoss):
         return self.rate
 
     def laws(self) -> Pairs:
-        return mixed_pairs(known_laws(self.base), self.rate)
+        return mixed_pairs(_laws_or_curve(self.base), self.rate)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """From the curve of the base where its two directions are one, or where the pairs are finite."""
         if self._finite is not None:
             return self._finite._delta(epsilon)
+        if self._is_bound:
+            return Interval(0.0, sampled_delta(self.base._delta, self.rate, epsilon).upper)
         return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
@@ -224,9 +230,13 @@ class PoissonSampledLoss(SampledLoss):
         mixed = [([_mean(self.rate, *both) for both in zip(p, q, strict=True)], q) for p, q in self.base.pairs]
         return FiniteLoss.of_pairs(mixed, relation=AddRemove)
 
+    @cached_property
+    def _is_bound(self) -> bool:
+        return _is_bound(self.base)
+
     @property
     def _is_symmetric(self) -> bool:
-        return is_symmetric(known_laws(self.base))
+        return is_symmetric(_laws_or_curve(self.base))
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -264,8 +274,32 @@ def known_laws(base: PrivacyLoss) -> Pairs:
         return composed_pairs(base)
     raise UnprovedError(
         f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
-        "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss."
+        "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss; only Poisson sampling "
+        "under add/remove takes any that does not reveal everything."
     )
+
+
+def _laws_or_curve(base: PrivacyLoss) -> Pairs:
+    """The laws of a loss; where it is known by its curve alone, those of a pair above it, and of nothing below."""
+    return _pairs_above(base) if isinstance(base, PrivacyLoss) and _is_bound(base) else known_laws(base)
+
+
+def _is_bound(loss: PrivacyLoss) -> bool:
+    """Whether a loss is known by its curve alone, which is not that of a mechanism that reveals everything."""
+    if isinstance(loss, Composed):
+        return any(_is_bound(part) for part, _ in loss.parts)
+    return loss.laws() is None and loss.infinite_mass < 1
+
+
+@lru_cache(maxsize=32)
+def _pairs_above(loss: PrivacyLoss) -> Pairs:
+    def above(epsilon: Fraction) -> float:
+        return loss._delta(epsilon).upper
+
+    left = above(_FARTHEST)
+    points = heights_above(above, odds_grid(lambda epsilon: above(epsilon) - left, loss.pure_epsilon, _POINTS))
+    law, nothing = law_above(points, points), randomized_response_law(0.0)
+    return Pairs((law, law), (nothing, nothing))
 
 
 def is_symmetric(pairs: Pairs) -> bool:
