@@ -248,5 +248,7 @@ def test_unproved_uses_are_refused() -> None:
         (ConcentratedLoss("0.1") * 2).poisson_sampled(rate="0.1", relation=Replace)
     with pytest.raises(InvalidParameterError, match="rate must be in"):
         poisson_replaced(GaussianLoss(1), 0)
+    with pytest.raises(InvalidParameterError, match=r"got 3/2$"):
+        poisson_replaced(GaussianLoss(1), Fraction(3, 2))
     with pytest.raises(InvalidParameterError, match="base must be"):
         PoissonReplacedLoss("x", "0.1")  # type: ignore[arg-type]

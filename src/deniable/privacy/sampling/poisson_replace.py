@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.currencies.gaussian_dp import DIGITS
-from deniable.privacy.exact import decimal_above, exact_rational
+from deniable.privacy.exact import decimal_above, exact_rational, shown
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, Tails
@@ -244,7 +244,7 @@ class PoissonReplacedLoss(SampledLoss):
     def __init__(self, base: PrivacyLoss, rate: object) -> None:
         share = exact_rational("rate", rate)
         if not 0 < share <= 1:
-            raise InvalidParameterError(f"rate must be in (0, 1], got {rate!r}")
+            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
         known_laws(base)
         if AddRemove not in base.relations:
             raise UnprovedError(
