@@ -18,6 +18,7 @@ from deniable.privacy import (
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
+    PureLoss,
     Replace,
     of_count,
 )
@@ -217,3 +218,71 @@ def test_unproved_uses_are_refused() -> None:
         GaussianLoss(1).randomly_allocated(of=5, uses=2)
     with pytest.raises(InvalidParameterError, match="runs must be from 2"):
         RandomlyAllocatedLoss(GaussianLoss(1), 1)
+    with pytest.raises(InvalidParameterError, match="uses must be at most of=10, got 11"):
+        GaussianLoss(1).randomly_allocated(of=10, uses=11)
+
+
+def test_a_loss_of_nothing_remains_nothing() -> None:
+    loss = PureLoss(0).randomly_allocated(of=10)
+    assert loss.epsilon("1e-5").upper == loss.delta(0).upper == 0
+    assert (loss * 3).delta(0).upper <= 1e-12
+
+
+def responses(limit: float, runs: int, epsilon: float) -> float:
+    """delta of allocated randomised response in its worse direction: without the unit the ones are binomial."""
+    with mpmath.workdps(60):
+        low = 1 / (1 + mpmath.exp(limit))
+        total, back, x = mpmath.mpf(0), mpmath.mpf(0), mpmath.exp(epsilon)
+        for ones in range(runs + 1):
+            q = mpmath.binomial(runs, ones) * low**ones * (1 - low) ** (runs - ones)
+            ratio = (ones * mpmath.exp(limit) + (runs - ones) * mpmath.exp(-mpmath.mpf(limit))) / runs
+            total, back = total + q * max(ratio - x, mpmath.mpf(0)), back + q * max(1 - x * ratio, mpmath.mpf(0))
+        return float(max(total, back))
+
+
+@pytest.mark.parametrize(("limit", "runs"), [("1e-6", 10), ("0.01", 10), ("0.01", 100), ("1", 7), ("1e-9", 3)])
+def test_little_loss_is_cut_as_finely_as_much(limit: str, runs: int) -> None:
+    """Randomised response, enumerated: its grid was billions of points long, as if losses were of the order of 1."""
+    loss, size = PureLoss(limit).randomly_allocated(of=runs), float(limit)
+    for share in (0.0, 0.3, 0.6):
+        epsilon = share * size / math.sqrt(runs)
+        truth = responses(size, runs, epsilon)
+        found = loss.delta(epsilon)
+        assert found.lower <= truth * (1 + 1e-9)
+        assert found.upper >= truth * (1 - 1e-9)
+        assert found.width <= max(2e-3 * truth, 2e-12)
+
+
+def test_much_noise_is_allocated_as_precisely_as_little() -> None:
+    """Noise multiplier 1000, ten runs: nearly the noise of multiplier 1000 sqrt(10), which is a lower end for small mu.
+
+    The mean of ten ratios has the spread mu / sqrt(10) up to a relative mu^2, so that delta(0) agrees to six digits.
+    """
+    found = GaussianLoss(1000).randomly_allocated(of=10).delta(0)
+    truth = math.erf(1e-3 / math.sqrt(10) / 2 / math.sqrt(2))
+    assert found.width <= 1e-4 * truth
+    assert found.lower <= truth * (1 + 1e-6)
+    assert found.upper >= truth * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("noise", ["1e-3", "0.04", "1", "1000", "1e8"])
+def test_the_grid_is_small_for_every_noise(noise: str) -> None:
+    base = GaussianLoss(noise)
+    for runs in (2, 10):
+        laws = base.randomly_allocated(of=runs).laws()
+        assert laws is not None
+        for law in (laws.upper[0], laws.lower[0]):
+            atoms = law.atoms()
+            assert atoms is not None
+            assert atoms.losses.size <= 2**15
+    allocated = base.randomly_allocated(of=10).epsilon("1e-5")
+    assert allocated.upper <= base.epsilon("1e-5").upper
+
+
+def test_allocation_may_be_nested() -> None:
+    """Ten blocks of a hundred runs, one block and one run in it drawn: at most and about one of a thousand runs."""
+    nested = GaussianLoss(1).randomly_allocated(of=100).randomly_allocated(of=10).epsilon("1e-5")
+    flat = GaussianLoss(1).randomly_allocated(of=1000).epsilon("1e-5")
+    assert nested.lower <= flat.upper
+    assert flat.lower <= nested.upper
+    assert nested.width <= 1e-2 * nested.upper

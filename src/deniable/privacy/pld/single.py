@@ -54,7 +54,7 @@ def _inverse(both: Sequence[LossLaw], delta: Fraction, tolerance: float, limit: 
 def read(both: Sequence[LossLaw], epsilon: Fraction) -> Interval:
     """The larger delta of the directions of a pair."""
     ways = [_read(law, epsilon) for law in (both[:1] if both[0] is both[1] else both)]
-    return Interval(max(way.lower for way in ways), min(max(way.upper for way in ways), 1.0))
+    return Interval(*(min(max(ends), 1.0) for ends in zip(*((way.lower, way.upper) for way in ways), strict=True)))
 
 
 def _read(law: LossLaw, epsilon: Fraction) -> Interval:
