@@ -207,6 +207,46 @@ def test_unproved_uses_are_refused() -> None:
         GaussianLoss(1).sampled_with_replacement(draws=201, population=2)
     with pytest.raises(InvalidParameterError, match="draws must be"):
         GaussianLoss(1).sampled_with_replacement(draws=0, population=2)
-    with pytest.raises(InvalidParameterError, match="population at least 2"):
+    with pytest.raises(InvalidParameterError, match="population from 2 to"):
+        DrawnLoss(GaussianLoss(1), 1, 1)
+    with pytest.raises(InvalidParameterError, match="population from 2 to"):
         DrawnLoss(GaussianLoss(1), 1, 1)
     assert DrawnLoss(GaussianLoss(1), 3, 10).share > 1 - Fraction(9, 10) ** 3 - Fraction(1, 10**12)
+
+
+def test_floats_that_vanish_prove_no_pure_privacy() -> None:
+    """The tails of Gaussian noise are below every float, and not 0."""
+    loss = GaussianLoss(10**6).sampled_with_replacement(draws=3, population=5)
+    assert loss.delta(1).upper > 0
+    assert (loss * 20).delta(1).upper > 0
+    assert not loss.proves(Fraction(20), Fraction(0))
+    assert not (loss * 20).proves(Fraction(20), Fraction(0))
+    assert (loss * 20).epsilon(0).upper == math.inf
+
+
+@pytest.mark.parametrize("population", [3, 5, 7, 11])
+def test_a_failure_is_not_rounded_up_where_it_bounds_from_below(population: int) -> None:
+    """One draw is a sample of one: at the delta with which it fails, the greatest loss of the rest is enough."""
+    loss = ApproximateLoss(1, "0.003").sampled_with_replacement(draws=1, population=population)
+    found = loss.epsilon(Fraction(3, 1000) / population)
+    assert found.lower <= math.log1p(math.expm1(1) / population)
+
+
+@pytest.mark.parametrize("limit", ["1e-9", "1e-5"])
+def test_tiny_losses_are_composed(limit: str) -> None:
+    """The first step of a walk: delta(0) of two equal signs is about that of one."""
+    loss = PureLoss(limit).sampled_with_replacement(draws=3, population=5)
+    found = (loss * 2).delta(0, tolerance=1)
+    assert found.lower == pytest.approx(float(Fraction(limit)) * 0.3, rel=1e-3)
+    assert found.lower <= found.upper <= 1.1 * found.lower
+    less = LaplaceLoss(1 / Fraction(limit)).sampled_with_replacement(draws=3, population=5)
+    assert less.epsilon(0).upper == pytest.approx(loss.epsilon(0).upper)
+    assert (less * 2).epsilon(0).upper == pytest.approx(2 * loss.epsilon(0).upper)
+
+
+@pytest.mark.parametrize("base", [GaussianLoss("0.005"), LaplaceLoss("0.001"), PureLoss(600)])
+def test_hardly_any_noise_is_bounded_too(base: PrivacyLoss) -> None:
+    loss = base.sampled_with_replacement(draws=5, population=10)
+    drawn = 1 - 0.9**5
+    assert loss.delta(1).upper == pytest.approx(drawn)
+    assert loss.laws().lower[0].above(np.array([1.0])).p[0] <= drawn

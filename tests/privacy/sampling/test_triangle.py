@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.privacy import ExponentialMechanismLoss, GaussianLoss, LaplaceLoss, PureLoss
+from deniable.privacy import ExponentialMechanismLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss
 from deniable.privacy.pld.accountant import Part, composed_epsilon
 from deniable.privacy.pld.law import LossLaw
 from deniable.privacy.sampling.triangle import laplace_cells, triangle_law
@@ -91,3 +91,12 @@ def test_cells_of_laplace_noise_add_to_one() -> None:
     assert np.allclose(cells.sum(axis=1), 1, rtol=1e-14)
     assert cells[1, 0] == pytest.approx(math.exp(-0.7) / 2)
     assert np.allclose(cells[0], cells[3, ::-1])
+
+
+@pytest.mark.parametrize("base", [GaussianLoss("0.01"), GaussianLoss("0.00001"), LaplaceLoss("0.001")])
+def test_what_floats_cannot_tell_apart_is_left_out(base: PrivacyLoss) -> None:
+    """Far from all three places both laws vanish as floats."""
+    law = triangle_law(base, WEIGHTS)
+    assert law is None or 0 <= curve(law, 1.0) <= 0.2
+    run = base.sampled_without_replacement(size=2, population=10) * 2
+    assert run.delta(1, tolerance=1).lower <= 1 - 0.8**2

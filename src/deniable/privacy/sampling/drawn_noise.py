@@ -57,7 +57,7 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
     Args:
         weights: the probabilities to be drawn 0, 1, 2, ... times, and at the end that of anything more.
     """
-    never, *some, _ = weights
+    some = weights[1:-1]
     seen = [Fraction(weight.lower) for weight in some if weight.lower > _SMALL]  # the rest counts as never drawn
     if isinstance(base, GaussianLoss):
         mixture = [(1 - sum(seen), 0), *((weight, times) for times, weight in enumerate(seen, 1))]
@@ -65,13 +65,18 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
         law = CutLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
-    elif isinstance(base, LaplaceLoss):
+    elif isinstance(base, LaplaceLoss | PureLoss) and 0 < base.pure_epsilon <= _FARTHEST:
         limit = float(base.pure_epsilon)
-        law = _moved_law(laplace_cells(limit, len(seen), max(_CELLS // len(seen), 8)), seen, limit)
-    elif isinstance(base, PureLoss) and base.limit:
-        law = _moved_law(_geometric_cells(float(base.limit), len(seen)), seen, float(base.limit))
+        seen = seen[: max(int(_FARTHEST / limit), 1)]  # beyond, floats would not hold the outer cells
+        cells = (
+            _geometric_cells(limit, len(seen))
+            if isinstance(base, PureLoss)
+            else laplace_cells(limit, len(seen), max(_CELLS // len(seen), 8))
+        )
+        law = _moved_law(cells, seen, limit)
     else:
-        return mixed_pairs(known_laws(base), 1 - Fraction(never.upper)).lower
+        drawn = sum((Fraction(weight.lower) for weight in some), Fraction(0))
+        return mixed_pairs(known_laws(base), drawn).lower
     return law, triangle_law(base, [weight.upper for weight in weights]) or ReversedLaw(law)
 
 
@@ -83,7 +88,7 @@ def _moved_law(cells: Floats, weights: Sequence[Fraction], limit: float) -> Loss
     """
     shares = np.array([float(1 - sum(weights)), *(float(weight) for weight in weights)])
     losses = np.log(shares @ cells / cells[0])
-    joined = np.flatnonzero(np.diff(np.floor(losses * (_FINE / losses[-1])), prepend=-np.inf))
+    joined = np.flatnonzero(np.diff(np.floor(losses * (_FINE / max(losses[-1], 1e-300))), prepend=-np.inf))
     p, q = np.add.reduceat(shares @ cells, joined), np.add.reduceat(cells[0], joined)
     top = len(weights) * (1 + limit)
     return AllocatedLaw(

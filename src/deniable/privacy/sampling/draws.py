@@ -17,6 +17,7 @@ from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs
+from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.points import law_of_points
 from deniable.privacy.pld.single import read
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _NEGLIGIBLE = 1e-50
 _MOST_DRAWS = 10**7
 _MOST_TIMES = 100  # the mean number of draws of one unit
+_MOST_UNITS = 10**15
+_UNDERFLOW = 1e-300  # added to curves: floats may say 0 where the truth is not
 _UNSEEN = 1e-22  # of delta where curves that are composed end
 _FARTHEST = 440.0  # of losses that the engine can compose
 _BEYOND = 1 + 1e-9  # of the greatest loss, so that it is passed
@@ -64,10 +67,10 @@ class DrawnLoss(SampledLoss):
 
     def __init__(self, base: PrivacyLoss, draws: object, population: object) -> None:
         count, whole = positive_integer("draws", draws), positive_integer("population", population)
-        if count > _MOST_DRAWS or whole < 2 or count > _MOST_TIMES * whole:
+        if count > _MOST_DRAWS or not 2 <= whole <= _MOST_UNITS or count > _MOST_TIMES * whole:
             raise InvalidParameterError(
-                f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population at least 2, got "
-                f"draws={count}, population={whole}"
+                f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population from 2 to "
+                f"{_MOST_UNITS}, got draws={count}, population={whole}"
             )
         known_laws(base)
         if Replace not in base.relations:
@@ -84,7 +87,13 @@ class DrawnLoss(SampledLoss):
 
     @property
     def share(self) -> Fraction:
-        return 1 - Fraction(self._weights[0].lower)
+        return min(sum((Fraction(weight.upper) for weight in self._weights[1:]), Fraction(0)), Fraction(1))
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """From below, as the probability to be drawn is known to floats."""
+        base = known_laws(self.base)
+        return _drawn(self._weights) * self.base.infinite_mass if base.lower[0] is base.lower[1] else Fraction(0)
 
     @property
     def _weights(self) -> list[Interval]:
@@ -108,7 +117,7 @@ class DrawnLoss(SampledLoss):
         limit, failed = self.base.pure_epsilon, self.base.failure
         if not failed or limit is None:
             return Fraction(0)
-        drawn = 1 - Fraction(self._weights[0].upper)
+        drawn = _drawn(self._weights)
 
         def formula() -> "arb":
             grown = _mean_growth(limit, self.draws, self.population) - 1
@@ -135,8 +144,20 @@ def _pairs(loss: DrawnLoss) -> Pairs:
     seen = max(_UNSEEN, 4 * loss._weights[-1].upper)
     end = min(places[min(int(np.count_nonzero(_upper_curve(loss, places) > seen)), 127)], limit)
     losses = _NEAR * np.sinh(np.linspace(0.0, math.asinh(end / _NEAR), _POINTS))
-    law = MirroredLaw(law_of_points(losses, _upper_curve(loss, losses)))
+    law = _mirrored(losses, _upper_curve(loss, losses), limit if loss.failure == 0 else math.inf)
     return Pairs((law, law), _attained(loss))
+
+
+def _mirrored(losses: Floats, heights: Floats, limit: float) -> LossLaw:
+    """The polygon and its mirror image; without points near 0 where roundings make it too steep for that."""
+    for nearest in (1, 2**6, 2**9, _POINTS - 1):
+        kept = np.append(0, np.arange(nearest, _POINTS))
+        try:
+            return MirroredLaw(law_of_points(losses[kept], heights[kept]))
+        except UnprovedError:
+            if nearest == _POINTS - 1 and math.isinf(limit):
+                raise
+    return randomized_response_law(limit)
 
 
 @lru_cache(maxsize=32)
@@ -192,7 +213,7 @@ def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:
     probability is found by halving, and between its last two values the y_j are mixed so that their sum is right.
     """
     times, odds = _times(loss), np.exp(losses)
-    budget = np.expm1(losses) * loss._weights[0].lower * (1 - 64 * UNIT)
+    budget = np.expm1(losses) * loss._weights[0].lower * (1 - (64 + len(times)) * UNIT)
 
     def gaps(level: Floats) -> list[Floats]:
         return [one.gaps(level, losses, odds) for one in times]
@@ -209,7 +230,7 @@ def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:
     least, most = total(near), total(far)
     wide = np.divide(budget - least, most - least, out=np.zeros_like(least), where=most > least)
     shares = np.clip(wide, 0.0, 1.0)
-    heights = np.full(losses.size, loss._weights[-1].upper)
+    heights = np.full(losses.size, loss._weights[-1].upper + _UNDERFLOW)
     for one, a, b in zip(times, near, far, strict=True):
         inside = losses + np.log1p(((1 - shares) * a + shares * b) / odds) * (1 - 64 * UNIT)
         heights += one.weight * one.delta(np.maximum(np.nextafter(inside, -np.inf), 0.0))
@@ -238,6 +259,11 @@ def _binomial(draws: int, population: int) -> list[Interval]:
         if more.upper < _NEGLIGIBLE:
             return [*found, more]
     return [*found, Interval(0.0, 0.0)]
+
+
+def _drawn(weights: Sequence[Interval]) -> Fraction:
+    """A lower bound on the probability to be drawn at all."""
+    return sum((Fraction(weight.lower) for weight in weights[1:]), Fraction(0))
 
 
 def _more_than(times: int, draws: int, population: int) -> Interval:

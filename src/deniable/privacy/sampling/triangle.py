@@ -22,6 +22,7 @@ _FAR = 8.0  # standard deviations of normal noise that are told apart
 _FINE = 2000  # losses that are told apart on each side
 _NEAR = 1e-2  # of the greatest loss: below it they are told apart evenly
 _LEAST = 1e-15  # of probabilities that are told apart
+_FARTHEST = 440.0  # of losses that the engine can compose; greater ones are left out, which reveals less
 _DOUBT = 2.0**18  # roundings of a difference of two tails, and of sums of them
 
 
@@ -80,15 +81,22 @@ def _ternary_law(limit: float, share: float) -> FiniteLaw:
     return FiniteLaw(np.array([-loss, 0.0, loss]), masses, masses[::-1], spacing=loss, roundings=roundings)
 
 
-def _plane_law(shares: Floats, first: Floats, second: Floats) -> LossLaw:
+def _plane_law(shares: Floats, first: Floats, second: Floats) -> LossLaw | None:
     """Noise of independent coordinates, at 0 and at multiples of (ahead, aside) and of (ahead, -aside).
+
+    None where these cells tell nothing apart: they are too wide.
 
     Args:
         first, second: probabilities of cells of each coordinate, a row for each multiple; the cells of the second are
             symmetric about 0.
     """
     p, q = ((first.T * shares @ side).ravel() for side in (second, second[:, ::-1]))
+    far = math.exp(-_FARTHEST)
+    told = (p > far * q) & (q > far * p)
+    p, q = p[told], q[told]
     losses = np.log(p / q)
+    if losses.max() <= 0:
+        return None
     scaled = np.arcsinh(losses / (_NEAR * losses.max())) * (_FINE / math.asinh(1 / _NEAR))
     places = np.rint(scaled - scaled.min()).astype(np.int64)
     p, q = (np.asarray(np.bincount(places, weights=side), dtype=np.float64) for side in (p, q))
