@@ -73,7 +73,7 @@ class Joint:
 
     @property
     def is_quick(self) -> bool:
-        """Whether a draw takes seconds at most, whatever the table is; a public fact."""
+        """Whether a draw takes seconds where rows differ, and not above 20 times that on any table; a public fact."""
         count = len(self.shares)
         return count * first_width(count, self._rate, _MANY) <= _LARGEST_WORK
 
