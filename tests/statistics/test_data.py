@@ -256,3 +256,10 @@ def test_what_is_no_column_is_named(wrong: object, said: str) -> None:
 
 def test_a_series_with_a_label_like_an_attribute_is_a_column() -> None:
     assert arrow_column(pd.Series([1, 2], index=["columns", "b"]), "units").to_pylist() == [1, 2]
+
+
+def test_columns_may_be_numbered() -> None:
+    """pandas calls the columns of a bare array 0, 1, ...; those were taken for rows."""
+    found, names = table(pd.DataFrame(np.arange(6.0).reshape(3, 2)), columns=2)
+    assert found.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert names == ("0", "1")

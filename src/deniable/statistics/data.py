@@ -65,8 +65,8 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
 
     frame = nw.from_native(values, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        found = [numbers(frame[name].to_native(), f"column {name!r}") for name in frame.columns]
-        return np.column_stack(found) if found else np.empty((len(frame), 0)), tuple(frame.columns)
+        found = [numbers(column.to_native(), f"column {column.name!r}") for column in frame.iter_columns()]
+        return np.column_stack(found) if found else np.empty((len(frame), 0)), tuple(map(str, frame.columns))
     array = _rows(values, columns) if isinstance(values, list | tuple) else _array(values)
     if array.ndim != 2:
         raise InvalidParameterError(f"{what} must be a table, got {_kind_of_data(values, array)}")
