@@ -105,3 +105,14 @@ def test_the_price_is_kept_and_the_error_is_known() -> None:
     assert test.privacy_loss.charge().epsilon == 1
     assert test.sensitivities[0].l1 == 4 * 2**16
     assert test.expected_error(100) == pytest.approx(np.sqrt(2) * 40 / 0.45, rel=1e-4)
+
+
+def test_bounds_may_be_searched(rejections: Rejections) -> None:
+    plan = Anova(bounds="auto", keys=[0, 1, 2], epsilon=4, simulations=199)  # type: ignore[arg-type]
+    assert rejections(plan, groups(0)) <= MOST
+    assert rejections(plan, groups(1)) > 0.9
+    assert plan.privacy_loss.charge().epsilon == 4
+    answer = plan(groups(0)(np.random.default_rng(1)), bits=DeterministicBits(1))
+    assert "estimated privately" in answer.notes[1]
+    width = Anova(bounds=(0, 1), keys=plan.keys, epsilon=3)
+    assert plan.expected_error(100) == pytest.approx(width.expected_error(100))  # a share of the width

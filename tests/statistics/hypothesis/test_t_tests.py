@@ -66,6 +66,22 @@ def test_other_means_are_found(rejections: Rejections) -> None:
     assert rejections(less, sample(45, size=400)) < LEVEL
 
 
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+def test_bounds_may_be_searched(rejections: Rejections, relation: Relation) -> None:
+    """Levels and power hold for bounds that are found, whether the stated mean lies between them or not."""
+    for mean in (40, -90):
+        plan = OneSampleTTest(mean=mean, bounds="auto", epsilon=2, relation=relation, simulations=199)
+        assert rejections(plan, sample(mean, size=300)) <= MOST
+    assert rejections(plan, sample(40, size=300)) > 0.9
+    other = TwoSampleTTest(bounds="auto", epsilon=2, relation=relation, simulations=199)
+    assert rejections(other, lambda rng: (rng.normal(50, 8, 300), rng.normal(50, 16, 200))) <= MOST
+    assert rejections(other, lambda rng: (rng.normal(62, 8, 300), rng.normal(50, 16, 200))) > 0.9
+    assert plan.privacy_loss.charge().epsilon == other.privacy_loss.charge().epsilon == 2
+    notes = other(([50.0] * 3, [60.0] * 3), bits=DeterministicBits(1)).notes
+    assert "estimated privately" in notes[1]
+    assert "Declare bounds" in notes[2]
+
+
 def test_odd_data_get_an_answer() -> None:
     for relation in (AddRemove, Replace):
         for values in ([], [50.0], [np.nan, np.inf, -np.inf, 1e300], [7.0] * 50):
@@ -104,7 +120,14 @@ def test_the_expected_error_is_that_of_the_statistic() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"mean": 0}, {"mean": 100}, {"mean": 50, "bounds": (3, 2)}, {"mean": 50, "alternative": 1}]
+    "wrong",
+    [
+        {"mean": 0},
+        {"mean": 100},
+        {"mean": 10**300, "bounds": "auto"},
+        {"mean": 50, "bounds": (3, 2)},
+        {"mean": 50, "alternative": 1},
+    ],
 )
 def test_bad_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):

@@ -17,12 +17,14 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
+from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.histograms import places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
-from deniable.statistics.statistic import Answer, Takes, checked_bounds, release
+from deniable.statistics.price import Price
+from deniable.statistics.statistic import Answer, Takes, release
 
 _STEPS = 2**16  # of the lattice between the bounds
 _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of rows
@@ -45,12 +47,12 @@ class Anova(HypothesisTest):
     takes: ClassVar[Takes] = "pair"
     null: ClassVar[str] = "all groups have the same mean"
 
-    bounds: tuple[float, float]
+    bounds: object
     keys: tuple[object, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "bounds", checked_bounds(self.bounds))
+        _ = self._bounding
         object.__setattr__(self, "keys", categories(self.keys))
 
     @cached_property
@@ -60,30 +62,35 @@ class Anova(HypothesisTest):
         return deviations, deviations, of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
     @cached_property
+    def _bounding(self) -> tuple[Bounding, Price]:
+        """How values are bounded, and the price that is left."""
+        return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
+
+    @cached_property
     def mechanisms(self) -> tuple[AdditiveNoise, ...]:
         """Their noise."""
-        return self.price.noises(self.sensitivities, _SHARES)
+        return self._bounding[1].noises(self.sensitivities, _SHARES)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         parts = zip(self.mechanisms, self.sensitivities, strict=True)
-        return self.price.stated(compose([mechanism.privacy_loss(reach) for mechanism, reach in parts]))
+        bounding, rest = self._bounding
+        answer = rest.stated(compose([mechanism.privacy_loss(reach) for mechanism, reach in parts]))
+        return self.price.stated(bounding.with_loss([answer]))
 
     def expected_error(self, size: int) -> float:
-        """The standard deviation of the noise of `between`, in units of the values."""
-        return self.mechanisms[0].standard_deviation() * self._step
-
-    @property
-    def _step(self) -> float:
-        return (self.bounds[1] - self.bounds[0]) / _STEPS
+        """The standard deviation of the noise of `between`, in units of the values, or as a share of the width of
+        bounds="auto"."""
+        return self.mechanisms[0].standard_deviation() * self._bounding[0].width() / _STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, places = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
         if column.shape != places.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
         kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column) & (places < len(self.keys)), bits=bits)
-        clamped = np.clip(column[kept], *self.bounds) - self.bounds[0]
-        steps = np.clip(np.rint(clamped / self._step), 0, _STEPS).astype(np.int64)
+        ends = self._bounding[0].ends(column[kept], bits=bits)
+        clamped = (np.clip(column[kept], *ends) - ends[0]) / (ends[1] - ends[0])
+        steps = np.clip(np.rint(clamped * _STEPS), 0, _STEPS).astype(np.int64)
         exact = *_deviations(steps, places[kept], len(self.keys)), len(steps)
         between, within, count = (
             float(mechanism.release([part], bits=bits).values[0])
@@ -94,7 +101,7 @@ class Anova(HypothesisTest):
         spread = sqrt(pi / 2) * max(within, 0.0) / sqrt(size * (size - groups))  # E|x - mean_j| for groups of one size
         null = _ratio(*self._simulated(spread, size, bits), groups=groups)
         observed = _ratio(*(np.array([part]) for part in (between, within, count)), groups=groups)[0]
-        return self._tested(float(observed), p_value(observed, null))
+        return self._tested(float(observed), p_value(observed, null), notes=self._bounding[0].notes(ends))
 
     def _simulated(self, spread: float, size: int, bits: Bits) -> tuple[Floats, ...]:
         """`between`, `within` and the number of rows for groups of one size, through the actual mechanisms."""
@@ -114,7 +121,7 @@ def anova(
     values: object,
     groups: object,
     *,
-    bounds: tuple[float, float],
+    bounds: object,
     keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:

@@ -54,13 +54,13 @@ class HypothesisTest(Statistic):
         super().__post_init__()
         object.__setattr__(self, "simulations", whole_number("simulations", self.simulations, lower=1, upper=_MOST))
 
-    def _tested(self, statistic: float, p_value: float, *, note: str = "") -> Answer:
+    def _tested(self, statistic: float, p_value: float, *, notes: tuple[str, ...] = ()) -> Answer:
         return Answer(
             parts=(
                 Estimate(name="statistic", estimates=np.array([statistic])),
                 Estimate(name="p_value", estimates=np.array([p_value]), digits=4),
             ),
-            notes=tuple(filter(None, (f"null hypothesis: {self.null}", note))),
+            notes=(f"null hypothesis: {self.null}", *notes),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar, Unpack
+from typing import ClassVar, TypeAlias, Unpack
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from deniable.noise.simulation import normals
 from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
+from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounds import Guess
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
@@ -27,30 +29,31 @@ from deniable.statistics.hypothesis.base import (
     p_value,
 )
 from deniable.statistics.hypothesis.chi_squared import pair_of
-from deniable.statistics.noised import Noised
 from deniable.statistics.shares import UNIT, bernstein, shares
-from deniable.statistics.statistic import Answer, Takes, checked_bounds, release
+from deniable.statistics.statistic import Answer, Takes, release
+
+Ends: TypeAlias = tuple[float, float]
 
 _CELLS = 3  # sums of each sample: its number of rows, mean and variance
+_FARTHEST = 1e290  # of a stated mean from 0
 _NODES = 2001  # of the quadrature for one clamped normal row
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MeanTest(Noised, HypothesisTest):
+class _MeanTest(Bounded, HypothesisTest):
     """Noisy sums of (1 - u)^2, 2 u (1 - u) and u^2 of each sample, u being the place of a value between the bounds.
 
     One row adds 1 in all to these sums, so each may have the noise of a single count. The null law is that of normal
     rows with the variances of the noisy answer, clamped to the bounds; their sums are simulated by their normal limit.
+    Bounds that are searched are those of all samples together, and the null law is that given them.
     """
 
-    bounds: tuple[float, float]
     alternative: Alternative = "two-sided"
 
     _samples: ClassVar[int]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "bounds", checked_bounds(self.bounds))
         checked_alternative(self.alternative)
 
     @cached_property
@@ -75,10 +78,11 @@ class _MeanTest(Noised, HypothesisTest):
             present = bounded_rows(units, rows=self.rows, present=present, bits=bits)
             masks = np.split(present, np.cumsum([len(sample) for sample in samples])[:-1])
             samples = [sample[mask] for sample, mask in zip(samples, masks, strict=True)]
-        exact = [self._sums(sample) for sample in samples]
+        ends = self._widened(self.bounding.ends(np.concatenate(samples), bits=bits))
+        exact = [self._sums(sample, ends) for sample in samples]
         noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64) / UNIT  # (samples, cells)
         sizes, means, variances = moments(noisy)
-        centre = self._centre(sizes, means)
+        centre = self._centre(sizes, means, ends)
         runs = (self.simulations, self._samples, _CELLS)
         null = np.stack(
             [
@@ -88,31 +92,36 @@ class _MeanTest(Noised, HypothesisTest):
             axis=1,
         )
         null += noise(self.mechanism, runs, bits) / UNIT
-        statistic = self._standardised(noisy[np.newaxis])
-        simulated = self._standardised(null)
+        statistic = self._standardised(noisy[np.newaxis], ends)
+        simulated = self._standardised(null, ends)
         return self._tested(
             float(statistic[0]),
             p_value(directed(statistic, self.alternative), directed(simulated, self.alternative)),
+            notes=self.bounding.notes(ends),
         )
 
-    def _sums(self, sample: Floats) -> list[int]:
+    def _widened(self, ends: Ends) -> Ends:
+        """The ends, or wider ones that the null hypothesis asks for."""
+        return ends
+
+    def _sums(self, sample: Floats, ends: Ends) -> list[int]:
         totals = [0] * _CELLS
-        for block in shares(sample, [self.bounds], relation=self.relation):
+        for block in shares(sample, [ends], relation=self.relation):
             totals = [total + int(part) for total, part in zip(totals, bernstein(block).sum(axis=1), strict=True)]
         return totals
 
-    def _standardised(self, sums: Floats) -> Floats:
+    def _standardised(self, sums: Floats, ends: Ends) -> Floats:
         """The difference of means over its standard error, noise included; sums of shape (runs, samples, cells)."""
         sizes, means, variances = moments(sums)
         errors = variances / sizes + (self._noise_of_a_mean / sizes) ** 2
-        return np.asarray(self._difference(means) / np.sqrt(errors.sum(axis=-1)))
+        return np.asarray(self._difference(means, ends) / np.sqrt(errors.sum(axis=-1)))
 
     @abstractmethod
-    def _centre(self, sizes: Floats, means: Floats) -> float:
+    def _centre(self, sizes: Floats, means: Floats, ends: Ends) -> float:
         """The mean of u under the null hypothesis."""
 
     @abstractmethod
-    def _difference(self, means: Floats) -> Floats:
+    def _difference(self, means: Floats, ends: Ends) -> Floats:
         """What is 0 under the null hypothesis; means of shape (..., samples)."""
 
 
@@ -134,23 +143,26 @@ class OneSampleTTest(_MeanTest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lower, upper = self.bounds
+        lower, upper = self.bounding.public or (-_FARTHEST, _FARTHEST)
         if not lower < exact_rational("mean", self.mean) < upper:
             raise InvalidParameterError(f"mean must lie between the bounds, got {self.mean!r}")
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         return self._tested_samples([numbers(values)], units, bits)
 
-    @property
-    def _place(self) -> float:
-        lower, upper = self.bounds
-        return (float(exact_rational("mean", self.mean)) - lower) / (upper - lower)
+    def _widened(self, ends: Ends) -> Ends:
+        """Ends that were searched, with room for a quarter of their distance around the stated mean."""
+        if self.bounding.public:
+            return ends
+        mean, room = float(exact_rational("mean", self.mean)), (ends[1] - ends[0]) / 4
+        widened = min(ends[0], mean - room), max(ends[1], mean + room)
+        return Guess(widened) if isinstance(ends, Guess) else widened
 
-    def _centre(self, sizes: Floats, means: Floats) -> float:
-        return self._place
+    def _centre(self, sizes: Floats, means: Floats, ends: Ends) -> float:
+        return (float(exact_rational("mean", self.mean)) - ends[0]) / (ends[1] - ends[0])
 
-    def _difference(self, means: Floats) -> Floats:
-        return means[..., 0] - self._place
+    def _difference(self, means: Floats, ends: Ends) -> Floats:
+        return np.asarray(means[..., 0] - self._centre(means, means, ends))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +182,10 @@ class TwoSampleTTest(_MeanTest):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         return self._tested_samples([numbers(column) for column in pair_of(values)], units, bits)
 
-    def _centre(self, sizes: Floats, means: Floats) -> float:
+    def _centre(self, sizes: Floats, means: Floats, ends: Ends) -> float:
         return float(np.average(means, weights=sizes))
 
-    def _difference(self, means: Floats) -> Floats:
+    def _difference(self, means: Floats, ends: Ends) -> Floats:
         return np.asarray(means[..., 0] - means[..., 1])
 
 
@@ -182,7 +194,7 @@ def one_sample_t_test(
     values: object,
     *,
     mean: object,
-    bounds: tuple[float, float],
+    bounds: object,
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
@@ -195,7 +207,7 @@ def two_sample_t_test(
     first: object,
     second: object,
     *,
-    bounds: tuple[float, float],
+    bounds: object,
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
