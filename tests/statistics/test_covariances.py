@@ -176,3 +176,14 @@ def test_the_nearest_covariance_has_no_negative_eigenvalues() -> None:
 def test_one_pair_of_bounds_is_no_list_of_pairs() -> None:
     with pytest.raises(InvalidParameterError, match=r"a pair \(lower, upper\) or .*for each|for each column, a pair"):
         covariance([[1, 2]], bounds=(0, 9), epsilon=1)
+
+
+@pytest.mark.parametrize("ask", [covariance, correlation])
+def test_one_word_has_the_bounds_of_all_columns_searched(ask: Any) -> None:
+    rows = np.random.default_rng(1).normal([40, 3], [9, 1], (2000, 2))
+    for values in (rows, pd.DataFrame(rows)):
+        one = ask(values, bounds="auto", epsilon=4, bits=DeterministicBits(1))
+        listed = ask(values, bounds=["auto", "auto"], epsilon=4, bits=DeterministicBits(1))
+        assert one[ask.__name__].tolist() == listed[ask.__name__].tolist()
+    with pytest.raises(InvalidParameterError, match=r'bounds=\["auto", "auto"\]'):
+        ask(rows.tolist(), bounds="auto", epsilon=4)

@@ -132,6 +132,22 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
     return Bounding(public=(lower, upper)), price
 
 
+def for_each_column(bounds: object, values: object) -> object:
+    """The bounds of a table's columns, where "auto" may stand for all of them.
+
+    Raises: InvalidParameterError if it does and nothing public says how many columns there are, as for a list.
+    """
+    if not isinstance(bounds, str) or bounds != "auto":
+        return bounds
+    shape = getattr(values, "shape", None)
+    if not isinstance(shape, tuple) or not shape:
+        raise InvalidParameterError(
+            'bounds="auto" is for a frame or an array, which says how many columns it has. Write "auto" once for each '
+            'column: bounds=["auto", "auto"].'
+        )
+    return ["auto"] * (shape[1] if len(shape) > 1 else 1)
+
+
 def _counts(values: Floats) -> NDArray[np.int64]:
     """How many values lie in each bin, from the largest negative ones to the largest positive ones.
 

@@ -13,7 +13,7 @@ from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.statistics.bounds import SHARE, Bounding, resolve
+from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats, table
 from deniable.statistics.price import Price
@@ -223,19 +223,19 @@ class Correlation(Covariance):
 
 
 @in_words
-def covariance(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
-    """The covariance of every two columns of a table: see `Covariance`.
+def covariance(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+    """The covariance of every two columns of a table: see `Covariance`; `bounds` may be "auto" for all of them.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.covariance([[1, 2], [3, 5]], bounds=[(0, 9), (0, 9)], epsilon=1)
     """
-    return release(Covariance, values, {"bounds": bounds}, options)
+    return release(Covariance, values, {"bounds": for_each_column(bounds, values)}, options)
 
 
 @in_words
-def correlation(values: object, *, bounds: Sequence[object], **options: Unpack[Options]) -> Release:
-    """The correlation of every two columns of a table: see `Correlation`."""
-    return release(Correlation, values, {"bounds": bounds}, options)
+def correlation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+    """The correlation of every two columns of a table: see `Correlation`; `bounds` may be "auto" for all of them."""
+    return release(Correlation, values, {"bounds": for_each_column(bounds, values)}, options)
 
 
 def nearest_covariance(matrix: Floats) -> Floats:

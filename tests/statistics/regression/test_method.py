@@ -80,3 +80,13 @@ def test_where_medians_are_chosen_they_are_better_for_lines_with_little_scatter(
         ]
         errors.append(np.mean([line_error(fit, x, true, 20) for fit in fits]))
     assert errors[1] < errors[0] / 2
+
+
+def test_one_word_has_the_bounds_of_all_features_searched() -> None:
+    x, y = rows(2000, 2)
+    column = x[:, 0]
+    for features, bounds in ((x, ["auto", "auto"]), (column, ["auto"])):
+        public = {"target_bounds": "auto", "epsilon": 4}
+        one = linear_regression(features, y, bounds="auto", bits=DeterministicBits(1), **public)
+        listed = linear_regression(features, y, bounds=bounds, bits=DeterministicBits(1), **public)
+        assert one["coefficient"].tolist() == listed["coefficient"].tolist()

@@ -54,3 +54,9 @@ def test_names_come_from_the_frame_and_their_number_is_checked() -> None:
     assert public.rows(frame, None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)[1] == ("a",)
     with pytest.raises(InvalidParameterError, match="2 columns"):
         public.rows(np.ones((1, 2)), None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)
+
+
+@pytest.mark.parametrize("bounds", ["auto", ["auto", (0, 1)]])
+def test_bounds_of_vectors_are_declared(bounds: object) -> None:
+    with pytest.raises(InvalidParameterError, match="bounds of vectors must be declared"):
+        Columns.of(bounds, 1)

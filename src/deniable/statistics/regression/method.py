@@ -6,6 +6,7 @@ from typing import Any, Literal, Unpack
 from deniable.errors import InvalidParameterError
 from deniable.privacy.exact import positive_integer
 from deniable.release import Release
+from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
 from deniable.statistics.regression.linear import Regression
@@ -42,7 +43,7 @@ def linear_regression(
     Args:
         features: a table, or one column.
         target: one column.
-        bounds: for each feature a pair (lower, upper), or "auto".
+        bounds: for each feature a pair (lower, upper), or "auto"; the word alone stands for all.
         target_bounds: a pair (lower, upper), or "auto".
         method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
@@ -60,7 +61,7 @@ def linear_regression(
     """
     if not isinstance(method, str) or method not in ("auto", *METHODS):
         raise InvalidParameterError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}")
-    public: dict[str, Any] = {"bounds": bounds, "target_bounds": target_bounds}
+    public: dict[str, Any] = {"bounds": for_each_column(bounds, features), "target_bounds": target_bounds}
     medians = {**public, "interval": interval} | ({} if matchings is None else {"matchings": matchings})
     if method == "auto":
         rows = None if size is None else positive_integer("size", size)

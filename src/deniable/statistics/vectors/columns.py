@@ -41,6 +41,11 @@ class Columns:
 
         Raises: InvalidParameterError unless all are numbers in the right order, with squares that are floats.
         """
+        if bounds == "auto" or (isinstance(bounds, tuple | list) and "auto" in bounds):
+            raise InvalidParameterError(
+                f"bounds of vectors must be declared, one pair (lower, upper) for each column, got {bounds!r}. They "
+                "may be too wide by orders of magnitude."
+            )
         if not isinstance(bounds, tuple | list) or not bounds:
             raise InvalidParameterError(f"bounds must be pairs (lower, upper), one for each column, got {bounds!r}")
         pairs = np.array([_pair(pair, known) for pair in bounds])
