@@ -222,6 +222,14 @@ def test_the_next_step_is_refuted_when_that_is_asked_for() -> None:
     assert calibrate(lambda count: PureLoss("0.1") * count, epsilon=1, integer=True, over=(1, 7), resolved=True) == 7
 
 
+def test_a_tolerance_that_does_not_tell_neighbours_apart_is_narrowed() -> None:
+    """277 steps cost 0.999 and 278 cost 1.0003: widths of a twentieth or a two-hundredth say nothing of either."""
+    step = GaussianLoss("1.1").poisson_sampled(rate="0.01")
+    found = calibrate(lambda n: step * n, epsilon=1, delta="1e-6", integer=True, resolved=True, tolerance=0.05)
+    assert found == 277
+    assert (step * 277).epsilon("1e-6", tolerance=1e-4).upper <= 1 < (step * 278).epsilon("1e-6", tolerance=1e-4).lower
+
+
 def test_published_noise_of_training() -> None:
     """accounting.md 13: noise 3, rate 0.1, 512 steps cost 3.77 at 1e-6 (to two decimals)."""
     found = calibrate(lambda s: GaussianLoss(s).poisson_sampled(rate="0.1") * 512, epsilon="3.77", delta="1e-6")
@@ -307,7 +315,7 @@ def test_equal_shares_of_a_pure_budget() -> None:
     assert split([LaplaceLoss] * 4, epsilon=1) == (4, 4, 4, 4)
     with pytest.raises(InvalidParameterError, match="got 1 for 2"):
         split([LaplaceLoss] * 2, weights=[1], epsilon=1)
-    with pytest.raises(InvalidParameterError, match="got 0 for 0"):
+    with pytest.raises(InvalidParameterError, match="makes must be a list of functions"):
         split([], epsilon=1)
 
 
