@@ -14,7 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
-from deniable.statistics.histograms import Histogram, histogram
+from deniable.statistics.histograms import Histogram, histogram, places_of
 
 BITS = DeterministicBits(1)
 KINDS = [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])]
@@ -181,3 +181,18 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
 def test_bins_as_wide_as_floats_count_without_a_warning() -> None:
     assert exact([1e308, -1e308, 1.0, np.inf], bins=[-1.7e308, 0, 1.7e308]) == [1, 2]
+
+
+@pytest.mark.parametrize("rows", [[], [None, None], [datetime.date(2020, 1, 1)]], ids=["none", "nulls", "one"])
+def test_keys_of_another_type_are_refused_whatever_the_rows_are(rows: list[datetime.date | None]) -> None:
+    """An error that needs a value is raised after the payment, and tells that there is one."""
+    column = pa.array(rows, type=pa.date32())
+    ledger = Ledger.open(None, budget=Budget(epsilon=1), relation=AddRemove, unit=PrivacyUnit(), dataset="test")
+    with pytest.raises(InvalidParameterError, match="cannot be compared"):
+        histogram(column, keys=[1, 2], epsilon=1, ledger=ledger)
+    assert ledger.spent().epsilon == 0
+
+
+@pytest.mark.parametrize("column", [pa.nulls(2), pl.Series([None, None]), pd.Series([None, None], dtype="category")])
+def test_a_column_without_a_type_holds_no_key(column: object) -> None:
+    assert places_of(column, (1, 2)).tolist() == places_of(column, ("a", "b")).tolist() == [2, 2]

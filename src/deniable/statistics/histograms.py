@@ -159,10 +159,10 @@ def places_of(values: object, keys: tuple[Any, ...]) -> NDArray[np.int64]:
         places = {match_of(key): place for place, key in enumerate(keys)}
         return np.array([places.get(match_of(value), len(keys)) for value in distinct] + [len(keys)])[found]
     column, known = arrow_column(values, "values"), arrow_column(keys, "keys")
-    if column.null_count == len(column):  # nobody says of what type
-        return np.full(len(column), len(keys))
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
+    if pa.types.is_null(column.type):  # nobody says of what type; a column of a type may be empty, and is checked
+        return np.full(len(column), len(keys))
     try:
         found = pc.index_in(column, value_set=known.cast(column.type))
     except pa.ArrowException:
