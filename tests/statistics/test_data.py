@@ -80,7 +80,6 @@ def test_a_row_of_a_list_is_read_by_itself(odd: object) -> None:
 @pytest.mark.parametrize(
     "row",
     [list, tuple, np.array, pd.Series, pl.Series, pd.Index, lambda x: array.array("d", x), memoryview_of],
-    ids=str,
 )
 @pytest.mark.parametrize("odd", [[5.0], "ab", None, ["a", 2.0]], ids=str)
 def test_rows_of_any_kind_are_read_alike_beside_an_odd_one(row: Any, odd: object) -> None:
