@@ -193,6 +193,6 @@ def test_keys_of_another_type_are_refused_whatever_the_rows_are(rows: list[datet
     assert ledger.spent().epsilon == 0
 
 
-@pytest.mark.parametrize("column", [pa.nulls(2), pl.Series([None, None]), pd.Series([None, None], dtype="category")])
+@pytest.mark.parametrize("column", [pa.nulls(2), pl.Series([None, None]), pa.nulls(2).dictionary_encode()])
 def test_a_column_without_a_type_holds_no_key(column: object) -> None:
     assert places_of(column, (1, 2)).tolist() == places_of(column, ("a", "b")).tolist() == [2, 2]
