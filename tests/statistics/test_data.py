@@ -117,6 +117,12 @@ def test_codes_point_at_distinct_values(kind: Any) -> None:
     assert distinct == ["b", "a"]
 
 
+@pytest.mark.parametrize("rows", [[], [None], [[1, 2]]], ids=str)
+def test_lists_and_structs_are_no_values_to_count(rows: list[Any]) -> None:
+    with pytest.raises(InvalidParameterError, match="units must be numbers, text, dates or booleans, got list"):
+        codes(pa.array(rows, type=pa.list_(pa.int64())), "units")
+
+
 def test_nulls_have_no_code() -> None:
     assert codes([1.0, float("nan"), None])[0].tolist() == [0, -1, -1]
     assert codes([datetime.date(2020, 1, 1), None])[0].tolist() == [0, -1]

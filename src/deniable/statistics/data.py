@@ -78,10 +78,15 @@ def codes(values: object, what: str = "values") -> tuple[NDArray[np.int64], list
 
     In a list or an array of objects, values of different types are different values.
     """
+    import pyarrow as pa
+
     objects = _objects(values)
     if objects is not None:
         return _codes_of_objects(objects, what)
-    return _codes_of_column(arrow_column(values, what))
+    column = arrow_column(values, what)
+    if pa.types.is_nested(column.type):
+        raise InvalidParameterError(f"{what} must be numbers, text, dates or booleans, got {column.type}")
+    return _codes_of_column(column)
 
 
 def arrow_column(values: object, what: str = "values") -> Any:
