@@ -200,7 +200,7 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        if min(bounds) == 1.0 and self._directions() is None:
+        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None:
             from deniable.privacy.currencies.conversion import delta_by_renyi
 
             bounds.append(delta_by_renyi(self, epsilon))

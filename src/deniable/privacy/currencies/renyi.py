@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.compose import Composed
+from deniable.privacy.currencies.renyi_combined import group_divergence, mixture_divergence
 from deniable.privacy.currencies.renyi_integral import Tail, chernoff_tail, law_divergence
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.currencies.tradeoff_curve import exact_mu_squared
 from deniable.privacy.exact import exact_rational
+from deniable.privacy.group import GroupLoss
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
@@ -30,8 +32,10 @@ from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
 from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.stated import Stated
+from deniable.privacy.parallel import ParallelLoss
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.profile import ball, certified
+from deniable.privacy.public_mixture import PublicMixture
 from deniable.privacy.relation import Replace
 from deniable.privacy.sampling.poisson import PoissonSampledLoss
 
@@ -108,6 +112,37 @@ def _of_composition(loss: Composed, order: Fraction) -> Directions:
 @_directed.register
 def _of_wrapped(loss: Stated | Restricted, order: Fraction) -> Directions:
     return directed(loss.loss, order)
+
+
+@_directed.register
+def _of_group(loss: GroupLoss, order: Fraction) -> Directions:
+    """By the chain of single units; from the laws where the loss is bounded. A single unit is a group too."""
+    found = _directed.dispatch(object)(loss, order) if loss.pure_epsilon is not None else _known(loss, order)
+    chain = group_divergence(partial(_upper, loss.base), loss.size, order)
+    least = min(one.lower for one in directed(loss.base, order))
+    upper = min(chain, *(one.upper for one in found))
+    return _both(Interval(min(max(least, *(one.lower for one in found)), upper), upper))
+
+
+@_directed.register
+def _of_disjoint(loss: ParallelLoss, order: Fraction) -> Directions:
+    """The unit is in one of the parts, and nobody knows which."""
+    return _both(_largest([one for part in loss.alternatives for one in directed(part, order)]))
+
+
+@_directed.register
+def _of_mixture(loss: PublicMixture, order: Fraction) -> Directions:
+    """Parts without laws may attain their divergences for different neighbours; then the others diverge by 0."""
+    found = [(weight, directed(part, order)) for weight, part in loss.parts]
+    attained = loss.laws() is not None
+
+    def way(side: int) -> Interval:
+        lowers = [(weight, both[side].lower) for weight, both in found]
+        tried = [lowers] if attained else [[(w, d), (1 - w, 0.0)] for w, d in lowers]
+        upper = mixture_divergence([(weight, both[side].upper) for weight, both in found], order).upper
+        return Interval(min(max(mixture_divergence(case, order).lower for case in tried), upper), upper)
+
+    return way(0), way(1)
 
 
 @_directed.register

@@ -1,0 +1,68 @@
+"""Rényi divergences of groups, of public mixtures and of disjoint parts. Proofs: docs/theory/group.md, parallel.md."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+from deniable.privacy.interval import Interval, round_up
+from deniable.privacy.profile import ball, certified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Divergence = Callable[[Fraction], float]  # an upper bound for each order > 1
+
+_SHARES = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(4, 3), Fraction(2))  # of the exponent that suits noise
+_FINE_SIZE = 3  # of groups for which more than one exponent is tried
+_MOST_UNITS = 64
+_ABOVE_ONE = tuple(Fraction(*pair) for pair in ((11, 10), (3, 2), (2, 1)))  # orders that bound order 1
+_DENOMINATOR = 64
+
+
+def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
+    """A bound on the divergence of `size` units together, from that of one; infinite for more than 64.
+
+    Guarantee: for 1/p + 1/q = 1, D_a(P, R) <= (p a - 1)/(p (a - 1)) D_pa(P, Q) + D_(q (a - 1) + 1)(Q, R). The group is
+        cut into halves, again and again; p is the best one for a divergence that is a multiple of the order, or near.
+    Source: Mironov (2017), arXiv:1702.07476, where p = 2; docs/theory/group.md.
+    """
+    if size > _MOST_UNITS:
+        return math.inf
+    orders = _ABOVE_ONE if order == 1 else (order,)
+
+    @cache
+    def of(units: int, a: Fraction) -> float:
+        if units == 1:
+            return single(a)
+        second = units // 2
+        first = units - second
+        found = [math.inf]
+        for share in _SHARES if units <= _FINE_SIZE else (Fraction(1),):
+            rest = (share * second * (a - 1) / (first * a)).limit_denominator(_DENOMINATOR)
+            if rest <= 0:
+                continue
+            p, q = 1 + rest, 1 + 1 / rest
+            ends = of(first, p * a), of(second, q * (a - 1) + 1)
+            if max(ends) < math.inf:
+                weight = (p * a - 1) / (p * (a - 1))
+                found.append(round_up(weight * Fraction(ends[0]) + Fraction(ends[1])))
+        return min(found)
+
+    return min(of(size, a) for a in orders)
+
+
+def mixture_divergence(parts: list[tuple[Fraction, float]], order: Fraction) -> Interval:
+    """ln(sum of weight e^((order - 1) D)) / (order - 1), and at order 1 the mean of D."""
+    if any(divergence == math.inf for _, divergence in parts):
+        return Interval(math.inf, math.inf)
+    known = [(weight, Fraction(divergence)) for weight, divergence in parts]
+    if order == 1:
+        return Interval.around(sum((weight * divergence for weight, divergence in known), Fraction(0)))
+
+    def formula() -> "arb":
+        total = sum((ball(w) * ball((order - 1) * d).expm1() for w, d in known), ball(Fraction(0)))
+        return total.log1p() / ball(order - 1)
+
+    return certified(formula, within=Interval(0.0, math.inf))
