@@ -213,3 +213,13 @@ def test_the_relation_must_be_one() -> None:
         FiniteLoss.of_channel([[1], [1]], neighbours=[(0, 2)])
     with pytest.raises(InvalidParameterError, match="at least one pair"):
         FiniteLoss.of_channel([[1]])
+
+
+def test_epsilon_at_an_atom_is_exact() -> None:
+    """An atom of 0.01 that reveals everything: nothing else reveals more than ln(0.49/0.5) or ln(0.5/0.49)."""
+    loss = FiniteLoss(["0.01", "0.49", "0.5"], ["0", "0.5", "0.5"], relation=AddRemove)
+    assert loss.epsilon("0.01").upper == 0.0
+    assert loss.epsilon("0.009").lower == math.inf
+    assert loss.epsilon("0.009999999").lower == math.inf
+    everything = FiniteLoss([1, 0], [0, 1], relation=AddRemove)
+    assert everything.epsilon("0.5").lower == math.inf

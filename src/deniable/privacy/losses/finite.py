@@ -124,6 +124,16 @@ class FiniteLoss(PrivacyLoss):
         other = back.delta(epsilon)
         return Interval(max(found.lower, other.lower), max(found.upper, other.upper))
 
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        """From the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
+        if delta < self.infinite_mass:
+            return Interval(math.inf, math.inf)
+        odds = Fraction(1)
+        for way in self._ways:
+            spare = [(run, Fraction(up) - delta * way.total) for run, up in way.corners if run]
+            odds = max([odds, *(rise / run for run, rise in spare)])
+        return certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
+
     def exact_delta(self, odds: object) -> Fraction:
         """delta at epsilon = ln(odds) as a rational number; `odds` is any number >= 1."""
         number = exact_rational("odds", odds)

@@ -216,7 +216,9 @@ class PoissonSampledLoss(SampledLoss):
         return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        return super()._epsilon_within(delta, tolerance) if self._finite is None else _exact(self._finite, delta)
+        if self._finite is not None:
+            return self._finite._epsilon_within(delta, tolerance)
+        return super()._epsilon_within(delta, tolerance)
 
     @property
     def infinite_mass(self) -> Fraction:
@@ -315,17 +317,6 @@ def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
 
 def _mean(rate: Fraction, sampled: Fraction, rest: Fraction) -> Fraction:
     return rest + rate * (sampled - rest)
-
-
-def _exact(loss: FiniteLoss, delta: Fraction) -> Interval:
-    """epsilon from the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
-    if delta < loss.infinite_mass:
-        return Interval(math.inf, math.inf)
-    odds = Fraction(1)
-    for way in loss._ways:
-        spare = [(run, Fraction(up) - delta * way.total) for run, up in way.corners if run]
-        odds = max(odds, *(rise / run for run, rise in spare))
-    return certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
 
 
 def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:
