@@ -1,4 +1,5 @@
 import warnings
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -67,6 +68,20 @@ def test_one_row_changes_the_verdict_of_one_block(other: object) -> None:
     assert count(numbers) == 40
     assert count([*numbers, other]) >= 39
     assert count(np.array([*numbers, None], dtype=object)) >= 39
+
+
+@pytest.mark.parametrize("odd", [[2.0], np.ones((2, 2)), np.ones(3), "a"], ids=str)
+def test_a_row_of_a_list_changes_no_other_block(odd: object) -> None:
+    """Neither by an error, whose type would tell of it, nor by the type of the other rows."""
+    row = np.array([1, 2], dtype=np.int8)
+
+    def seen(rows: list[object]) -> Counter[str]:
+        blocks: list[str] = []
+        test = SubsampledTest(test=lambda block: blocks.append(repr(block)) or 0.5, blocks=9, epsilon=1)
+        test(rows, units=np.arange(len(rows)), bits=DeterministicBits(1))
+        return Counter(blocks)
+
+    assert (seen([row] * 21) - seen([*[row] * 20, odd])).total() == 1
 
 
 def test_rows_have_one_type_with_and_without_null() -> None:

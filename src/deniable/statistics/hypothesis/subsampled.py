@@ -90,7 +90,7 @@ class SubsampledTest(Noised, HypothesisTest):
 def _rows(values: object) -> NDArray[Any]:
     """The rows as an array whose type no row changes. One without a type holds objects; a block finds its own type."""
     if isinstance(values, list | tuple):
-        return np.asarray(values, dtype=object)
+        return np.fromiter(values, dtype=object, count=len(values))
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)
     array = np.asarray(values)
