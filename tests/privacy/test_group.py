@@ -22,6 +22,7 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     Replace,
+    Restricted,
     Sensitivity,
     Stated,
     of_count,
@@ -172,9 +173,41 @@ def test_replace_is_a_group_of_two() -> None:
     assert replaced.relations == {Replace}
     assert replaced.delta(1).upper >= sampled.delta(1).lower
     assert replaced.delta(1).upper <= GroupLoss(sampled, 2).delta(1).upper
-    assert under_replace(GaussianLoss(1)) == GaussianLoss(1)
     with pytest.raises(UnprovedError, match="replace from add/remove"):
         GroupLoss(DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=Replace)), 2, Replace)
+
+
+def counts(epsilon: float, delta: float) -> np.ndarray:
+    """Laws of "is a group of 0, 1 or 2 units there?" whose successive members attain (epsilon, delta)."""
+    shares, grown = [0.0], math.exp(epsilon)
+    for _ in range(2):
+        shares.append(min(delta + grown * shares[-1], 1.0))
+    return np.array([[1 - share, share] for share in shares])
+
+
+@pytest.mark.parametrize(
+    "loss", [PureLoss(1), ApproximateLoss(1, "1e-3"), GaussianLoss(1), LaplaceLoss(1), ConcentratedLoss(1)]
+)
+def test_a_loss_without_a_relation_counts_twice_when_it_becomes_one_under_replace(loss: PrivacyLoss) -> None:
+    """Erratum E05: (2 epsilon, (1 + e^epsilon) delta); a second call changes nothing; nothing leads back."""
+    twice = under_replace(loss)
+    assert twice.relations == {Replace}
+    assert under_replace(twice) == twice
+    assert twice.delta("0.5").upper == pytest.approx(loss.group(2).delta("0.5").upper, rel=1e-9)
+    assert twice.delta("0.5").lower > loss.delta("0.5").upper
+    assert under_replace(Restricted(loss, AddRemove)) == twice
+    assert under_replace(Restricted(loss, Replace)) == Restricted(loss, Replace)
+    assert PrivacyLoss.from_json(twice.to_json()) == twice
+
+
+def test_the_pair_of_the_erratum_is_attained() -> None:
+    """(1, 1e-3) for each of two steps: at epsilon 2 the ends differ by (1 + e) 1e-3, by three laws written out."""
+    none, _, two = counts(1.0, 1e-3)
+    attained = float(np.maximum(two - math.exp(2) * none, 0).sum())
+    found = under_replace(ApproximateLoss(1, "1e-3")).delta(2)
+    assert attained == pytest.approx((1 + math.e) * 1e-3, rel=1e-12)
+    assert found.lower == pytest.approx(attained, rel=1e-9)
+    assert ApproximateLoss(1, "1e-3").delta(2).upper < attained
 
 
 def test_larger_groups_learn_more() -> None:

@@ -22,6 +22,7 @@ from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.stated import Stated
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs
@@ -216,9 +217,15 @@ def _sampled_gaussian(loss: PrivacyLoss, units: int, relation: Relation) -> Priv
 def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
     """The loss under replace of one that is stated under add/remove: a unit is removed and another one added.
 
-    Raises: UnprovedError if the loss is not stated for add/remove.
+    A loss that holds for either relation, such as `PureLoss(1)`, is what was measured under add/remove here, and counts
+    twice; one that is stated for replace alone is returned as it is. So a bound that was proved for replace already
+    needs no call of this function, and a second call changes nothing.
+
+    Guarantee: for groups of two, so (2 epsilon, (1 + e^epsilon) delta) for (epsilon, delta). The converse does not
+        hold: replace says nothing about add/remove.
+    Source: docs/theory/group.md.
     """
-    if Replace in loss.relations:
+    if AddRemove not in loss.relations:
         return loss
     if isinstance(loss, Composed):
         return compose([compose(under_replace(part), count) for part, count in loss.parts])
@@ -226,8 +233,10 @@ def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
         return DiscreteLaplaceLoss(loss.scale, replace(of_group(loss.sensitivity, 2), relation=Replace))
     if isinstance(loss, DiscreteGaussianLoss):
         return DiscreteGaussianLoss(loss.sigma_squared, replace(of_group(loss.sensitivity, 2), relation=Replace))
-    if isinstance(loss, Stated):
+    if isinstance(loss, Stated | Restricted):
         return under_replace(loss.loss)
+    if isinstance(loss, GaussianLoss | LaplaceLoss | ConcentratedLoss):
+        return Restricted(group(loss, 2), Replace)
     if isinstance(loss, GroupLoss):
         return GroupLoss(loss.base, 2 * loss.size, Replace)
     return _sampled_gaussian(loss, 2, Replace) or GroupLoss(loss, 2, Replace)

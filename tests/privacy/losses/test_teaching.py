@@ -66,7 +66,7 @@ WAYS: dict[str, Way] = {
     "drawn sample": lambda loss: loss.sampled_with_replacement(draws=1, population=10),
     "allocated": lambda loss: loss.randomly_allocated(of=4),
     "parallel": lambda loss: parallel([loss, PureLoss(1)], relation=AddRemove),
-    "inside parallel": lambda loss: parallel([under_replace(PureLoss(1))], inside=[loss], relation=Replace),
+    "inside parallel": lambda loss: parallel([PureLoss(1)], inside=[loss], relation=Replace),
     "read back": lambda loss: PrivacyLoss.from_json((loss + PureLoss(1)).to_json()),
     "twice": TeachingLoss,
 }
