@@ -53,12 +53,16 @@ class Variance(Bounded):
         return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
+        return self._expected(size, Fraction(1, 3))
+
+    def _expected(self, size: int, square: Fraction) -> float:
+        """For rows whose squared distance from the middle is, on average, this share of the largest possible one."""
         if self._is_direct(size):
             return self.bounding.width() ** 2 * min(self.spread / max(size, 1), 1 / 4)
-        centre, square = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
+        centre, squared = (noise.standard_deviation() / UNIT / max(size, 1) for noise in self._noises(size))
         if not self.size_is_public:
-            centre, square = centre * sqrt(1 / 2), square * sqrt(5 / 9)
-        return self.bounding.width() ** 2 * min(sqrt((square / 4) ** 2 + 5 * centre**4), 1 / 4)
+            centre, squared = centre * sqrt(1 / 2), squared * sqrt(square**2 + (1 - square) ** 2)
+        return self.bounding.width() ** 2 * min(sqrt((squared / 4) ** 2 + 5 * centre**4), 1 / 4)
 
     def _noises(self, size: int) -> tuple[AdditiveNoise, AdditiveNoise]:
         """The noise for the centre, and for the squares."""
@@ -144,14 +148,17 @@ class Variance(Bounded):
 class StandardDeviation(Variance):
     """The square root of the variance.
 
-    Guarantee, Error: see `Variance`. With bounds="auto" the expected error is a share of the width of the bounds.
+    Guarantee: see `Variance`.
+    Error: expected_error is for normal rows with the bounds three deviations from their mean. It is in proportion to
+        1 / deviation for others: half as large for values that are spread evenly between the bounds. With bounds="auto"
+        it is a share of their width.
     """
 
     name: ClassVar[str] = "standard_deviation"
 
     def expected_error(self, size: int) -> float:
-        squared, even = super().expected_error(size), self.bounding.width() / sqrt(12)
-        return min(squared / (2 * even), sqrt(squared))
+        squared, deviation = self._expected(size, Fraction(1, 9)), self.bounding.width() / 6
+        return min(squared / (2 * deviation), sqrt(squared))
 
     @staticmethod
     def _final(variance: Any) -> Any:
