@@ -115,23 +115,27 @@ class VectorCovariance(VectorStatistic):
         matrix, deviation = (each * np.outer(scale, scale) for each in (matrix, deviation))
         noise = self.mechanism(share)
         covariances, errors, diagonal = matrix.ravel(), deviation.ravel(), np.eye(len(public), dtype=np.bool_).ravel()
-        clipped = float(_lost(len(public), self._noise(share, size)[0])) * np.abs(covariances)
+        clipped = search.lost() * np.abs(covariances)
+        shrunk = _shrunk(matrix, public.deviations).ravel()
+        most = np.outer(public.deviations, public.deviations).ravel()
         return Answer(
             parts=(
                 Key(name="row", values=np.repeat(names, len(names)).tolist(), kind="string"),
                 Key(name="column", values=names * len(names), kind="string"),
                 Estimate(
                     name="covariance",
-                    estimates=covariances,
+                    estimates=shrunk,
                     ends=partial(
                         _ends,
                         noise=noise,
                         covariances=covariances,
                         errors=errors,
                         clipped=clipped,
-                        least=np.where(diagonal, 0.0, -np.inf),
+                        least=np.where(diagonal, 0.0, -most),
+                        most=most,
+                        shrunk=shrunk,
                     ),
-                    post_processing="the matrix is the nearest one without negative variances",
+                    post_processing="the matrix is the nearest one without negative variances, at most `deviations`",
                 ),
             ),
             notes=(f"rows were whitened {steps - 1} times",),
@@ -158,16 +162,32 @@ class VectorCovariance(VectorStatistic):
         spread = mechanism.standard_deviation()
         if not self.size_is_public:
             size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
-        search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant * unit)
+        lost = float(_lost(len(self.columns), squared))
+        search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant=constant * unit, lost=lost)
         return size
 
 
 def _ends(
-    level: float, *, noise: AdditiveNoise, covariances: Floats, errors: Floats, clipped: Floats, least: Floats
+    level: float,
+    *,
+    noise: AdditiveNoise,
+    covariances: Floats,
+    errors: Floats,
+    clipped: Floats,
+    least: Floats,
+    most: Floats,
+    shrunk: Floats,
 ) -> Bounds:
-    """Intervals as wide as the noise of the last step, and what was clipped."""
+    """Intervals as wide as the noise of the last step, and what was clipped, around the matrix before it was shrunk."""
     widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
-    return Bounds(np.maximum(covariances - widths, least), covariances + widths)
+    lower, upper = (np.clip(covariances + side * widths, least, most) for side in (-1, 1))
+    return Bounds(np.minimum(lower, shrunk), np.maximum(upper, shrunk))
+
+
+def _shrunk(matrix: Floats, deviations: Floats) -> Floats:
+    """The matrix with every column shrunk whose variance is above what was declared; correlations stay."""
+    factors = np.minimum(1.0, deviations / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny)))
+    return np.asarray(matrix * np.outer(factors, factors))
 
 
 @dataclass
@@ -181,6 +201,7 @@ class _Search:
     is_round: bool = False
     mean_noise: float = 0.0
     found: list[tuple[Floats, Floats, float]] = field(default_factory=list)  # covariance, back to rows, deviation
+    losses: list[float] = field(default_factory=list)  # by clipping, as shares of the variances of normal rows
     counts: list[tuple[float, float]] = field(default_factory=list)  # rows, deviation
 
     def __post_init__(self) -> None:
@@ -193,12 +214,13 @@ class _Search:
         counts, deviations = np.array(self.counts).T
         return max(1.0, float(np.average(counts, weights=deviations**-2.0)))
 
-    def add(self, moments: Floats, deviation: float, constant: float) -> None:
+    def add(self, moments: Floats, deviation: float, *, constant: float, lost: float) -> None:
         """Take the noisy second moments of one step, after division by the number of rows.
 
         Args:
             deviation: of the noise on its diagonal.
             constant: what stands before the transformed row; 0: nothing does.
+            lost: by clipping.
         """
         back = np.asarray(np.linalg.inv(self.transform), dtype=np.float64)
         if constant:
@@ -207,20 +229,29 @@ class _Search:
             moments = moments[1:, 1:] - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
             self.centre = self.centre + back @ means
         self.found.append((back @ moments @ back, back, deviation))
+        self.losses.append(lost)
 
     def combined(self) -> tuple[Floats, float]:
         """The covariance of the transformed rows by all steps, weighted by precision, and the deviation of its
         diagonal."""
+        weights = self._weights()
+        matrix = np.average([found for found, _, _ in self.found], axis=0, weights=weights)
+        total = 1 / math.sqrt(weights.sum())
+        return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
+
+    def lost(self) -> float:
+        """The share of the variances of normal rows that all steps together clipped."""
+        return float(np.average(self.losses, weights=self._weights()))
+
+    def _weights(self) -> Floats:
+        """The precision of each step."""
         views = [self.transform @ back for _, back, _ in self.found]
         grams = [view @ view.T for view in views]
         noise = [
             deviation**2 * (np.trace(gram) ** 2 + np.sum(gram**2)) / 2
             for gram, (_, _, deviation) in zip(grams, self.found, strict=True)
         ]
-        weights = 1 / np.array(noise)
-        matrix = np.average([found for found, _, _ in self.found], axis=0, weights=weights)
-        total = 1 / math.sqrt(weights.sum())
-        return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
+        return 1 / np.array(noise)
 
     def whiten(self, size: float) -> None:
         """Shrink the coordinates along which variances are below their bound 1, with a margin for noise and chance."""
