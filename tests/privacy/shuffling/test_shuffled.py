@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import PrivacyLoss, Replace
+from deniable.privacy import GaussianLoss, PrivacyLoss, RandomizedResponseLoss, Replace
 from deniable.privacy.profile import ball
 from deniable.privacy.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Report
 from deniable.privacy.shuffling.shuffled import ShuffledLoss
@@ -257,6 +257,28 @@ def test_bad_parameters_are_refused() -> None:
         ShuffledLoss("response", users=3)  # type: ignore[arg-type]
     with pytest.raises(UnprovedError):
         ShuffledLoss(AnyRandomizer(epsilon=1), users=3).poisson_sampled(rate="0.1")
+
+
+@pytest.mark.parametrize(("truth", "choices", "users"), [("3/4", 2, 4), ("1/4", 2, 4), ("1/2", 3, 3), ("1/5", 3, 3)])
+def test_randomised_response_is_shuffled_as_itself(truth: str, choices: int, users: int) -> None:
+    """All data sets written out; where others lie, the truth may be the rarest answer."""
+    share = Fraction(truth)
+    other = (1 - share) / (choices - 1)
+    rows = [[share if said == held else other for said in range(choices)] for held in range(choices)]
+    found = ShuffledLoss(RandomizedResponseLoss(truth=truth, choices=choices), users)
+    exact = brute_force(rows, users, Fraction("0.2"))
+    assert found.delta("0.2").lower <= exact <= found.delta("0.2").upper
+    assert found == ShuffledLoss(Channel(rows), users)
+    assert PrivacyLoss.from_json(found.to_json()) == found
+
+
+def test_randomised_response_of_an_epsilon_is_kary_response() -> None:
+    by_epsilon = ShuffledLoss(RandomizedResponseLoss.of_epsilon(1, choices=50), 100)
+    assert by_epsilon == ShuffledLoss(KaryResponse(epsilon=Fraction(1), categories=50), 100)
+    with pytest.raises(InvalidParameterError, match=r"KaryResponse\(epsilon='1.79\d*', categories=17\)"):
+        ShuffledLoss(RandomizedResponseLoss(truth="3/11", choices=17), 100)
+    with pytest.raises(InvalidParameterError, match="AnyRandomizer"):
+        ShuffledLoss(GaussianLoss(1), 100)
 
 
 @pytest.mark.parametrize("users", [1, 3])

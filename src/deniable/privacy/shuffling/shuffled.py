@@ -16,12 +16,13 @@ from deniable.privacy.exact import positive_integer
 from deniable.privacy.excess import PRECISION, Bound, Steps, excess_above, excess_below
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.profile import ball
 from deniable.privacy.relation import Relation, Replace
-from deniable.privacy.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
+from deniable.privacy.shuffling.randomizers import RANDOMIZERS, Channel, KaryResponse, Randomizer, Reports
 
 _SHARE = 0.1  # of the tolerance, for delta on each side
 _FINE = 0.01  # of the tolerance, for the search of epsilon
@@ -30,12 +31,17 @@ _NEAREST = 1e-9
 _SMALLEST = 1e-60  # below it, delta is as good as 0 and may be wider
 _ROUGH = 0.1
 _COARSE = 5e-3  # of curves that are composed
+_MOST_CHOICES = 16
 _POINTS_ABOVE, _POINTS_BELOW = 192, 128  # of the curves that are composed
 
 
 @dataclass(frozen=True, init=False)
 class ShuffledLoss(PrivacyLoss):
     """The shuffled reports of `users` users who all apply `randomizer`; one report each, no sender, no order, no time.
+
+    Args:
+        randomizer: a `KaryResponse`, a `Channel`, `AnyRandomizer`, or a `RandomizedResponseLoss`, which is one.
+        users: how many there are.
 
     Guarantee: under replace (one user's value changes), delta is at most the privacy-blanket bound, or for
         `AnyRandomizer` the clones bound; and at least the exact value of the worst population tried. Both ends include
@@ -48,12 +54,8 @@ class ShuffledLoss(PrivacyLoss):
     randomizer: Randomizer
     users: int
 
-    def __init__(self, randomizer: Randomizer, users: object) -> None:
-        if not isinstance(randomizer, Randomizer):
-            raise InvalidParameterError(
-                f"randomizer must be a KaryResponse, a Channel or AnyRandomizer, got {randomizer!r}"
-            )
-        object.__setattr__(self, "randomizer", randomizer)
+    def __init__(self, randomizer: Randomizer | PrivacyLoss, users: object) -> None:
+        object.__setattr__(self, "randomizer", _randomizer_of(randomizer))
         object.__setattr__(self, "users", positive_integer("users", users))
 
     def __repr__(self) -> str:
@@ -199,6 +201,28 @@ class ShuffledLoss(PrivacyLoss):
 
 
 _UP = 1 + 2.0**-50
+
+
+def _randomizer_of(given: object) -> Randomizer:
+    """A randomizer as it is; randomised response as the channel that it is."""
+    if isinstance(given, Randomizer):
+        return given
+    if isinstance(given, RandomizedResponseLoss):
+        if given.limit is not None:
+            return KaryResponse(epsilon=given.limit, categories=given.choices)
+        if given.truth is not None and given.choices <= _MOST_CHOICES:
+            other = (1 - given.truth) / (given.choices - 1)
+            answers = range(given.choices)
+            return Channel(rows=[[given.truth if said == held else other for said in answers] for held in answers])
+        raise InvalidParameterError(
+            f"randomised response among more than {_MOST_CHOICES} answers is shuffled by its epsilon alone, "
+            f"got {given!r}. Use KaryResponse(epsilon='{math.nextafter(float(given.pure_epsilon), math.inf)}', "
+            f"categories={given.choices}), which reveals no less."
+        )
+    raise InvalidParameterError(
+        "randomizer must be what one user applies, a KaryResponse, a Channel, AnyRandomizer or a RandomizedResponseLoss, "
+        f"got {given!r}. For a local randomizer known by its epsilon alone use AnyRandomizer(epsilon=...)."
+    )
 
 
 def _exchanged(case: Reports) -> Reports:
