@@ -1,6 +1,7 @@
 """What all statistics share."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from deniable import statistics
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
@@ -27,7 +29,7 @@ from deniable.statistics import (
     mean,
     two_sample_t_test,
 )
-from deniable.statistics.statistic import checked_bounds, without_rows
+from deniable.statistics.statistic import Statistic, checked_bounds, without_rows
 
 
 def ledger() -> Ledger:
@@ -175,3 +177,12 @@ def test_rows_are_left_out_by_place_and_not_by_label() -> None:
     column = without_rows(ByLabel([1.0, 2.0], index=[-1.5, 0.5]))
     assert isinstance(column, pd.Series)
     assert not len(column)
+
+
+def test_the_guide_has_the_unit_of_every_expected_error() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "statistics.md").read_text(encoding="utf-8")
+    units = guide.partition("| class | unit of `expected_error` |")[2].partition("\n\n")[0]
+    for name in statistics.__all__:
+        found = getattr(statistics, name)
+        if isinstance(found, type) and issubclass(found, Statistic) and found is not Statistic:
+            assert f"`{name}`" in units
