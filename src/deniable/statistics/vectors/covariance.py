@@ -42,7 +42,7 @@ class VectorCovariance(VectorStatistic):
 
     Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
         the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up.
-    Interval: for the covariance of the rows; it allows for the noise, and for what clipping takes from normal rows.
+    Interval: for the covariance of the rows; it allows for the noise, and for what all steps clip of normal rows.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
@@ -162,7 +162,8 @@ class VectorCovariance(VectorStatistic):
         spread = mechanism.standard_deviation()
         if not self.size_is_public:
             size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
-        lost = float(_lost(len(self.columns), squared))
+        beyond = 1 + 2 * search.combined()[1] if search.found else 1.0  # noise may have made rows larger than round
+        lost = float(beyond * _lost(len(self.columns), squared / beyond))
         search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant=constant * unit, lost=lost)
         return size
 
