@@ -220,7 +220,7 @@ def _randomizer_of(given: object) -> Randomizer:
             f"categories={given.choices}), which reveals no less."
         )
     raise InvalidParameterError(
-        "randomizer must be what one user applies, a KaryResponse, a Channel, AnyRandomizer or a RandomizedResponseLoss, "
+        "randomizer must be what one user applies, a KaryResponse, Channel, AnyRandomizer or RandomizedResponseLoss, "
         f"got {given!r}. For a local randomizer known by its epsilon alone use AnyRandomizer(epsilon=...)."
     )
 
