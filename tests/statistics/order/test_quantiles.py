@@ -166,3 +166,34 @@ def test_the_order_of_rows_changes_no_bit() -> None:
 def test_wrong_lists_are_refused(q: object) -> None:
     with pytest.raises(InvalidParameterError, match="share"):
         Quantiles(shares=q, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("shares", [[0.5], [0.25, 0.5, 0.75], [0.1, 0.3, 0.5, 0.7, 0.9]])
+def test_few_quantiles_have_ends_of_their_own(shares: list[float], relation: Relation) -> None:
+    """One share of 10,000 rows came as 50 +- 50, quartiles as 43 [0, 50]: the bounds, and the next quantile. At level
+    0.9 fewer than 26 of 40 has a chance of 10^-5; ends are bounds, so nearly all hold. The twin: a tenth of
+    the width."""
+    plan = Quantiles(shares=shares, bounds=(0, 100), epsilon=1, interval=0.9, relation=relation)
+    held, narrow, widths = 0, 0, []
+    for seed in range(40):
+        values = np.random.default_rng(seed).normal(50, 10, 10_000)
+        answer = plan(values, bits=DeterministicBits(seed))
+        lower, upper = answer.intervals(0.9)["value"]
+        truth, middle = np.quantile(values, shares), (lower + upper) / 2
+        held += bool(np.all((lower <= truth) & (truth <= upper)))
+        narrow += bool(np.all(np.abs(truth - middle) <= (upper - lower) / 20))
+        assert ((lower <= answer["value"]) & (answer["value"] <= upper)).all()
+        widths.append(np.max(upper - lower))
+    assert held >= 36
+    assert narrow < 26
+    assert np.median(widths) < (0.5, 2, 6)[len(shares) // 2]
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
+def test_the_charge_of_few_is_the_price(price: dict[str, object]) -> None:
+    charge = Quantiles(shares=[0.25, 0.5], bounds=(0, 1), **price).privacy_loss.charge()  # type: ignore[arg-type]
+    if "rho" in price:
+        assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
+    else:
+        assert charge.epsilon == 1

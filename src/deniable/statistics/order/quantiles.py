@@ -12,20 +12,24 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.release import Estimate, Key, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
+from deniable.statistics.order.choice import reach
+from deniable.statistics.order.ends import lower_end, upper_end
 from deniable.statistics.order.joint import Joint
+from deniable.statistics.order.measure import Codes
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
-from deniable.statistics.order.quantile import checked_share, known_ends
-from deniable.statistics.order.ranks import around
+from deniable.statistics.order.quantile import checked_share, known_ends, margin, selections
+from deniable.statistics.order.ranks import Ranks, around
 from deniable.statistics.order.tree import Recursion, scattered
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
+_FEW = 5  # quantiles for which ends are drawn: for more they are further off than the next quantile
 _MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
 _CLEARLY = 0.9  # for a smaller gain one draw, which is worse where rows are few, is not worth it
 _LARGEST_SIZE = 2**40  # of a grid for one draw, so that equal rows get 19 digits at least
@@ -37,16 +41,18 @@ class Quantiles(OrderStatistic):
     """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
 
     They come from one draw of all (`joint`) where that has a clearly smaller expected error, a public fact of the
-    shares, the price and the relation; else from a recursion (`tree`). For intervals, a fifth of the price counts the
-    rows between them; the ends are the nearest of the quantiles, or of the bounds, that those counts prove to lie on
-    either side. So intervals are as fine as the list of quantiles is.
+    shares, the price and the relation; else from a recursion (`tree`).
+
+    The ends of the intervals of up to five are drawn as those of `Quantile`, for half of the price. For more, a fifth
+    of it counts the rows between the quantiles; the ends are the nearest of the quantiles, or of the bounds, that those
+    counts prove to lie on either side. So these intervals are as fine as the list of quantiles is.
 
     Args:
         shares: of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
         bounds, step: as for every `OrderStatistic`.
         interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
 
-    Guarantee: that of the draw, or composition of the levels of the tree; and of the counts. Proof:
+    Guarantee: that of the draw, or composition of the levels of the tree; and of the ends or the counts. Proof:
         docs/theory/quantiles.md.
     """
 
@@ -63,7 +69,7 @@ class Quantiles(OrderStatistic):
         object.__setattr__(self, "shares", tuple(checked_share(q) for q in self.shares))
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
-        _ = self.method, self.counting
+        _ = self.method, self.counting, self.ends
 
     @cached_property
     def _distinct(self) -> list[Fraction]:
@@ -72,12 +78,17 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
-        """What the quantiles cost, and what the counts do."""
+        """What the quantiles cost, and what their intervals do."""
         price = self._bounding[1]
         if self.interval is None:
             return price, None
-        quantiles, counts = price.split(_COUNTING, 1)
-        return quantiles, counts
+        quantiles, intervals = price.split(1 if self._few else _COUNTING, 1)
+        return quantiles, intervals
+
+    @property
+    def _few(self) -> bool:
+        """Whether every interval has ends of its own."""
+        return len(self._distinct) <= _FEW
 
     @cached_property
     def method(self) -> Recursion | Joint:
@@ -98,13 +109,22 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def counting(self) -> PrefixCounts | None:
-        """How rows between the quantiles are counted; None without intervals."""
+        """How rows between many quantiles are counted."""
         price = self._prices[1]
-        return None if price is None else PrefixCounts(len(self._distinct) + 1, price, self.relation, self.rows)
+        if price is None or self._few:
+            return None
+        return PrefixCounts(len(self._distinct) + 1, price, self.relation, self.rows)
+
+    @cached_property
+    def ends(self) -> tuple[Fraction, ...]:
+        """The bounded range of each end that is drawn, two for each of few quantiles."""
+        price = self._prices[1]
+        return () if price is None or not self._few else selections(price, (1,) * (2 * len(self._distinct)))
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         losses = list(self.method.losses)
+        losses += [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.ends]
         if self.counting is not None:
             losses.append(self.counting.privacy_loss)
         return self.price.stated(self._bounding[0].with_loss(losses))
@@ -127,9 +147,24 @@ class Quantiles(OrderStatistic):
             lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
             low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
+        if self.ends and self.interval is not None:
+            low, high = self._drawn(around(column, grid, 0, column.size), codes, grid.size, self.interval, bits)
+            ends = partial(known_ends, self.interval, grid, low[order], high[order])
         estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
         key = Key(name="share", values=[float(checked_share(q)) for q in self.shares], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
+
+    def _drawn(self, ranks: Ranks, codes: Codes, size: int, level: float, bits: Bits) -> tuple[Codes, Codes]:
+        """The ends around the quantiles with these codes; each of the 2 m misses with an equal part of the chance."""
+        alone, found = 1 - (1 - level) / len(codes), []
+        for code, share, lower, upper in zip(codes, self._distinct, self.ends[::2], self.ends[1::2], strict=True):
+            below, above = (epsilon / (2 * self.rows * reach(share, self.relation)) for epsilon in (lower, upper))
+            truth, estimate = share * ranks.total, int(code)
+            low = lower_end(ranks, estimate, target=truth - margin(below, alone), rate=below, bits=bits)
+            high = upper_end(ranks, size, estimate, target=truth + margin(above, alone), rate=above, bits=bits)
+            found.append((low, high))
+        ends = np.array(found, dtype=np.int64)
+        return ends[:, 0], ends[:, 1]
 
 
 @in_words
