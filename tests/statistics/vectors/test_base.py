@@ -49,7 +49,11 @@ def test_the_steps_of_a_mean_cost_what_is_stated(size: int, relation: Relation, 
     losses: list[PrivacyLoss] = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares]
     if steps.search:  # two draws of bounded range 2 rows rate each
         losses += [ExponentialMechanismLoss(4 * plan.search(steps.search, size=size).rate)] * 2
-    losses.append(plan._count_mechanism.privacy_loss(of_count(rows=2, groups=1, relation=relation, cells=1)))
+    once = of_count(rows=2, groups=1, relation=relation, cells=1)
+    losses.append(plan._count_mechanism.privacy_loss(once))
+    if steps.count:
+        losses.append(plan.counter.privacy_loss(once))
+    assert bool(steps.search) != bool(steps.count)
     assert_costs(plan, losses)
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.statistics.vectors.plan import SMALLEST_SHARE, Miss, Planner
+from deniable.statistics.vectors.plan import COUNT, SMALLEST_SHARE, Miss, Planner
 from deniable.statistics.vectors.tail import Search
 
 
@@ -19,6 +19,7 @@ def planner(size: float, reach: float, columns: int = 50, miscount: float = 0.0)
         size=size,
         columns=columns,
         reach=reach,
+        counted=gaussian(COUNT) / 2,
         miscount=miscount,
         noise=gaussian,
         search=lambda share: Search(size, Fraction(math.sqrt(2 * share)) / 2),  # half of the share in each draw
@@ -29,7 +30,8 @@ def planner(size: float, reach: float, columns: int = 50, miscount: float = 0.0)
 @pytest.mark.parametrize("reach", [1e-3, 70.0, 1e12])
 def test_a_plan_spends_the_price_and_no_more(size: float, reach: float) -> None:
     plan = planner(size, reach).best()
-    assert sum(share for share, _ in plan.rough) + plan.search + plan.last == 1
+    assert sum(share for share, _ in plan.rough) + plan.search + plan.count + plan.last == 1
+    assert (plan.search > 0) != (plan.count > 0)
     assert all(share >= SMALLEST_SHARE for share, _ in plan.rough)
     radii = [radius for _, radius in plan.rough]
     assert radii == sorted(radii, reverse=True)
@@ -57,7 +59,7 @@ def test_a_number_of_rows_that_is_hardly_known_asks_for_a_better_centre() -> Non
     known = planner(10_000, 1e4, columns=1)
     shares = [sum(share for share, _ in each.best().rough) for each in (known, replace(known, miscount=300.0))]
     assert shares[1] >= shares[0]
-    assert replace(known, miscount=300.0).best().half_width > known.best().half_width
+    assert replace(known, miscount=300.0).best().cost > known.best().cost
 
 
 @pytest.mark.parametrize("columns", [1, 5, 50])

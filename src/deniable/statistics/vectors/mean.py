@@ -20,14 +20,16 @@ from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
-from deniable.statistics.vectors.ball import ball_sum
+from deniable.statistics.vectors.ball import ball_sum, squared_norms
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.columns import Columns
-from deniable.statistics.vectors.plan import SMALLEST_SHARE, Plan, Planner
+from deniable.statistics.vectors.cut import Cut
+from deniable.statistics.vectors.plan import COUNT, SMALLEST_SHARE, Plan, Planner
 from deniable.statistics.vectors.tail import Search
 
 _STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
+_CUT = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
 _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 
@@ -35,12 +37,16 @@ _SURE = 0.99  # chance that there are as many rows as the steps count on
 class VectorMean(VectorStatistic):
     """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and again.
 
-    The bounds may be loose by orders of magnitude, and so may `deviations`: the noise hardly grows with them, because
-    the last radius is found among the rows, if there are enough of them: 8000 / epsilon, or 1000 for a rho of 1/2.
+    The bounds may be loose by orders of magnitude. So may `deviations`, if there are enough rows: 8000 / epsilon, or
+    1000 for a rho of 1/2. Then the last radius is found among the rows. With fewer rows it is public: near where normal
+    rows with these deviations end, if columns are many, which has errors below the published ones; intervals are wider
+    by what clipping may have taken, two or three times as wide as the noise alone. Columns that are nearly equal are
+    clipped more then, and far too large deviations cost as much noise as they say.
 
     Guarantee: the price. Rows are integer vectors of a ball, one unit moves their sum by at most the radius times
         `rows` (twice that under replace); the last radius comes from two exponential mechanisms on the ranks of the
-        distances of rows; and the steps add up. Under add/remove 1/32 of the price goes to the number of rows.
+        distances of rows, or the rows beyond it are counted, by up to `rows` more or fewer; and the steps add up. Under
+        add/remove 1/32 of the price goes to the number of rows.
     Interval: for the mean of the rows that were there, not of what they were drawn from (`dn.statistics.bootstrap`).
         It allows for the noise and for what clipping may take, provided that the mean lies within the bounds, no
         deviation exceeds `deviations`, and the distances of rows from their mean thin out exponentially or faster, as
@@ -56,6 +62,7 @@ class VectorMean(VectorStatistic):
         super().__post_init__()
         for share in (SMALLEST_SHARE, Fraction(1)):
             self.mechanism(share)
+        _ = self.counter
         if not self.size_is_public:
             _ = self._count_mechanism
 
@@ -66,6 +73,12 @@ class VectorMean(VectorStatistic):
     def search(self, share: Fraction, *, size: float) -> Search:
         """The search for the last radius that costs this share of what the steps cost."""
         return Search(size, part_of(self._for_steps, share / 2).selection() / (2 * self.rows))
+
+    @cached_property
+    def counter(self) -> AdditiveNoise:
+        """The noise of the number of rows beyond a public radius."""
+        once = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
+        return part_of(self._for_steps, COUNT).noise(once)
 
     def expected_error(self, size: int) -> float:
         """Root mean squared l2 norm of the noise, each column in its deviation."""
@@ -90,6 +103,7 @@ class VectorMean(VectorStatistic):
             size=size,
             columns=len(self.columns),
             reach=self.columns.reach,
+            counted=self.counter.standard_deviation(),
             miscount=0.0 if self.size_is_public else self._count_mechanism.standard_deviation(),
             noise=lambda share: self._spread(whole, share),
             search=lambda share: self.search(share, size=size),
@@ -105,10 +119,7 @@ class VectorMean(VectorStatistic):
         centre = np.zeros(len(public))
         for share, radius in plan.rough:
             centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
-        tail = plan.tail
-        if plan.search:
-            tail = self.search(plan.search, size=sure).tail(rows, centre=centre, largest=public.farthest, bits=bits)
-        radius, lost = tail.clip(plan.unit, sure)
+        radius, lost = self._radius(rows, centre, plan, sure, bits)
         moves = self._moves(rows, centre, plan.last, radius, bits)
         ends = _Ends(public, centre, moves, counted or size, lost)
         mean = np.clip(centre + moves.values / size, -half, half)
@@ -137,6 +148,16 @@ class VectorMean(VectorStatistic):
         counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
         return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
 
+    def _radius(self, rows: Floats, centre: Floats, plan: Plan, size: float, bits: Bits) -> tuple[float, float | Cut]:
+        """The last radius, and what the mean of a column loses at most where rows are clipped to it."""
+        if plan.search:
+            search = self.search(plan.search, size=size)
+            return search.tail(rows, centre=centre, largest=self.columns.farthest, bits=bits).clip(plan.unit, size)
+        exact = np.count_nonzero(squared_norms(rows - centre) > plan.radius**2)
+        noisy = self.counter.release([exact], bits=bits).values
+        beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=Law(self.counter))
+        return plan.radius, Cut(plan.radius, beyond, size)
+
     def _moves(self, rows: Floats, centre: Floats, share: Fraction, radius: float, bits: Bits) -> Noisy:
         """The noisy sum of the differences of rows and centre, clipped, in deviations."""
         mechanism, step = self.mechanism(share), radius / _STEPS
@@ -159,19 +180,27 @@ class _Ends:
     centre: Floats
     moves: Noisy
     size: Noisy | float
-    lost: float
+    lost: float | Cut
 
     def __call__(self, level: float) -> Bounds:
-        size, public = self.size, self.public
-        if isinstance(size, Noisy):
-            found = of_measure(_QUOTIENT, {"moves": self.moves, "size": size}, level=level)
-        else:
-            moves, width = self.moves.values.astype(np.float64), self.moves.law.half_width(level)
-            found = Bounds((moves - width) / size, (moves + width) / size)
+        public, chance = self.public, 1 - level
         half = public.half / public.deviations
-        ends = np.array([found.lower - self.lost, found.upper + self.lost]) + self.centre
+        if isinstance(self.lost, Cut):
+            found = self._moved(1 - (1 - _CUT) * chance)
+            moved = np.maximum(np.abs(found.lower), np.abs(found.upper))
+            lost = self.lost.lost(moved, 2 * half, chance=_CUT * chance)
+        else:
+            found, lost = self._moved(level), np.full(len(half), self.lost)
+        ends = np.array([found.lower - lost, found.upper + lost]) + self.centre
         inside: Floats = np.clip(ends, -half, half) * public.deviations + public.middle
         return Bounds(inside[0], inside[1])
+
+    def _moved(self, level: float) -> Bounds:
+        """How far the mean of the clipped rows is from the centre."""
+        if isinstance(self.size, Noisy):
+            return of_measure(_QUOTIENT, {"moves": self.moves, "size": self.size}, level=level)
+        moves, width = self.moves.values.astype(np.float64), self.moves.law.half_width(level)
+        return Bounds((moves - width) / self.size, (moves + width) / self.size)
 
 
 _QUOTIENT = Measure(

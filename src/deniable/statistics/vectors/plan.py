@@ -4,18 +4,27 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
+import numpy as np
+
+from deniable.statistics.vectors.cut import taken
 from deniable.statistics.vectors.tail import NEARER, Search, Tail
 
 Rough = tuple[tuple[Fraction, float], ...]  # shares of the price, and radii
 
-_ROUGH = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 40, 50))  # of the price, for all rough steps
+_ROUGH = tuple(Fraction(percent, 100) for percent in (2, 5, 10, 20, 30, 40, 50))  # of the price, for all rough steps
 _STEPS = (1, 2, 3, 5, 7)
 _SEARCH = tuple(Fraction(1, parts) for parts in (64, 32, 16, 8))  # of the price, to find the last radius
+COUNT = Fraction(1, 32)  # of the price, to say how many rows are beyond a public radius
+_CLIPPED = 0.05, 0.01, 0.001, 0.0001  # of normal rows, by a public radius; rough steps take the first
+_FAR = 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0  # deviations of all columns, for other public radii
 SMALLEST_SHARE = min(_ROUGH) / max(_STEPS)
 
+_EQUAL = 0.5  # of what clipping takes where all columns are equal counts too, because rows may be anything
 _HALF_WIDTH = 2.0  # deviations of noise that are about half of an interval
 _REACHED = 4.0  # deviations by which the norm of noise exceeds its expectation once in 1000 steps, or less
+_ALONG = 3.0  # deviations that a normal row has in the direction in which the centre is off, at most
 _CLOSE = 2.0  # deviations of a column at which rough steps clip; the mean loses e^-2 by that, at most
 _CENTRED = 0.4  # deviations of a column; seen from further away, rows on the near side hide how others thin out
 
@@ -27,20 +36,22 @@ class Plan:
     Args:
         rough: shares of the price, and radii of the balls to which rows are clipped.
         search: share of the price that finds the last radius among the rows, 0 if it is public.
+        count: share of the price that says how many rows are beyond a public radius, 0 if it is found.
         last: share of the price for the last step.
-        unit: half of an interval, about, for rows clipped to norm 1 in the last step.
-        tail: of the distances of rows from the last centre. If there is a search, what it would find for normal rows.
-        deviation: of the noise in one column of the final answer, if that is the tail.
-        half_width: of an interval at 95%, if that is the tail.
+        unit: half of an interval, about, for rows clipped to norm 1 in the last step, and times what `weight` says.
+        radius: the last one; if there is a search, what it would find for normal rows.
+        deviation: of the noise in one column of the final answer, at this radius.
+        cost: half of an interval at 95%, in which what clipping takes weighs less.
     """
 
     rough: Rough
     search: Fraction
+    count: Fraction
     last: Fraction
     unit: float
-    tail: Tail
+    radius: float
     deviation: float
-    half_width: float
+    cost: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,35 +64,69 @@ class Planner:
         reach: norm of the largest distance of the mean from the first centre.
         noise: standard deviation of the noise of a sum of rows clipped to the unit ball, for a share of the price.
         search: that costs this share of the price.
+        counted: standard deviation of the noise in the number of rows beyond a radius.
         miscount: standard deviation of the number of rows; 0 if that is public.
     """
 
     size: float
     columns: int
     reach: float
+    counted: float
     miscount: float
     noise: Callable[[Fraction], float]
     search: Callable[[Fraction], Search]
 
     def best(self) -> Plan:
-        """The plan with the narrowest intervals for normal rows."""
-        return min(self._plans(), key=lambda plan: plan.half_width)
+        """The plan with the narrowest intervals for normal rows, where what clipping takes counts less than noise."""
+        return min(self._plans(), key=lambda plan: plan.cost)
+
+    @property
+    def weight(self) -> float:
+        """How many times less clipping takes from one column than its bound, which is for rows along one line."""
+        return (1 + math.sqrt(self.columns)) / 2
 
     def _plans(self) -> Iterator[Plan]:
         searches = self._searches()
         for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _STEPS)]:
+            yield from self._counted(shares)
             rough, miss = self._rough(shares)
-            left, reach = 1 - sum(shares, Fraction(0)), miss.norm()
-            yield self._plan(rough, Fraction(0), left, miss.tail(), reach)
+            reach = miss.norm()
             if reach > _CENTRED * math.sqrt(self.columns):
                 continue
             for share, near, far, beyond in searches:
                 away = reach / 2  # reach is a bound; the centre is mostly nearer
                 tail = Tail.through(math.hypot(near, away), math.hypot(far, away), beyond=beyond)
-                yield self._plan(rough, share, left - share, tail, reach)
+                last = 1 - sum(shares, share)
+                radius, lost = tail.clip(self._unit(last) * self.weight, self.size)
+                yield self._plan(rough, (share, Fraction(0), last), radius, lost, reach)
+
+    def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Plan]:
+        """Plans with public radii, which few normal rows exceed."""
+        rough, bound, noise, close = [], self.reach, 0.0, self._rows[0][1]
+        for share in shares:
+            rough.append((share, _distance(close, bound, noise)))
+            found = self.noise(share) / self.size * rough[-1][1]
+            if not noise or found < noise:
+                bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * found), found
+        last = 1 - sum(shares, COUNT)
+        for part, row in self._rows:
+            radius, surely = _distance(row, bound, noise), min(1.0, part + _HALF_WIDTH * self.counted / self.size)
+            lost = float(taken(surely, radius=radius, away=np.full(self.columns, noise), size=self.size)[0])
+            lost += _EQUAL * math.exp(-row / math.sqrt(self.columns))
+            yield self._plan(tuple(rough), (Fraction(0), COUNT, last), radius, lost, bound)
+
+    @cached_property
+    def _rows(self) -> list[tuple[float, float]]:
+        """Shares of normal rows, and the distances from their mean which so many exceed."""
+        from scipy.stats import chi2
+
+        near = np.sqrt(chi2.isf(_CLIPPED, self.columns))
+        far = np.array(_FAR) * math.sqrt(self.columns)
+        return [*zip(_CLIPPED, near.tolist(), strict=True), *zip(chi2.sf(far**2, self.columns), far, strict=True)]
 
     def _searches(self) -> list[tuple[Fraction, float, float, float]]:
         """Shares of the price for which there are rows enough, and the two quantiles of normal rows."""
+
         from scipy.stats import chi2
 
         def normal(part: float) -> float:
@@ -101,12 +146,27 @@ class Planner:
             miss = min(miss, Miss(self.columns, math.sqrt(self.columns) * math.exp(-_CLOSE), noise), key=Miss.norm)
         return tuple(rough), miss
 
-    def _plan(self, rough: Rough, search: Fraction, last: Fraction, tail: Tail, reach: float) -> Plan:
-        unit = _HALF_WIDTH * self.noise(last) / self.size
-        radius, lost = tail.clip(unit, self.size)
+    def _unit(self, last: Fraction) -> float:
+        return _HALF_WIDTH * self.noise(last) / self.size
+
+    def _plan(
+        self, rough: Rough, shares: tuple[Fraction, Fraction, Fraction], radius: float, lost: float, reach: float
+    ) -> Plan:
+        half = self._unit(shares[-1]) * radius
         drift = _HALF_WIDTH * self.miscount / self.size * reach / math.sqrt(self.columns)
-        width = math.hypot(unit * radius, drift) + lost
-        return Plan(rough, search, last, unit, tail, unit / _HALF_WIDTH * radius, width)
+        cost = math.hypot(half, drift) + lost / self.weight
+        return Plan(rough, *shares, self._unit(shares[-1]) * self.weight, radius, half / _HALF_WIDTH, cost)
+
+
+def _distance(row: float, bound: float, noise: float) -> float:
+    """From a centre to a normal row at this distance of the mean.
+
+    Args:
+        bound: norm of how far the centre may be off the mean.
+        noise: deviation of that in every column, 0 if it need not be noise.
+    """
+    along = 0.0 if noise else _ALONG * bound
+    return min(bound + row, math.sqrt(bound**2 + 2 * along + row**2))
 
 
 @dataclass(frozen=True)
@@ -133,8 +193,3 @@ class Miss:
         """
         away, row = (math.sqrt(self.columns) + _REACHED) * self.noise, math.sqrt(self.columns) * deviations
         return self.clipped + math.sqrt(away**2 + row**2 + 2 * _REACHED * self.noise * row)
-
-    def tail(self) -> Tail:
-        """Where no row is looked at: a share e^-t may be beyond t >= 1 deviations in all columns at once."""
-        root, nearest = math.sqrt(self.columns), self.distance(1.0)
-        return Tail(near=nearest, far=nearest - root, beyond=1.0, scale=root, excess=1.0)

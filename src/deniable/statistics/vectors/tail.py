@@ -28,15 +28,13 @@ _LEAST = int(np.float64(2.0**-60).view(np.int64)) >> _SHIFT  # a smaller square 
 class Tail:
     """The share of rows whose distance is above t: at most `beyond` exp(-(t - far) / scale), for t above `near`.
 
-    Args:
-        excess: mean of what a row beyond a radius has there too much, in one column at most.
+    What a row beyond a radius has there too much is `scale` on average, in one column at most.
     """
 
     near: float
     far: float
     beyond: float
     scale: float
-    excess: float
 
     @classmethod
     def through(cls, near: float, far: float, *, beyond: float) -> "Tail":
@@ -44,7 +42,7 @@ class Tail:
         far = max(far, near)
         skewed = max(1.0, _SKEWED * NEARER * beyond)
         scale = max(skewed * (far - near) / math.log(NEARER), _FINEST * far)
-        return cls(near=near, far=far, beyond=beyond, scale=scale, excess=scale)
+        return cls(near=near, far=far, beyond=beyond, scale=scale)
 
     def clip(self, unit: float, size: float) -> tuple[float, float]:
         """A radius, and what the mean of a column loses at most where rows are clipped to it, with the chance in that.
@@ -53,10 +51,10 @@ class Tail:
             unit: half of the interval for rows clipped to norm 1. The radius weighs it against what is lost, which is
                 mostly less than its bound.
         """
-        share = 2 * unit * self.scale / self.excess
+        share = 2 * unit
         radius = max(self.near, self.far + self.scale * math.log(self.beyond / share))
         left = min(1.0, self.beyond * math.exp((self.far - radius) / self.scale))
-        return radius, self.excess * (left + math.sqrt(2 * left / size))
+        return radius, self.scale * (left + math.sqrt(2 * left / size))
 
 
 @dataclass(frozen=True)

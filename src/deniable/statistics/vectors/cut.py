@@ -1,0 +1,96 @@
+"""What clipping takes from the mean of a column at most, by the share of rows that are clipped."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.release import Noisy
+from deniable.statistics.data import Floats
+
+_ROUNDS = 30  # until the bound hardly falls any more; every one is valid
+_SIDE = 1.0  # ln of e: a side of the mean with a tail that thins out exponentially or faster has a share 1/e or more
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Rows are clipped at a public radius, and the number of those beyond it was asked.
+
+    Args:
+        radius: in deviations.
+        beyond: the noisy number of rows beyond the radius.
+        size: of rows, surely not above their number.
+    """
+
+    radius: float
+    beyond: Noisy
+    size: float
+
+    def lost(self, moved: Floats, farthest: Floats, *, chance: float) -> Floats:
+        """In the mean of each column, but for this chance, in deviations (docs/theory/coinpress.md).
+
+        Args:
+            moved: how far the mean of the clipped rows is from the centre at most.
+            farthest: the same for the mean of the rows, by public bounds.
+        """
+        found = float(self.beyond.values[0]) + self.beyond.law.half_width(1 - 2 * chance)
+        share, lost = min(1.0, max(found, 1.0) / self.size), farthest
+        for _ in range(_ROUNDS):
+            away = np.minimum(farthest, moved + lost)
+            lost = taken(share, radius=self.radius, away=away, size=self.size)
+        return lost
+
+
+def taken(share: float, *, radius: float, away: Floats, size: float) -> Floats:
+    """What clipping takes from the mean of each column, at most, in deviations.
+
+    Args:
+        share: of the rows, beyond the radius.
+        away: how far the mean of each column is from the centre.
+        size: the number of rows.
+    """
+    spread = np.hypot(1.0, away)
+    part = part_taken(share, radius=radius, spread=float(np.linalg.norm(spread)))
+    reached = (radius - float(np.linalg.norm(away))) / math.sqrt(len(away))  # by a row, in every column
+    return np.minimum(part * spread, _beyond(reached, size))
+
+
+def _beyond(reached: float, size: float) -> float:
+    """What is beyond so many deviations on average, and chance, where a share e^-t is beyond t >= 1 deviations."""
+    if reached < 1:
+        return math.inf
+    share = math.exp(-reached)
+    return share + math.sqrt(2 * share / size)
+
+
+def part_taken(share: float, *, radius: float, spread: float) -> float:
+    """Of the root mean square of a column, what clipping takes from its mean at most.
+
+    Args:
+        share: of the rows, beyond the radius.
+        spread: the root mean square of the distance of rows.
+    """
+    return min(math.sqrt(share * _mean_squared_excess(share)), _whatever_the_tail(share, spread / radius))
+
+
+def _mean_squared_excess(share: float) -> float:
+    """Of 1 - radius / distance of a row beyond the radius, where distances thin out exponentially or faster.
+
+    That is E[(U / (1 + U))^2] = 1 - 2 A + rate (1 - A) for U exponential, with A = rate e^rate E1(rate).
+    """
+    from scipy.special import exp1
+
+    rate = -math.log(share) - _SIDE
+    if rate <= 0:
+        return 1.0
+    nearness = rate * math.exp(rate) * float(exp1(rate))
+    return max(0.0, 1 - 2 * nearness + rate * (1 - nearness))
+
+
+def _whatever_the_tail(share: float, spread: float) -> float:
+    """The largest root mean square of 1 - 1 / distance over up to `share` of rows, of a root mean square `spread`.
+
+    With p of the rows at one distance, which is spread / sqrt(p), it is sqrt(p) - p / spread.
+    """
+    part = min(math.sqrt(share), spread / 2)
+    return part - part**2 / spread
