@@ -4,6 +4,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.shares import UNIT
@@ -133,3 +134,10 @@ def test_the_expected_error_of_a_deviation_is_that_of_normal_rows(relation: Rela
     plan = StandardDeviation(bounds=(0, 100), epsilon=1, relation=relation)
     found = [plan(rows, bits=DeterministicBits(seed)).scalar() - rows.std() for seed in range(150)]
     assert np.sqrt(np.mean(np.square(found))) == pytest.approx(plan.expected_error(1000), rel=0.25)
+
+
+@pytest.mark.parametrize("kind", [Variance, StandardDeviation])
+def test_bounds_whose_squares_are_no_floats_are_refused(kind: type[Variance]) -> None:
+    assert np.isfinite(kind(bounds=(-5e149, 5e149), epsilon=1).expected_error(1))
+    with pytest.raises(InvalidParameterError, match=r"at most 1e\+150 apart, .* got \(0, 1e\+151\)"):
+        kind(bounds=(0, 1e151), epsilon=1)

@@ -38,6 +38,7 @@ _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
 _DISTANCE = np.abs(np.abs(np.arange(_BINS) - _ORDERS) + _LOWEST)  # of the order of a bin from that of 1
 _CLOSEST, _FARTHEST = 1e-290, 1e300  # distances of bounds
+_FARTHEST_SQUARED = 1e150  # where their square must be a float
 _BLOCK = 2**15  # values at once
 _MAGNITUDE = 2**63 - 1  # the bits of a float64 without its sign
 _NAN_FIELD = 0x7FF  # the exponent field of NaN, and of nothing else after the unit is taken
@@ -75,6 +76,16 @@ class Bounding:
     def width(self) -> float:
         """The distance of the ends; 1 if they are not known yet, so that errors are shares of the width."""
         return self.public[1] - self.public[0] if self.public else 1.0
+
+    def check_square(self) -> None:
+        """Refuse ends so far apart that a variance would be no float; those that are searched never are."""
+        if self.width() > _FARTHEST_SQUARED:
+            assert self.public is not None
+            lower, upper = self.public
+            raise InvalidParameterError(
+                f"bounds must be at most {_FARTHEST_SQUARED:.0e} apart, as their distance is squared, got "
+                f"({lower:g}, {upper:g}). Choose another unit."
+            )
 
     def ends(self, values: Floats, *, bits: Bits) -> tuple[float, float]:
         """The declared ends, or noisy ones that may be published: lower < upper, both finite; perhaps a `Guess`.

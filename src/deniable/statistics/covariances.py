@@ -52,6 +52,8 @@ class Covariance(Statistic):
             raise InvalidParameterError(
                 f'bounds must have an entry for each column, a pair (lower, upper) or "auto", got {self.bounds!r}'
             )
+        for bounding in self._resolved[0]:
+            bounding.check_square()
         _ = self.privacy_loss
 
     @cached_property

@@ -44,6 +44,10 @@ class Variance(Bounded):
 
     name: ClassVar[str] = "variance"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.bounding.check_square()
+
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         if self.size_is_public:  # and the parts of the price depend on it
