@@ -55,6 +55,11 @@ def test_frames_keep_their_names(frame: Any) -> None:
     assert np.array_equal(values, [[1, 3], [2, np.nan]], equal_nan=True)
 
 
+def test_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="features must have columns of different names"):
+        table(pd.DataFrame([[1, 2]], columns=["a", "a"]), "features", columns=2)
+
+
 def test_arrays_get_names() -> None:
     values, names = table(np.arange(6).reshape(3, 2), columns=2)
     assert values.shape == (3, 2)

@@ -60,10 +60,15 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
         values: a two-dimensional array, a dataframe of pandas, Polars or Arrow, or a list of rows. A row of a list that
             is not `columns` values is NaN.
         columns: how many there should be. An array or a frame may have others.
+
+    Raises: InvalidParameterError if it is no table of numbers, or two columns have one name.
     """
     import narwhals as nw
 
-    frame = nw.from_native(values, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(values, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InvalidParameterError(f"{what} must have columns of different names. Rename one.") from None
     if isinstance(frame, nw.DataFrame):
         found = [numbers(column.to_native(), f"column {column.name!r}") for column in frame.iter_columns()]
         return np.column_stack(found) if found else np.empty((len(frame), 0)), tuple(map(str, frame.columns))
