@@ -102,31 +102,33 @@ class Planner:
 
     def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Plan]:
         """Plans with public radii, which few normal rows exceed."""
-        rough, bound, noise, close = [], self.reach, 0.0, self._rows[0][1]
+        rough, bound, noise, close = [], self.reach, 0.0, self._rows[0][0]
         for share in shares:
             rough.append((share, _distance(close, bound, noise)))
             found = self.noise(share) / self.size * rough[-1][1]
             if not noise or found < noise:
                 bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * found), found
         last = 1 - sum(shares, COUNT)
-        for part, row in self._rows:
-            radius, surely = _distance(row, bound, noise), min(1.0, part + _HALF_WIDTH * self.counted / self.size)
-            lost = float(taken(surely, radius=radius, away=np.full(self.columns, noise), size=self.size)[0])
-            lost += _EQUAL * math.exp(-row / math.sqrt(self.columns))
-            yield self._plan(tuple(rough), (Fraction(0), COUNT, last), radius, lost, bound)
+        for row, lost in self._rows:
+            radius = _distance(row, bound, noise)
+            yield self._plan(tuple(rough), (Fraction(0), COUNT, last), radius, lost * math.hypot(1.0, noise), bound)
 
     @cached_property
     def _rows(self) -> list[tuple[float, float]]:
-        """Shares of normal rows, and the distances from their mean which so many exceed."""
+        """Distances from the mean, and what is lost where rows are clipped there."""
         from scipy.stats import chi2
 
-        near = np.sqrt(chi2.isf(_CLIPPED, self.columns))
-        far = np.array(_FAR) * math.sqrt(self.columns)
-        return [*zip(_CLIPPED, near.tolist(), strict=True), *zip(chi2.sf(far**2, self.columns), far, strict=True)]
+        root, centred = math.sqrt(self.columns), np.zeros(self.columns)
+        rows = [*np.sqrt(chi2.isf(_CLIPPED, self.columns)), *(root * far for far in _FAR)]
+        beyond = chi2.sf(np.square(rows), self.columns) + _HALF_WIDTH * self.counted / self.size
+        lost = [
+            taken(min(1.0, share), radius=row, away=centred, size=self.size)[0] + _EQUAL * math.exp(-row / root)
+            for row, share in zip(rows, beyond, strict=True)
+        ]
+        return list(zip(map(float, rows), map(float, lost), strict=True))
 
     def _searches(self) -> list[tuple[Fraction, float, float, float]]:
         """Shares of the price for which there are rows enough, and the two quantiles of normal rows."""
-
         from scipy.stats import chi2
 
         def normal(part: float) -> float:
