@@ -31,3 +31,16 @@ def test_few_features_and_pure_epsilon_take_the_bernstein_sums() -> None:
         assert plan._basis.is_bernstein == (features < 4)
         plan = SufficientRegression(bounds=[(0, 1)] * features, target_bounds=(0, 1), rho="0.1")
         assert not plan._basis.is_bernstein or features == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_intervals_are_in_proportion_to_any_unit(unit: float) -> None:
+    """Those of the intercept were infinite, as squares of the unit are no floats, and paid for."""
+    x, y = rows(5000, 1)
+
+    def ends(unit: float) -> np.ndarray:
+        plan = SufficientRegression(bounds=[(0, 10 * unit)], target_bounds=(-10 * unit, 30 * unit), epsilon=1)
+        return np.array(plan((x * unit, y * unit), bits=DeterministicBits(1)).intervals()["coefficient"])
+
+    assert ends(unit) == pytest.approx(ends(1.0) * [unit, 1], rel=1e-6)

@@ -13,7 +13,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
 from deniable.release import Bounds
 from deniable.statistics.data import Floats
-from deniable.statistics.regression.linear import Regression, Rows
+from deniable.statistics.regression.linear import SMALL, Regression, Rows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.solve import Fit, steady
 
@@ -91,7 +91,9 @@ class SufficientRegression(Regression):
 
     def _in_units(self, rows: Rows, fit: Fit) -> tuple[Floats, Callable[[float], Bounds]]:
         """Coefficients and intervals for the columns as they came."""
-        found, errors = rows.terms(fit.coefficients), np.sqrt((rows.back @ fit.covariance @ rows.back.T).diagonal())
+        largest = np.maximum(np.abs(rows.back).max(axis=1), SMALL)  # whose square may be no float
+        back = rows.back / largest[:, np.newaxis]
+        found, errors = rows.terms(fit.coefficients), largest * np.sqrt((back @ fit.covariance @ back.T).diagonal())
         return found, partial(_ends, self.mechanism, found, errors)
 
 
