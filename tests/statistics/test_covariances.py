@@ -192,5 +192,5 @@ def test_one_word_has_the_bounds_of_all_columns_searched(ask: Any) -> None:
 def test_bounds_whose_squares_are_no_floats_are_refused() -> None:
     """Answers were infinite, and paid for."""
     assert np.isfinite(covariance([[1e150, 0.0]] * 3, bounds=[(0, 1e150)] * 2, epsilon=1)["covariance"]).all()
-    with pytest.raises(InvalidParameterError, match=r"at most 1e\+150 apart, .* got \(0, 1e\+151\)"):
+    with pytest.raises(InvalidParameterError, match=r"1e\+150 apart, .* got \(0, 1e\+151\)"):
         Covariance(bounds=[(0, 1), (0, 1e151)], epsilon=1)

@@ -139,5 +139,6 @@ def test_the_expected_error_of_a_deviation_is_that_of_normal_rows(relation: Rela
 @pytest.mark.parametrize("kind", [Variance, StandardDeviation])
 def test_bounds_whose_squares_are_no_floats_are_refused(kind: type[Variance]) -> None:
     assert np.isfinite(kind(bounds=(-5e149, 5e149), epsilon=1).expected_error(1))
-    with pytest.raises(InvalidParameterError, match=r"at most 1e\+150 apart, .* got \(0, 1e\+151\)"):
-        kind(bounds=(0, 1e151), epsilon=1)
+    for wide, told in ((1e151, r"1e\+151"), (1e-151, "1e-151")):
+        with pytest.raises(InvalidParameterError, match=rf"between 1e-150 and 1e\+150 apart, .* got \(0, {told}\)"):
+            kind(bounds=(0, wide), epsilon=1)

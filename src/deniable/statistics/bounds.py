@@ -38,7 +38,7 @@ _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
 _DISTANCE = np.abs(np.abs(np.arange(_BINS) - _ORDERS) + _LOWEST)  # of the order of a bin from that of 1
 _CLOSEST, _FARTHEST = 1e-290, 1e300  # distances of bounds
-_FARTHEST_SQUARED = 1e150  # where their square must be a float
+_SQUARED = 1e-150, 1e150  # where their squares must be floats
 _BLOCK = 2**15  # values at once
 _MAGNITUDE = 2**63 - 1  # the bits of a float64 without its sign
 _NAN_FIELD = 0x7FF  # the exponent field of NaN, and of nothing else after the unit is taken
@@ -78,12 +78,12 @@ class Bounding:
         return self.public[1] - self.public[0] if self.public else 1.0
 
     def check_square(self) -> None:
-        """Refuse ends so far apart that a variance would be no float; those that are searched never are."""
-        if self.width() > _FARTHEST_SQUARED:
-            assert self.public is not None
+        """Refuse ends so far apart, or so close, that a variance would be infinite or 0; searched ones never are."""
+        closest, farthest = _SQUARED
+        if self.public is not None and not closest <= self.width() <= farthest:
             lower, upper = self.public
             raise InvalidParameterError(
-                f"bounds must be at most {_FARTHEST_SQUARED:.0e} apart, as their distance is squared, got "
+                f"bounds must be between {closest:.0e} and {farthest:.0e} apart, as their distance is squared, got "
                 f"({lower:g}, {upper:g}). Choose another unit."
             )
 
