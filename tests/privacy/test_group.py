@@ -234,3 +234,14 @@ def test_json_round_trip(base: PrivacyLoss) -> None:
 def test_bad_sizes_are_refused(size: object) -> None:
     with pytest.raises(InvalidParameterError, match="size"):
         group(PureLoss(1), size)
+
+
+def test_groups_of_sampled_units_are_answered_near_the_greatest_loss() -> None:
+    """There the digits of delta are lost to rounding, which the search for an epsilon has to pass by."""
+    unit = LaplaceLoss(2).poisson_sampled(rate="0.1", relation=Replace)
+    pair = unit.group(2)
+    limit = pair.pure_epsilon
+    assert limit is not None
+    assert pair.delta(limit * Fraction(999, 1000)).upper < 1e-4
+    found = pair.epsilon("1e-5")
+    assert unit.epsilon("1e-5").lower <= found.upper <= float(limit)

@@ -19,18 +19,26 @@ from deniable.privacy.profile import inverse
 
 _FARTHEST = 600.0
 _SMALLEST = 1e-250
+_FAINT = 1e-10  # a delta whose digits are sought only where they are promised
 
 
-def single_delta(pairs: Pairs, epsilon: Fraction, tolerance: float) -> Interval:
-    """delta at `epsilon`; where the tails do not tell it to `tolerance`, as a composition of one run."""
+def single_delta(pairs: Pairs, epsilon: Fraction, tolerance: float, *, promised: bool = True) -> Interval:
+    """delta at `epsilon`; where the tails do not tell it to `tolerance`, as a composition of one run.
+
+    Args:
+        promised: whether an answer that is wider than asked is an error; others are built upon as they are.
+    """
+    least_sought = _SMALLEST if promised else _FAINT
     found = read(pairs.upper, epsilon)
-    if found.width > tolerance * found.upper and found.upper > _SMALLEST:
+    if found.width > tolerance * found.upper and found.upper > least_sought:
         numeric = composed_delta(_once(pairs.upper), epsilon, tolerance, most=found.upper)
-        found = reached(_both(found, numeric), tolerance, numeric.upper, "delta")
+        found = _both(found, numeric)
+        if promised:
+            reached(found, tolerance, numeric.upper, "delta")
     if pairs.lower is pairs.upper:
         return found
     least = read(pairs.lower, epsilon)
-    if least.width > tolerance * least.upper and least.upper > _SMALLEST:
+    if least.width > tolerance * least.upper and least.upper > least_sought:
         least = _both(least, composed_delta(_once(pairs.lower), epsilon, tolerance))
     return Interval(min(least.lower, found.upper), found.upper)
 

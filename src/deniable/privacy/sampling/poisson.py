@@ -108,20 +108,23 @@ class SampledLoss(PrivacyLoss):
     def laws(self) -> Pairs: ...
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        return self._delta_within(epsilon, DEFAULT_TOLERANCE)
+        return self._found_delta(epsilon, DEFAULT_TOLERANCE, promised=False)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """The curve where a formula gives it; None, for every epsilon, where it has to be computed from the laws."""
         return None
 
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self._found_delta(epsilon, tolerance, promised=True)
+
+    def _found_delta(self, epsilon: Fraction, tolerance: float, *, promised: bool) -> Interval:
         closed = self._closed_delta(epsilon)
         if closed is not None:
             return closed
         limit = self.pure_epsilon
         if limit is not None and epsilon >= limit and self.failure == 0:
             return Interval(0.0, 0.0)
-        return single_delta(self.laws(), epsilon, tolerance)
+        return single_delta(self.laws(), epsilon, tolerance, promised=promised)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
