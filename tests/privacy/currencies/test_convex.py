@@ -64,6 +64,13 @@ def test_corners_are_where_extended_chords_meet() -> None:
     assert inner[2].delta == 0
 
 
+def test_points_that_roundings_make_one_are_no_chord() -> None:
+    """A third point where the second is: the curve ends there all the same."""
+    points: list[Point] = [(Fraction(1), Fraction(1, 2)), (Fraction(2), Fraction(0)), (Fraction(2), Fraction(0))]
+    found = corners(points, points, Fraction(0))
+    assert {corner[:2] for corner in found} == {corner[:2] for corner in corners(points[:2], points[:2], Fraction(0))}
+
+
 def test_without_corners_the_upper_bound_would_be_wrong() -> None:
     """The twin: points alone miss a curve that dips between them."""
     law = pair([(Fraction(2), 1)])

@@ -32,17 +32,18 @@ def corners(points: list[Point], tops: list[Point], floor: Fraction) -> list[Cor
     """All corners of the least convex curve: whatever it allows, the true curve allows no less.
 
     Args:
-        points: on or below the curve, x increasing.
+        points: on or below the curve, x increasing; roundings may make some equal.
         tops: the same on or above it; chords start there.
         floor: the curve is at least this.
     """
     found = [Corner(x, delta, -1) for x, delta in points]
     for i, point in enumerate(points):
-        before = tops[i - 1] if i else _mirrored(tops[1]) if len(tops) > 1 else None
+        before = next((top for top in reversed(tops[:i]) if top[0] < point[0]), None) if i else _image(tops)
         if i == len(points) - 1:
             corner = _end(before, point, floor)
         else:
-            corner = _kink(before, point, points[i + 1], tops[i + 2] if i + 2 < len(tops) else None)
+            end = points[i + 1]
+            corner = _kink(before, point, end, next((top for top in tops[i + 2 :] if top[0] > end[0]), None))
         if corner is not None:
             found.append(Corner(*corner, i))
     return found
@@ -106,10 +107,10 @@ def _as_floats(lines: list[Point], side: int) -> tuple[list[float], list[float]]
     return [min(rounded(x), 1e308) for x, _ in lines], [rounded(delta) for _, delta in lines]
 
 
-def _mirrored(point: Point) -> Point:
-    """delta(1/x) = 1 - 1/x + delta(x)/x."""
-    x, delta = point
-    return 1 / x, 1 - 1 / x + delta / x
+def _image(tops: list[Point]) -> Point | None:
+    """That of the first point beyond 1: delta(1/x) = 1 - 1/x + delta(x)/x."""
+    x, delta = next((top for top in tops[1:] if top[0] > 1), (Fraction(1), Fraction(1)))
+    return (1 / x, 1 - 1 / x + delta / x) if x > 1 else None
 
 
 @lru_cache(maxsize=4096)
