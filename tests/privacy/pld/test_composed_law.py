@@ -128,3 +128,11 @@ def test_different_lattices_are_joined_on_a_finer_one() -> None:
     assert curve(upper, 0.3) >= known.lower
     assert curve(lower, 0.3) <= known.upper
     assert curve(upper, 0.3) == pytest.approx(curve(lower, 0.3), rel=1e-3)
+
+
+def test_losses_beyond_floats_leave_no_law_below_and_are_refused_or_bounded_otherwise() -> None:
+    """A hundred counts with hardly any noise: as a whole they reveal whether the unit is in the sample."""
+    counts = DiscreteGaussianLoss("0.05", of_count(rows=1, groups=100, relation=AddRemove))
+    assert counts.poisson_sampled(rate="0.01").delta(1).upper == pytest.approx(0.01)
+    with pytest.raises(UnprovedError, match="too large"):
+        (LaplaceLoss("0.01") * 1000).poisson_sampled(rate="0.01").delta(1)

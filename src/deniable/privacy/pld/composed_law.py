@@ -179,6 +179,11 @@ def _trimmed(given: _Masses, *, upper: bool) -> _Masses:
     last = p.size - int(np.count_nonzero(np.cumsum(p[::-1]) < _NEGLIGIBLE))
     begin = min(int(np.count_nonzero((np.cumsum(q) < _NEGLIGIBLE) | (given.losses < _LOWEST))), last - 1)
     kept = p[begin:last].copy()
+    if not kept.size:
+        raise UnprovedError(
+            "sampling needs losses that floats can exponentiate, and those of this composition are too large. Use more "
+            "noise, or fewer mechanisms."
+        )
     infinite = given.infinite
     if upper:
         kept[0] += float(p[:begin].sum())
