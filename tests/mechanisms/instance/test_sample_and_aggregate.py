@@ -1,5 +1,6 @@
 import sys
 import warnings
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +46,20 @@ def test_a_unit_touches_one_block_and_not_so_when_blocks_are_cut_in_order() -> N
         assert sum(a != b for a, b in zip(whole, less, strict=True)) == 1
     cut = [np.array_split(part, 5) for part in (rows, rows[1:])]
     assert sum(not np.array_equal(a, b) for a, b in zip(*cut, strict=True)) > 1
+
+
+@pytest.mark.parametrize("odd", ["a", None, 0.5, 2**70, [1], np.ones((2, 2))], ids=str)
+@pytest.mark.parametrize("row", [1, [1, 2], np.ones(2)], ids=str)
+def test_a_unit_of_a_list_changes_no_other_block(row: object, odd: object) -> None:
+    """Neither the type of its numbers, nor whether there is an answer at all."""
+    mechanism = SampleAndAggregate(inner=MEDIAN, blocks=5, lower=0, upper=4)
+
+    def seen(rows: list[object]) -> Counter[str]:
+        blocks: list[str] = []
+        mechanism.release(rows, lambda part: blocks.append(repr(part)), bits=DeterministicBits(1))
+        return Counter(blocks)
+
+    assert (seen([row] * 21) - seen([*[row] * 20, odd])).total() == 1
 
 
 def test_releases_follow_the_law_of_all_ways_to_make_blocks() -> None:

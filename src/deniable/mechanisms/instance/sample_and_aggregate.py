@@ -76,29 +76,31 @@ class SampleAndAggregate(Mechanism):
         """The private aggregate of the function's values.
 
         Args:
-            rows: secret; the first axis are the units.
+            rows: secret; the first axis are the units. Of a list, every block becomes an array by itself.
             function: must give the same value for the same rows. It is called for every block, also for empty ones.
             bits: leave it out, except in tests.
         """
         if not callable(function):
             raise InvalidParameterError(f"function must be a function of rows, got {type(function).__name__}")
-        units = array_of("rows", rows)
+        units = _units(rows)
         if units.ndim == 0:
             raise InvalidParameterError("rows must be an array with one entry a unit, got a single value")
         block = uniform.below(self.blocks, size=units.shape[0], bits=bits)
         order = np.argsort(block, kind="stable")
         parts = np.split(units[order], np.searchsorted(block[order], np.arange(1, self.blocks)))
-        values = [self._value(function, part.copy()) for part in parts]  # no view of the other blocks
+        listed = isinstance(rows, list | tuple)
+        seen = [part.tolist() if listed else part.copy() for part in parts]  # no view of the other blocks
+        values = [self._value(function, part) for part in seen]
         if isinstance(self.inner, AdditiveNoise):
             return Answer(int(self.inner.release([sum(values)], bits=bits).values[0]), bits.safe)
         return self.inner.release(values, bits=bits)
 
-    def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
+    def _value(self, function: Callable[[Rows], object], part: ArrayLike) -> int:
         """The function on one block, or `lower` where it fails."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it says depends on private rows
-                value = float(function(part))  # type: ignore[arg-type]
+                value = float(function(np.asarray(part)))  # type: ignore[arg-type]
         except (Exception, SystemExit):  # a script may leave with sys.exit() where rows displease it
             return self.lower
         if np.isnan(value):
@@ -127,3 +129,13 @@ class SampleAndAggregate(Mechanism):
             exact=(2,),
             neighbour=(),
         )
+
+
+def _units(rows: ArrayLike) -> Rows:
+    """One entry a unit. A list has no type: what numpy would make of it, one row could change for all others."""
+    if not isinstance(rows, list | tuple):
+        return array_of("rows", rows)
+    units = np.empty(len(rows), dtype=object)
+    for place, row in enumerate(rows):
+        units[place] = row
+    return units
