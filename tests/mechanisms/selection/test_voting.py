@@ -61,6 +61,7 @@ def test_spoilt_ballots_do_not_count() -> None:
     """An error would tell of them, and the nearer number would be a vote that nobody cast."""
     assert approvals([[1, 0], [0, 2]]).tolist() == [1, 0]
     assert approvals([[2, -7], [1, 2**90], [1, 1]]).tolist() == [1, 1]
+    assert approvals([[2**63, -1], [1, 1]]).tolist() == [1, 1]  # which numpy would make floats of
     assert pluralities([0, 2**90, -(2**90), 1], 2).tolist() == [1, 1]
 
 

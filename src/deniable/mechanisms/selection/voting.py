@@ -19,7 +19,7 @@ def approvals(ballots: ArrayLike) -> NDArray[np.int64]:
             ballot, and does not count.
     """
     array = array_of("ballots", ballots)
-    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", array, lower=-1, upper=2)
+    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", ballots, lower=-1, upper=2)
     if table.ndim != 2:
         raise InvalidParameterError("ballots must be a table of zeros and ones, a row for each voter")
     valid = ((table == 0) | (table == 1)).all(axis=1)
