@@ -22,11 +22,13 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     Replace,
+    Sensitivity,
     of_count,
 )
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import Floats, LossLaw, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
+from deniable.privacy.pld.single import read
 from deniable.privacy.sampling.poisson_replace import (
     ExchangedNormalLaw,
     PoissonReplacedLoss,
@@ -252,3 +254,19 @@ def test_unproved_uses_are_refused() -> None:
         poisson_replaced(GaussianLoss(1), Fraction(3, 2))
     with pytest.raises(InvalidParameterError, match="base must be"):
         PoissonReplacedLoss("x", "0.1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, 4])
+def test_noise_that_is_only_bounded_by_gaussian_noise_does_not_attain_it(epsilon: int) -> None:
+    """Norms that no vector of integers has together: what one vector attains is the lower end."""
+    norms = Sensitivity(l1=1000, l2_squared=10_300, linf=100, relation=AddRemove)
+    base = DiscreteGaussianLoss(10_000, norms)
+    assert isinstance(base.laws().upper[0], NormalLaw)
+    for loss in (
+        base.poisson_sampled(rate="0.5", relation=Replace),
+        base.capped_poisson_sampled(rate="0.5", cap=100, population=10),
+        base.capped_poisson_sampled(rate="0.5", cap=100, population=10, relation=Replace),
+    ):
+        attained = read(loss.laws().lower, Fraction(epsilon))
+        found = loss.delta(epsilon)
+        assert found.lower <= attained.upper < found.upper * (1 - 1e-5)

@@ -11,7 +11,6 @@ from deniable.privacy.exact import exact_rational, positive_integer
 from deniable.privacy.interval import Interval, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs, ReversedLaw
-from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.public_mixture import MixedLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
@@ -19,6 +18,7 @@ from deniable.privacy.sampling.poisson import (
     SampledLaw,
     SampledLoss,
     amplified_limit,
+    is_normal,
     known_laws,
     mixed_pairs,
     removed_delta,
@@ -138,7 +138,7 @@ class CappedPoissonLoss(SampledLoss):
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """From curves where the noise is Gaussian."""
         moved = self.base.mu_squared
-        if moved is None or not isinstance(known_laws(self.base).upper[0], NormalLaw):
+        if moved is None or not is_normal(self.base):
             return None
         twice = partial(gaussian_delta, 4 * moved)
         if self.relation is Replace:

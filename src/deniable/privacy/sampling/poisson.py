@@ -312,6 +312,12 @@ def is_symmetric(pairs: Pairs) -> bool:
     return pairs.upper[0] is pairs.upper[1] and pairs.lower[0] is pairs.lower[1]
 
 
+def is_normal(base: PrivacyLoss) -> bool:
+    """Whether the loss is that of real Gaussian noise, and not only bounded by it."""
+    pairs = known_laws(base)
+    return pairs.upper is pairs.lower and isinstance(pairs.upper[0], NormalLaw)
+
+
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
     """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
     upper = _mixed(base.upper, rate)

@@ -23,7 +23,14 @@ from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation, Replace
-from deniable.privacy.sampling.poisson import PoissonSampledLoss, SampledLoss, is_symmetric, known_laws, mixed_pairs
+from deniable.privacy.sampling.poisson import (
+    PoissonSampledLoss,
+    SampledLoss,
+    is_normal,
+    is_symmetric,
+    known_laws,
+    mixed_pairs,
+)
 
 if TYPE_CHECKING:
     from flint import arb
@@ -266,9 +273,8 @@ class PoissonReplacedLoss(SampledLoss):
         return _pairs(self)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
-        if isinstance(known_laws(self.base).upper[0], NormalLaw) and self.base.mu_squared is not None:
-            return exchanged_normal_delta(self.base.mu_squared, self.rate, epsilon)
-        return None
+        moved = self.base.mu_squared
+        return exchanged_normal_delta(moved, self.rate, epsilon) if moved is not None and is_normal(self.base) else None
 
     @property
     def failure(self) -> Fraction:
