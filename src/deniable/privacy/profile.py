@@ -19,6 +19,7 @@ _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that i
 _CLOSE = 2.0**-42  # relative width at which the inverse stops
 _MOST_STEPS = 400
 _SMALLEST, _FARTHEST = 1e-250, 1e300
+_ORDINARY = 1e4  # up to here steps are small: far beyond the answer a curve may be slow to evaluate
 _DIGITS = 12  # significant decimal digits of a parameter that is searched for
 
 
@@ -124,7 +125,7 @@ def _crossing(
         if above >= min(top, _FARTHEST):
             return (above if above < top else below), top
         below, high = above, low
-        above, factor = min(above * factor, top, _FARTHEST), 4 * factor
+        above, factor = min(above * factor, top, _FARTHEST), factor if above < _ORDINARY else 4 * factor
         low = excess(above)
     near = above * (1 - 2 * _CLOSE)
     if above == guess and below < near and (value := excess(near)) > 0:
