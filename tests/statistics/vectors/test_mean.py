@@ -12,15 +12,6 @@ from deniable.statistics.vectors.cut import Cut
 from deniable.statistics.vectors.tail import Tail
 
 GENERATOR = np.random.default_rng(2)
-START = GENERATOR.bit_generator.state
-
-
-@pytest.fixture(autouse=True)
-def same_rows_in_any_order() -> None:
-    """Tests that run alone, or in another order, see the same rows."""
-    GENERATOR.bit_generator.state = START
-
-
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "0.5"}]
 
 

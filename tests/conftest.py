@@ -1,0 +1,25 @@
+"""What all tests share."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+_BEGINNINGS: dict[int, tuple[np.random.Generator, Any]] = {}
+
+
+def pytest_collection_finish() -> None:
+    """Remember where the generators of all test modules begin."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests."):
+            for value in vars(module).values():
+                if isinstance(value, np.random.Generator):
+                    _BEGINNINGS[id(value)] = (value, value.bit_generator.state)
+
+
+@pytest.fixture(autouse=True)
+def same_draws_in_any_order() -> None:
+    """A test that runs alone, in another order or beside others draws the same numbers."""
+    for generator, beginning in _BEGINNINGS.values():
+        generator.bit_generator.state = beginning
