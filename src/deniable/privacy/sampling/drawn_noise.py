@@ -15,7 +15,7 @@ from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove
-from deniable.privacy.sampling.allocation import AllocatedLaw
+from deniable.privacy.sampling.allocated_law import AllocatedLaw
 from deniable.privacy.sampling.poisson import known_laws, mixed_pairs
 from deniable.privacy.sampling.triangle import laplace_cells, triangle_law
 

@@ -15,7 +15,7 @@ from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw
-from deniable.privacy.sampling.allocation import AllocatedLaw
+from deniable.privacy.sampling.allocated_law import AllocatedLaw
 
 _CELLS = 400  # of each coordinate
 _FAR = 8.0  # standard deviations of normal noise that are told apart
