@@ -27,6 +27,7 @@ from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.sensitivity import Sensitivity
 
 _DIGITS = 9  # significant decimal digits of a searched sigma_squared
+_EXTREME = 10**100  # an epsilon beyond it, or a mu^2 below its inverse, needs noise that no lattice has
 _MOST_MISSED = 4  # trials out of the reach of the engine, each of which may take seconds
 
 
@@ -57,11 +58,19 @@ def gaussian_sigma_squared(
     if rho is not None:
         return reach.l2_squared / (2 * positive_rational("rho", rho))
     if mu_squared is not None:
-        return _least_for_mu(reach, positive_rational("mu_squared", mu_squared))
+        goal = positive_rational("mu_squared", mu_squared)
+        if goal * _EXTREME < reach.l2_squared:
+            raise InvalidParameterError(
+                f"mu_squared must be at least 1e-100 l2^2 for Gaussian noise, got {shown(goal)}"
+            )
+        return _least_for_mu(reach, goal)
     target = probability("delta", delta)
     if target == 0:
         raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0. Use Laplace noise for delta = 0.")
-    return _least_for_pair(reach, positive_rational("epsilon", epsilon), target)
+    excess = positive_rational("epsilon", epsilon)
+    if excess > _EXTREME:
+        raise InvalidParameterError(f"epsilon must be at most 1e100 for Gaussian noise, got {shown(excess)}")
+    return _least_for_pair(reach, excess, target)
 
 
 @lru_cache(maxsize=256)
