@@ -63,3 +63,12 @@ def test_the_expected_error_is_known_before() -> None:
 @pytest.mark.parametrize("values", [[], [5.0], [5.0] * 3, [np.nan, np.inf]])
 def test_few_rows_give_an_answer(values: list[float]) -> None:
     assert 0 <= interquartile_range(values, bounds=(0, 10), epsilon=1, bits=DeterministicBits(1)).scalar() <= 10
+
+
+def test_more_epsilon_finds_the_quartiles_between_two_rows() -> None:
+    """In whole ranks all points of a gap are equal: quartiles of these rows would be off by 5 to either side."""
+    rows = [0.0, 10, 20, 40, 60, 80, 90, 100]
+    truth = float(np.subtract(*np.quantile(rows, [0.75, 0.25])))
+    for relation in (AddRemove, Replace):
+        plan = InterquartileRange(bounds=(-20, 120), epsilon=1000, interval=None, relation=relation)
+        assert plan(rows, bits=DeterministicBits(1)).scalar() == pytest.approx(truth, abs=0.5)

@@ -17,7 +17,7 @@ from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.choice import choose, reach, window
 from deniable.statistics.order.ends import CELLS, lower_end, upper_end
 from deniable.statistics.order.grid import Grid
-from deniable.statistics.order.quantile import margin, rank_error, selections
+from deniable.statistics.order.quantile import margin, place_error, selections
 from deniable.statistics.order.ranks import around
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
@@ -30,6 +30,8 @@ _TOGETHER = {Relation.ADD_REMOVE: Fraction(5, 2), Relation.REPLACE: Fraction(4)}
 @dataclass(frozen=True, kw_only=True)
 class InterquartileRange(OrderStatistic):
     """The difference of the quartiles, with an interval from ends around either of them.
+
+    Both are drawn like a `Quantile`, in parts of ranks: more epsilon brings them to those of numpy.
 
     Args:
         bounds, interval, step: as for every `OrderStatistic`.
@@ -73,8 +75,8 @@ class InterquartileRange(OrderStatistic):
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks of the difference, where values are spread evenly over the bounds."""
-        rate = self._draws[0][0]
-        return hypot(*(rank_error(rate, size * float(q), size, truth=size * float(q)) for q in _QUARTILES))
+        rate, places = self._draws[0][0], [float(_place(q, size)) for q in _QUARTILES]
+        return hypot(*(place_error(rate, place, size, truth=place) for place in places))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
@@ -82,19 +84,20 @@ class InterquartileRange(OrderStatistic):
         aside = [margin(slower, (1 + (self.interval or 0.0)) / 2) for slower in end_rates]  # four ends, not two
         codes, ends = [], []
         for q in _QUARTILES:
-            target = q * column.size
+            target, rank = _place(q, column.size), q * column.size
             spans = [window(target, rate=rate, size=grid.size)]
             spans += [
-                window(target + sign * distance, rate=slower, size=CELLS)
+                window(rank + sign * distance, rate=slower, size=CELLS)
                 for distance, slower in zip(aside, end_rates, strict=True)
                 for sign in (-1, 1)
             ]
             ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
-            code = choose(ranks, target=target, rate=rate, codes=(0, grid.size - 1), measure=grid.measure(), bits=bits)
+            end, measure = grid.size - 1, grid.measure()
+            code = choose(ranks, target=target, rate=rate, codes=(0, end), measure=measure, between=True, bits=bits)
             codes.append(code)
             for distance, slower in zip(aside, end_rates, strict=True):
-                low = lower_end(ranks, code, target=target - distance, rate=slower, bits=bits)
-                high = upper_end(ranks, grid.size, code, target=target + distance, rate=slower, bits=bits)
+                low = lower_end(ranks, code, target=rank - distance, rate=slower, bits=bits)
+                high = upper_end(ranks, grid.size, code, target=rank + distance, rate=slower, bits=bits)
                 ends += [grid.value(low), grid.value(high)]
         difference = abs(float((codes[1] - codes[0]) * grid.step))
         known = partial(_ends, self.interval or 0.0, ends, grid) if ends else None
@@ -112,6 +115,11 @@ def interquartile_range(
     >>> answer = dn.statistics.interquartile_range([21, 45, 33, 60], bounds=(0, 100), epsilon=1)
     """
     return release(InterquartileRange, values, {"bounds": bounds, "interval": interval, "step": step}, options)
+
+
+def _place(share: Fraction, size: int) -> Fraction:
+    """Where numpy's quantile is: of n rows, the first stands at 1/2 and the last at n - 1/2."""
+    return share * (size - 1) + Fraction(1, 2)
 
 
 def _ends(known: float, ends: list[float], grid: Grid, level: float) -> Bounds:
