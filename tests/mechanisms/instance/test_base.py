@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.instance.base import clamped_records, loss_of_rows, some
+from deniable.mechanisms.instance.base import clamped_records, loss_of_rows
 from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, of_clipped_sum, of_count
 
 
@@ -21,13 +22,19 @@ def test_other_relations_and_fractions_of_records_are_refused() -> None:
 
 
 def test_records_are_sorted_and_clamped_and_never_shown() -> None:
-    assert clamped_records([5, -700, 70], 0, 9).tolist() == [0, 5, 9]
-    assert clamped_records([5, -(2**90), 2**90], 0, 9).tolist() == [0, 5, 9]
-    assert clamped_records([2**63, -1], 0, 9).tolist() == [0, 9]  # numpy makes floats of these, without dtype=object
-    with pytest.raises(InvalidParameterError, match="exact must hold integers") as error:
-        clamped_records([0.25, 77.5], 0, 9)
-    assert "77" not in str(error.value)
-    with pytest.raises(InvalidParameterError, match="got 2 dimensions"):
-        clamped_records([[1, 2]], 0, 9)
+    for relation in (AddRemove, Replace):
+        assert clamped_records([5, -700, 70], 0, 9, relation=relation).tolist() == [0, 5, 9]
+        assert clamped_records([5, -(2**90), 2**90], 0, 9, relation=relation).tolist() == [0, 5, 9]
+        assert clamped_records([2**63, -1], 0, 9, relation=relation).tolist() == [0, 9]  # numpy makes floats of these
+        with pytest.raises(InvalidParameterError, match="exact must hold integers") as error:
+            clamped_records(np.array(["77"]), 0, 9, relation=relation)
+        assert "77" not in str(error.value)
+        with pytest.raises(InvalidParameterError, match="got 2 dimensions"):
+            clamped_records(np.array([[1, 2]]), 0, 9, relation=relation)
+
+
+def test_that_there_is_no_record_is_told_where_their_number_is_public() -> None:
+    assert clamped_records([None], 0, 9, relation=AddRemove).tolist() == []
+    assert clamped_records([None], 0, 9, relation=Replace).tolist() == [4]
     with pytest.raises(InvalidParameterError, match="at least one record"):
-        some(clamped_records([], 0, 9))
+        clamped_records([], 0, 9, relation=Replace)

@@ -35,7 +35,7 @@ def test_the_loss_is_that_of_the_exponential_mechanism() -> None:
     assert mechanism.privacy_loss(of_count(rows=3, groups=1, cells=1, relation=Replace)).pure_epsilon == 1.5
 
 
-@pytest.mark.parametrize("lengths", [[1, 2], [1, 2, -1], [[1, 2, 3]], [0.5, 1.0, 2.0]])
+@pytest.mark.parametrize("lengths", [[1, 2], [[1, 2, 3]], [0.5, 1.0, 2.0]])
 def test_other_inputs_are_refused(lengths: list[object]) -> None:
     with pytest.raises(InvalidParameterError):
         InverseSensitivity.calibrated(epsilon=1, lower=0, upper=2).release(lengths)

@@ -101,8 +101,10 @@ def test_answers_that_do_not_exist_are_moved_and_not_told() -> None:
     assert told.values.tolist() == [0, 0, 2, 2, 2]
     assert not told.safe
     assert mechanism.release(1, bits=SECURE).safe
+    assert mechanism.release([[1, 2], None, 1.2], bits=DeterministicBits(3)).values.tolist() == [0, 0, 1]
+    assert mechanism.release(None, bits=DeterministicBits(3)).values.tolist() == 0
     with pytest.raises(InvalidParameterError, match="exact must hold integers"):
-        mechanism.release([0.5])
+        mechanism.release(np.array(["yes"]))
 
 
 def test_local_noise_costs_a_factor_that_grows_with_the_square_root_of_n() -> None:

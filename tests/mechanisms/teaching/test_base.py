@@ -42,7 +42,7 @@ def test_what_is_shown_is_never_safe(mechanism: NameAndShame | AllOrNothing | Ra
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: mechanism.kind)
 def test_records_are_a_line_of_whole_numbers(mechanism: NameAndShame | AllOrNothing | RandomRecord) -> None:
-    for wrong in ([0.5] * 10, [[1, 2]] * 5, ["a"] * 10):
+    for wrong in (np.array(5), np.ones((5, 2)), np.array(["a"] * 10)):
         with pytest.raises(InvalidParameterError, match="exact must"):
             mechanism.release(wrong)
 

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import (
@@ -134,10 +136,27 @@ def test_a_sample_is_summed_and_released(mechanism: PoissonSampled | SubsetSampl
     assert alone.values == small.values
 
 
-@pytest.mark.parametrize("wrong", [[0.5] * 4, [[[1]]] * 4, ["a"] * 4])
-def test_a_sample_is_of_whole_numbers(wrong: list[object]) -> None:
+@pytest.mark.parametrize("wrong", [np.array(5), np.zeros((2, 2, 2)), np.array(["a"])])
+def test_a_sample_is_of_whole_numbers(wrong: NDArray[Any]) -> None:
     with pytest.raises(InvalidParameterError, match="exact must"):
-        PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release(wrong)  # type: ignore[arg-type]
+        PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release(wrong)
+
+
+def test_the_shape_of_a_sum_is_that_of_a_table_or_declared() -> None:
+    """A list has no shape of its own: its longest row would tell."""
+    mechanism = PoissonSampled(base=QUIET, rate=Fraction(1, 2))
+    for rows, columns, size in (
+        ([[1, 2], None, 3], 2, 2),
+        ([], 2, 2),
+        ([[1, 2], [3, 4]], None, 1),
+        (np.zeros((0, 3)), None, 3),
+        (np.zeros((4, 3)), 3, 3),
+    ):
+        found = mechanism.release(rows, columns=columns)  # type: ignore[arg-type]
+        assert isinstance(found, Noisy)
+        assert found.values.shape == (size,)
+    with pytest.raises(InvalidParameterError, match="columns must be"):
+        mechanism.release([1], columns=0)
 
 
 def test_a_sample_of_nobody_has_the_sum_zero() -> None:

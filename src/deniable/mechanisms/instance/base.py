@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.rows import left_out, replaced
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
@@ -55,13 +55,16 @@ def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
     return max(int(sensitivity.l1), 1)
 
 
-def clamped_records(exact: ArrayLike, lower: int, upper: int) -> NDArray[np.int64]:
-    """The records in order, clamped to public bounds. Their number, which may be private, is in no message."""
-    return np.sort(clamped("exact", exact, lower=lower, upper=upper, listed=True))
+def clamped_records(exact: ArrayLike, lower: int, upper: int, *, relation: Relation) -> NDArray[np.int64]:
+    """The records in order, clamped to public bounds. Their number, which may be private, is in no message.
 
+    What is no number is left out under add/remove, and counts as the middle of the bounds under replace.
 
-def some(records: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The records, of which there must be one; their number is public."""
+    Raises: InvalidParameterError if there is no record under replace, where their number is public.
+    """
+    if relation is AddRemove:
+        return np.sort(left_out("exact", exact, lower=lower, upper=upper))
+    records = replaced("exact", exact, by=(lower + upper) // 2, lower=lower, upper=upper)
     if not records.size:
         raise InvalidParameterError("there must be at least one record, got none")
-    return records
+    return np.sort(records)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import clamped_records
 from deniable.mechanisms.instance.smooth import reach, rounded_up, weights
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.mechanisms.instance.trimmed_mean import TrimmedStatistic
@@ -29,14 +28,11 @@ class SmoothCentralMean(TrimmedStatistic):
     kind: ClassVar[str] = "smooth_central_mean"
     guarantee: ClassVar[str] = "that of `noise`, under add/remove"
     source: ClassVar[str] = "after Bun, Steinke (2019)"
-
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
+    relation: ClassVar[Relation] = AddRemove
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper
-        records = clamped_records(exact, lower, upper)
+        records = self._records(exact)
         kept = records.size - 2 * self.trimmed
         if kept < 1:
             return Fraction(lower + upper, 2), rounded_up(float(upper - lower))

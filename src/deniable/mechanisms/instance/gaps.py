@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +11,7 @@ from deniable.mechanisms.instance.base import Answer, clamped_records
 from deniable.mechanisms.instance.inverse_sensitivity import InverseSensitivity
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +21,12 @@ class InverseByGaps(InverseSensitivity):
     len is constant between records, so a gap is chosen by an exact race, with its length as weight, and then a value in
     it.
     """
+
+    relation: ClassVar[Relation]  # for which it is proved
+
+    @property
+    def _proved(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
 
     @abstractmethod
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -44,7 +52,7 @@ class InverseByGaps(InverseSensitivity):
         Smoothing counts the records below t - smoothing, and up to t + smoothing. The one number grows after a record,
         the other one at a record.
         """
-        records = clamped_records(exact, self.lower, self.upper)
+        records = clamped_records(exact, self.lower, self.upper, relation=self.relation)
         wide = min(self.smoothing, self.upper - self.lower)
         turns = np.sort(np.concatenate([[self.lower], records + (wide + 1), records - wide]), kind="stable")
         turns = turns[(turns >= self.lower) & (turns <= self.upper)]

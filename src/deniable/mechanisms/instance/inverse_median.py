@@ -24,10 +24,7 @@ class InverseMedian(InverseByGaps):
     kind: ClassVar[str] = "inverse_median"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate, under add/remove; epsilon^2/8-zCDP"
     source: ClassVar[str] = "Asi, Duchi (2020)"
-
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
+    relation: ClassVar[Relation] = AddRemove
 
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """max(0, 2 c + 1 - n, n - 2 a) with c records below t, and a up to t."""

@@ -7,7 +7,6 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.gaps import InverseByGaps
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
@@ -28,6 +27,7 @@ class InverseQuantile(InverseByGaps):
     kind: ClassVar[str] = "inverse_quantile"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate, under replace; epsilon^2/8-zCDP"
     source: ClassVar[str] = "Asi, Duchi (2020)"
+    relation: ClassVar[Relation] = Replace
 
     quantile: Fraction
 
@@ -43,14 +43,8 @@ class InverseQuantile(InverseByGaps):
         rate = positive_rational("epsilon", epsilon) / 2
         return cls(rate=rate, lower=lower, upper=upper, smoothing=smoothing, quantile=checked_quantile(quantile))
 
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({Replace})
-
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""
-        if not count:
-            raise InvalidParameterError("there must be at least one record, got none")
         rank = rank_of(self.quantile, count)
         return np.maximum(np.maximum(fewer - rank + 1, rank - upto), 0)
 

@@ -74,13 +74,13 @@ class InverseSensitivity(Mechanism):
 
     def _smoothed(self, exact: ArrayLike) -> NDArray[np.int64]:
         """The least len within `smoothing` of each value."""
-        lengths = clamped("exact", exact)
+        lengths = clamped("exact", exact, lower=0)  # which moves none by more than one record
         candidates = self.upper - self.lower + 1
         if candidates > _MOST_CANDIDATES:
             raise InvalidParameterError(f"there may be at most {_MOST_CANDIDATES} candidates, got {candidates}")
-        if lengths.shape != (candidates,) or (lengths < 0).any():
+        if lengths.shape != (candidates,):
             raise InvalidParameterError(
-                f"the exact input holds one integer >= 0 for each of {candidates} values, got shape {lengths.shape}"
+                f"the exact input holds one integer for each of {candidates} values, got shape {lengths.shape}"
             )
         window = 2 * min(self.smoothing, candidates) + 1
         from scipy import ndimage

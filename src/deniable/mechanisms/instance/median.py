@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import clamped_records
 from deniable.mechanisms.instance.smooth import SmoothStatistic, rounded_up, weights
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.privacy import AddRemove, Relation, of_count
@@ -28,15 +27,11 @@ class SmoothMedian(SmoothStatistic):
     kind: ClassVar[str] = "smooth_median"
     guarantee: ClassVar[str] = "that of `noise`, under add/remove"
     source: ClassVar[str] = "after Nissim, Raskhodnikova, Smith (2007)"
-
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
+    relation: ClassVar[Relation] = AddRemove
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
-        lower, upper = self.noise.lower, self.noise.upper
-        records = clamped_records(exact, lower, upper)
-        padded = np.concatenate([[lower], records, [upper]])
+        records = self._records(exact)
+        padded = np.concatenate([[self.noise.lower], records, [self.noise.upper]])
         return Fraction(int(padded[(records.size + 1) // 2])), self._bound(padded)
 
     def _bound(self, padded: NDArray[np.int64]) -> Fraction:

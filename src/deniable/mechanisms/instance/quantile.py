@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import clamped_records, some
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.mechanisms.instance.windows import smooth_width
@@ -39,7 +38,7 @@ class SmoothQuantile(SmoothStatistic):
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper
-        records = some(clamped_records(exact, lower, upper))
+        records = self._records(exact)
         rank = rank_of(self.quantile, records.size)
         bound = smooth_width(records, lower, upper, last=rank, first=rank, beta=self.noise.beta)
         return Fraction(int(records[rank - 1])), bound

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, loss_of_rows
+from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, clamped_records, loss_of_rows
 from deniable.mechanisms.integers import clamped
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
@@ -172,15 +172,13 @@ class ApproximateSmoothNoise(SmoothNoise):
 class SmoothStatistic(Mechanism):
     """A statistic with its own formula for the smooth bound; the law of the noise is a mechanism of its own."""
 
+    relation: ClassVar[Relation] = Replace  # for which it is proved
+
     noise: SmoothNoise
 
     def __post_init__(self) -> None:
         if not isinstance(self.noise, SmoothNoise):
             raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {shown(self.noise)}")
-
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
     @abstractmethod
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
@@ -198,7 +196,11 @@ class SmoothStatistic(Mechanism):
                 f"{type(self).__name__} is proved for one record a unit under replace, got up to {sensitivity.l1}. Cut "
                 "every unit to one record, or use SmoothMedian or SmoothCentralMean under AddRemove."
             )
-        return loss_of_rows(self.noise._loss(), sensitivity, proved=self._proved)
+        return loss_of_rows(self.noise._loss(), sensitivity, proved=frozenset({self.relation}))
+
+    def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
+        """In order, clamped to the bounds of the noise."""
+        return clamped_records(exact, self.noise.lower, self.noise.upper, relation=self.relation)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
         """The noisy statistic, clamped to the bounds of the noise."""
@@ -213,14 +215,14 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
 
     Args:
         local: A_k for k = 0, 1, ..., K: the largest local sensitivity of the tables within k changes; whole lattice
-            steps, from 0 to 2^62. The last one is that of all larger k.
+            steps; what is outside [0, 2^62] is moved there. The last one is that of all larger k.
         beta: exact.
 
     Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
     """
-    bounds = clamped("local", local)
-    if bounds.size == 0 or (bounds < 0).any() or (bounds > 2 * LARGEST_BOUND).any():
-        raise InvalidParameterError("local sensitivities must be integers of [0, 2^62], at least one")
+    bounds = clamped("local", local, lower=0, upper=2 * LARGEST_BOUND)
+    if bounds.size == 0:
+        raise InvalidParameterError("local must hold at least one local sensitivity, got none")
     return rounded_up(float((bounds.astype(np.float64) * weights(beta, bounds.size)).max()))
 
 

@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.instance.base import LARGEST_BOUND, clamped_records, some
+from deniable.mechanisms.instance.base import LARGEST_BOUND, clamped_records
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
+from deniable.privacy import Replace
 from deniable.privacy.exact import checked_bounds, positive_integer
 
 
@@ -14,7 +15,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
     """(value, distance) of the record of rank ceil(quantile n), the input of `ProposeTestRelease` under replace.
 
     Args:
-        records: secret integers, clamped to the public bounds.
+        records: secret integers, clamped to the public bounds; what is no number counts as their middle.
         quantile: in (0, 1]; 1/2 is the median.
         bound: the proposed sensitivity, in lattice steps.
         lower: of the records; upper likewise.
@@ -23,7 +24,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
         by more than `bound`; n + 1 where that can never be. Proof: docs/theory/instance.md.
     """
     checked_bounds(lower, upper, largest=LARGEST_BOUND)
-    values = some(clamped_records(records, lower, upper))
+    values = clamped_records(records, lower, upper, relation=Replace)
     rank = rank_of(checked_quantile(quantile), values.size)
     return int(values[rank - 1]), _distance(values, rank, positive_integer("bound", bound), lower, upper)
 
@@ -35,7 +36,7 @@ def of_interquartile_range(records: ArrayLike, *, bound: int, lower: int, upper:
         by no more than one of them.
     """
     checked_bounds(lower, upper, largest=LARGEST_BOUND)
-    values = some(clamped_records(records, lower, upper))
+    values = clamped_records(records, lower, upper, relation=Replace)
     steps = positive_integer("bound", bound)
     ranks = [rank_of(Fraction(quarters, 4), values.size) for quarters in (1, 3)]
     low, high = (int(values[rank - 1]) for rank in ranks)

@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothStatistic, smooth_bound
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.rows import replaced
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, Relation, of_count
 from deniable.privacy.exact import whole_number
@@ -24,8 +23,8 @@ class SmoothTriangles(SmoothStatistic):
     """The number of triangles of a graph, with noise in proportion to its smooth sensitivity.
 
     The exact input is an array of edges, shape (edges, 2), of vertices 0, ..., vertices - 1; direction, repetition and
-    loops do not matter, and edges of other vertices are left out, since an error would tell of them. A record is an
-    edge: the graph has one edge more or less.
+    loops do not matter, and edges of other vertices and rows that are no edges are left out, since an error would tell
+    of them. A record is an edge: the graph has one edge more or less.
 
     Guarantee: that of the noise, under add/remove of edges.
     Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/smooth_sensitivity.md.
@@ -34,16 +33,13 @@ class SmoothTriangles(SmoothStatistic):
     kind: ClassVar[str] = "smooth_triangles"
     guarantee: ClassVar[str] = "that of `noise`, under add/remove of edges"
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+    relation: ClassVar[Relation] = AddRemove
 
     vertices: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "vertices", whole_number("vertices", self.vertices, lower=2, upper=_MOST_VERTICES))
-
-    @property
-    def _proved(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         adjacent = self._matrix(exact)
@@ -59,12 +55,7 @@ class SmoothTriangles(SmoothStatistic):
         return self.noise.draws(*self.measured(np.reshape(exact, (-1, 2))), runs, bits=bits)
 
     def _matrix(self, exact: ArrayLike) -> NDArray[np.float64]:
-        edges = clamped("exact", exact)
-        edges = edges if edges.size else edges.reshape(0, 2)
-        if edges.ndim != 2 or edges.shape[1] != 2:
-            raise InvalidParameterError(
-                f"exact must hold edges, pairs of vertices below {self.vertices}, an integer array of shape (edges, 2)"
-            )
+        edges = replaced("exact", exact, by=-1, lower=-1, upper=self.vertices, columns=2)
         edges = edges[((edges >= 0) & (edges < self.vertices)).all(axis=1)]
         matrix = np.zeros((self.vertices, self.vertices))
         matrix[edges[:, 0], edges[:, 1]] = matrix[edges[:, 1], edges[:, 0]] = 1.0

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.instance.base import clamped_records, some
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
 from deniable.mechanisms.instance.windows import smooth_width
@@ -49,7 +48,7 @@ class SmoothTrimmedMean(TrimmedStatistic):
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper
-        records = some(clamped_records(exact, lower, upper))
+        records = self._records(exact)
         kept = records.size - 2 * self.trimmed
         if kept < 1:
             raise InvalidParameterError(

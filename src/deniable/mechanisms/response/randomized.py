@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.rows import container, replaced
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
@@ -98,13 +98,17 @@ class RandomizedResponse(Mechanism):
         """A report for each answer.
 
         Args:
-            exact: secret; answers of any shape. What is outside 0, ..., choices - 1 becomes the nearest answer, since
-                an error would tell of it.
+            exact: secret; an answer, a list of answers, or an array of any shape. What is outside 0, ..., choices - 1
+                becomes the nearest answer, and what is no number the answer 0, since an error would tell of it.
             bits: leave it out, except in tests.
 
-        Raises: InvalidParameterError if `exact` holds anything but integers.
+        Raises: InvalidParameterError for an array of a type that holds no numbers.
         """
-        answers = clamped("exact", exact, lower=0, upper=self.choices - 1)
+        given, upper = container("exact", exact), self.choices - 1
+        if isinstance(given, np.ndarray):
+            answers = replaced("exact", given.ravel(), by=0, lower=0, upper=upper).reshape(given.shape)
+        else:
+            answers = replaced("exact", given, by=0, lower=0, upper=upper)
         other: NDArray[np.int64] | int = 1
         if self.choices > 2:
             other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1

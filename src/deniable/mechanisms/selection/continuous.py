@@ -59,12 +59,12 @@ class ContinuousExponential(Selection):
         """One point of the grid.
 
         Args:
-            breaks: secret; integers in increasing order, one fewer than scores. Those outside the interval are moved to
-                its ends, and pieces without a point are never chosen.
+            breaks: secret; integers, one fewer than scores; they are put in order, and those outside the interval
+                are moved to its ends. Pieces without a point are never chosen.
             scores: secret; scores[0] holds below breaks[0], scores[i] for breaks[i-1] <= x < breaks[i].
             bits: leave it out, except in tests.
 
-        Raises: InvalidParameterError if breaks are not as many, not in order, or anything is no integer.
+        Raises: InvalidParameterError if breaks are not as many, or anything is no integer.
         """
         ends, array = self._pieces(breaks, scores)
         piece = race.exponential_mechanism(array, rate=self.rate, weights=np.diff(ends), bits=bits)
@@ -104,9 +104,7 @@ class ContinuousExponential(Selection):
         inner = integers("breaks", breaks, listed=True)
         if inner.size != array.size - 1:
             raise InvalidParameterError("breaks must be one fewer than the scores: the score changes at each of them")
-        if (inner[1:] < inner[:-1]).any():
-            raise InvalidParameterError("breaks must be in increasing order")
-        ends = clamped("breaks", inner, lower=self.lower, upper=self.upper)
+        ends = np.sort(clamped("breaks", inner, lower=self.lower, upper=self.upper))
         return np.concatenate([[self.lower], ends, [self.upper]]), array
 
     @classmethod

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.integers import array_of, clamped
+from deniable.mechanisms.integers import LEAST, array_of
+from deniable.mechanisms.rows import left_out
 from deniable.privacy import Relation, Sensitivity
 
 
@@ -20,13 +21,13 @@ def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:
     """For each price p, p times the number of bids of at least p: scores for a selection, monotone under add/remove.
 
     Args:
-        bids: secret; integers in the unit of the prices, one a buyer.
+        bids: secret; integers in the unit of the prices, one a buyer. What is no number buys nothing.
         prices: the public list to choose from; integers >= 1.
 
-    Raises: InvalidParameterError if bids are no list of integers, or prices no list of positive ones.
+    Raises: InvalidParameterError if bids are no list, or prices no list of positive integers.
     """
     grid = _checked(prices)
-    array = clamped("bids", bids, listed=True)
+    array = left_out("bids", bids, lower=LEAST)
     paying = array.size - np.searchsorted(np.sort(array), grid, side="left")
     return np.asarray(grid * paying, dtype=np.int64)
 

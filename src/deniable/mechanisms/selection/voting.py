@@ -5,23 +5,21 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
-from deniable.mechanisms.integers import array_of, clamped
+from deniable.mechanisms.rows import left_out, replaced
 from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer
 
 
-def approvals(ballots: ArrayLike) -> NDArray[np.int64]:
+def approvals(ballots: ArrayLike, candidates: int) -> NDArray[np.int64]:
     """How many voters approve of each candidate.
 
     Args:
-        ballots: secret; zeros and ones or booleans, shape (voters, candidates). A row with another number is a spoilt
+        ballots: secret; zeros and ones or booleans, shape (voters, candidates). A row with anything else is a spoilt
             ballot, and does not count.
+        candidates: how many there are.
     """
-    array = array_of("ballots", ballots)
-    table = array.astype(np.int64) if array.dtype == np.bool_ else clamped("ballots", ballots, lower=-1, upper=2)
-    if table.ndim != 2:
-        raise InvalidParameterError("ballots must be a table of zeros and ones, a row for each voter")
+    number = positive_integer("candidates", candidates)
+    table = replaced("ballots", ballots, by=-1, lower=-1, upper=2, columns=number)
     valid = ((table == 0) | (table == 1)).all(axis=1)
     return np.asarray(table[valid].sum(axis=0), dtype=np.int64)
 
@@ -37,12 +35,12 @@ def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
     """How many voters name each candidate.
 
     Args:
-        votes: secret; for each voter one number of 0, ..., candidates - 1. Other numbers are spoilt votes, and do
-            not count.
+        votes: secret; for each voter one number of 0, ..., candidates - 1. All else is a spoilt vote, and does not
+            count.
         candidates: how many there are.
     """
     number = positive_integer("candidates", candidates)
-    array = clamped("votes", votes, lower=-1, upper=number, listed=True)
+    array = left_out("votes", votes, lower=-1, upper=number)
     return np.bincount(array[(array >= 0) & (array < number)], minlength=number)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import integers
+from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
@@ -32,7 +32,7 @@ class AllOrNothing(RareExposure):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """All records as they are, or none."""
-        records = integers("exact", exact, listed=True)
+        records = replaced("exact", exact, by=0)
         places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)
         return Exposed(places, records[places])
 

@@ -30,7 +30,8 @@ class Exposed:
 class Teaching(Mechanism):
     """Shows private records as they are, with a small probability: an example of what a definition permits.
 
-    The input holds one whole number for each record. `sensitivity.coordinates` says how many records one unit owns.
+    The input holds one whole number for each record; what is no number counts as 0. `sensitivity.coordinates` says how
+    many records one unit owns.
     """
 
 

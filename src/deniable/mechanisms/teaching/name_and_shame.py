@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import integers
+from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
@@ -39,7 +39,7 @@ class NameAndShame(RareExposure):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """The records that the coins chose, as they are."""
-        records = integers("exact", exact, listed=True)
+        records = replaced("exact", exact, by=0)
         places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))
         return Exposed(places, records[places])
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import integers
+from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
@@ -52,7 +52,7 @@ class RandomRecord(Teaching):
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
         """One record as it is, or none."""
-        records = self._checked(integers("exact", exact, listed=True))
+        records = self._checked(replaced("exact", exact, by=0))
         place = uniform.sample(np.array([self.population]), bits=bits)
         shown = bool(bernoulli.sample(p=self.chance, bits=bits))
         places = place[: int(shown)].astype(np.intp)

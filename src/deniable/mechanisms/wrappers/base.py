@@ -12,10 +12,12 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.instance import StableSelection
-from deniable.mechanisms.integers import Integers, integers
+from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
+from deniable.mechanisms.rows import container, replaced
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise.bits import SECURE, Bits
+from deniable.privacy.exact import positive_integer
 
 _OF_SUMS: tuple[type[Mechanism], ...] = (
     *ADDITIVE,
@@ -63,17 +65,21 @@ class SampledWrapper(Wrapper):
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         """Who is in each of `runs` independent samples: shape (runs, units)."""
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
+    def release(self, exact: ArrayLike, *, columns: int | None = None, bits: Bits = SECURE) -> object:
         """What the mechanism releases about the sum over a sample that nobody sees.
 
         Args:
-            exact: secret; one whole number, or one row of them, for each unit.
+            exact: secret; one whole number, or one row of them, for each unit. A row that is something else counts as
+                zeros, which have to be a row that the sensitivity admits.
+            columns: how many numbers a row has; an array says it itself, a list without it is one of single numbers.
             bits: leave it out, except in tests.
         """
-        rows = integers("exact", exact)
-        if rows.ndim not in (1, 2):
-            raise InvalidParameterError("exact must hold one whole number, or one row of them, for each unit")
-        table = rows.reshape(len(rows), 1 if rows.ndim == 1 else rows.shape[1])
+        given = container("exact", exact)
+        width = given.shape[1] if isinstance(given, np.ndarray) and given.ndim == 2 else None
+        if columns is not None:
+            width = positive_integer("columns", columns)
+        rows = replaced("exact", given, by=0, columns=width)
+        table = rows.reshape(len(rows), -1 if len(rows) else width or 1)
         return release_of(self.base, column_sums(table[self._samples(len(rows), 1, bits)[0]]), bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
