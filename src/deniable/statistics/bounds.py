@@ -33,6 +33,12 @@ Bounds: TypeAlias = tuple[float, float] | Literal["auto"]
 SHARE = Fraction(1, 4)
 """The part of the price that goes to the search for bounds."""
 
+TOO_FEW = (
+    "There are too few rows for this price to find bounds: the answer may be far from the truth, and its interval too "
+    "narrow. Declare bounds."
+)
+"""What a reader must know of a `Guess`."""
+
 _LOWEST, _HIGHEST = -40, 60  # binary orders of magnitude
 _ORDERS = _HIGHEST - _LOWEST
 _BINS = 2 * _ORDERS + 1
@@ -108,10 +114,7 @@ class Bounding:
             "clamped; intervals do not count what that moves."
         )
         if any(isinstance(each, Guess) for each in ends):
-            return told, (
-                "There are too few rows for this price to find bounds: the answer may be far from the truth, and its "
-                "interval too narrow. Declare bounds."
-            )
+            return told, TOO_FEW
         return (told,)
 
 

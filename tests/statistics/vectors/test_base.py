@@ -44,7 +44,7 @@ def test_the_loss_is_the_price_for_one_relation(
 @pytest.mark.parametrize("price", PRICES)
 def test_the_steps_of_a_mean_cost_what_is_stated(size: int, relation: Relation, price: dict[str, object]) -> None:
     plan = VectorMean(bounds=[(-9, 9)] * 3, deviations=1, relation=relation, rows=2, **price)  # type: ignore[arg-type]
-    steps = plan._plan(size)
+    steps = plan._plan(size, plan.columns)
     shares = [share for share, _ in steps.rough] + [steps.last]
     losses: list[PrivacyLoss] = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares]
     if steps.search:  # two draws of bounded range 2 rows rate each

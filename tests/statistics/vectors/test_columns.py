@@ -39,7 +39,8 @@ def test_a_known_mean_is_a_pair_of_equal_numbers() -> None:
 
 def read(values: object, relation: object) -> np.ndarray:
     public = Columns.of([(0, 4), (0, 8)], 1)
-    return public.rows(values, None, scale=np.array([2.0, 4.0]), rows=1, relation=relation, bits=BITS)[0]  # type: ignore[arg-type]
+    rows, _ = public.read(values, None, rows=1, relation=relation, bits=BITS)  # type: ignore[arg-type]
+    return public.scaled(rows, np.array([2.0, 4.0]))
 
 
 def test_what_is_no_number_is_left_out_or_the_middle() -> None:
@@ -50,13 +51,30 @@ def test_what_is_no_number_is_left_out_or_the_middle() -> None:
 
 def test_names_come_from_the_frame_and_their_number_is_checked() -> None:
     public = Columns.of([(0, 4)], 1)
-    frame = pd.DataFrame({"a": [1.0]})
-    assert public.rows(frame, None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)[1] == ("a",)
+    assert public.read(pd.DataFrame({"a": [1.0]}), None, rows=1, relation=AddRemove, bits=BITS)[1] == ("a",)
     with pytest.raises(InvalidParameterError, match="2 columns"):
-        public.rows(np.ones((1, 2)), None, scale=np.ones(1), rows=1, relation=AddRemove, bits=BITS)
+        public.read(np.ones((1, 2)), None, rows=1, relation=AddRemove, bits=BITS)
 
 
-@pytest.mark.parametrize("bounds", ["auto", ["auto", (0, 1)]])
-def test_bounds_of_vectors_are_declared(bounds: object) -> None:
-    with pytest.raises(InvalidParameterError, match="bounds of vectors must be declared"):
-        Columns.of(bounds, 1)
+def test_what_is_to_be_found_is_not_known_yet() -> None:
+    public = Columns.of(["auto", (0, 4), "auto"], [3, 1, "auto"])
+    assert public.unbounded.tolist() == [True, False, False]
+    assert public.unknown.tolist() == [False, False, True]
+    found = public.found(np.array([10.0]), np.array([14.0]), reach=2.0)
+    assert found.middle.tolist() == [0, 2, 12]
+    assert found.half.tolist() == [6, 2, 2]
+    assert found.deviations.tolist() == [3, 1, 2]
+    assert found.limit == np.inf
+
+
+@pytest.mark.parametrize(
+    ("bounds", "deviations", "match"),
+    [
+        ("auto", 1, "one for each column"),
+        ([(0, 1)], "auto", "must be declared"),
+        ([(0, 1)] * 2, [1, "auto"], "declared"),
+    ],
+)
+def test_what_follows_from_nothing_is_refused(bounds: object, deviations: object, match: str) -> None:
+    with pytest.raises(InvalidParameterError, match=match):
+        Columns.of(bounds, deviations)

@@ -10,9 +10,11 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Restricted
 from deniable.release import Release
+from deniable.statistics.data import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Payer, Statistic
 from deniable.statistics.vectors.columns import Columns
+from deniable.statistics.vectors.finding import Finding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,18 +26,21 @@ class VectorStatistic(Statistic):
         it.
 
     Args:
-        bounds: one pair (lower, upper) for each column, between which its mean lies.
-        deviations: standard deviations that no column exceeds: one number, or one for each column.
+        bounds: for each column one pair (lower, upper), between which its mean lies, or "auto": a quarter of the price
+            finds what is not declared.
+        deviations: standard deviations that no column exceeds: one number, or one for each column. Those of a column
+            with bounds="auto" may be "auto": half of the distance of the ends to which its values are clamped. Declared
+            ones make better answers, and are found with less: see `Finding`.
     """
 
     known_means: ClassVar[bool] = False  # whether a pair of equal bounds may say that a mean is known
 
     bounds: object
-    deviations: object
+    deviations: object = "auto"
 
     @cached_property
     def columns(self) -> Columns:
-        """What is public about the columns."""
+        """What is declared about the columns."""
         return Columns.of(self.bounds, self.deviations, known=self.known_means)
 
     @cached_property
@@ -43,6 +48,20 @@ class VectorStatistic(Statistic):
         price = self._spending
         loss = PureLoss(price.epsilon) if price.rho is None else ConcentratedLoss(price.rho)
         return self.price.stated(Restricted(loss, self.relation))
+
+    @cached_property
+    def _resolved(self) -> tuple[Finding, Price]:
+        return Finding.of(self.columns, self._spending, relation=self.relation, rows=self.rows)
+
+    @property
+    def finding(self) -> Finding:
+        """The searches for what is not declared."""
+        return self._resolved[0]
+
+    @property
+    def rest(self) -> Price:
+        """What is left of the price after these, in the currency of the steps."""
+        return self._resolved[1]
 
     @property
     def size_is_public(self) -> bool:
@@ -57,6 +76,14 @@ class VectorStatistic(Statistic):
     def _spread(self, whole: float, share: Fraction) -> float:
         """The deviation of noise for this share of the price, from that for the whole."""
         return whole / (float(share) if self._spending.rho is None else sqrt(share))
+
+    def _found(
+        self, values: object, units: object, bits: Bits
+    ) -> tuple[Columns, Floats, tuple[str, ...], tuple[str, ...]]:
+        """What is public about the columns by now, the rows that count, the names of columns, and notes."""
+        rows, names = self.columns.read(values, units, rows=self.rows, relation=self.relation, bits=bits)
+        columns, rows, notes = self.finding(self.columns, rows, bits)
+        return columns, rows, names, notes
 
     def __call__(
         self, values: object, *, units: object = None, ledger: Payer | None = None, bits: Bits = SECURE

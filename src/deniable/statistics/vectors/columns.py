@@ -1,10 +1,11 @@
 """What is public about the columns of a table, and its rows in the units that follow from that."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
@@ -19,47 +20,46 @@ _FAR = 8.0  # deviations in every column, which hardly any row is from the mean
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Public bounds of the means of columns, and public bounds of their standard deviations.
+    """Public bounds of the means of columns, and public bounds of their standard deviations; NaN until they are found.
 
     Args:
         middle, half: the mean of a column lies within `half` of `middle`, both of shape (columns,).
         deviations: no standard deviation is larger.
+        limit: norm of the largest distance of a row from the middle, in deviations.
     """
 
     middle: Floats
     half: Floats
     deviations: Floats
+    limit: float = math.inf
 
     @classmethod
     def of(cls, bounds: object, deviations: object, *, known: bool = False) -> "Columns":
         """The columns that a caller declares.
 
         Args:
-            bounds: one pair (lower, upper) for each column.
-            deviations: one number for all columns, or one for each.
+            bounds: one pair (lower, upper) for each column, or "auto".
+            deviations: one number for all columns, or one for each; "auto" where bounds are "auto" too.
             known: whether a mean may be known, which is a pair of equal numbers.
 
         Raises: InvalidParameterError unless all are numbers in the right order, with squares that are floats.
         """
-        if bounds == "auto" or (isinstance(bounds, tuple | list) and "auto" in bounds):
-            raise InvalidParameterError(
-                f"bounds of vectors must be declared, one pair (lower, upper) for each column, got {bounds!r}. They "
-                "may be too wide by orders of magnitude."
-            )
         if not isinstance(bounds, tuple | list) or not bounds:
-            raise InvalidParameterError(f"bounds must be pairs (lower, upper), one for each column, got {bounds!r}")
-        pairs = np.array([_pair(pair, known) for pair in bounds])
+            raise InvalidParameterError(
+                f'bounds must be pairs (lower, upper) or "auto", one for each column, got {bounds!r}'
+            )
         given = deviations if isinstance(deviations, tuple | list) else [deviations] * len(bounds)
         if len(given) != len(bounds):
             raise InvalidParameterError(
                 f"deviations must be one number, or one for each of {len(bounds)} columns, got {len(given)}"
             )
-        spreads = np.array([float(exact_rational("deviations", spread)) for spread in given])
-        if not (spreads > 0).all():
+        pairs = np.array([_pair(pair, known) for pair in bounds])
+        spreads = np.array([_spread(spread, pair) for spread, pair in zip(given, bounds, strict=True)])
+        if (spreads <= 0).any():
             raise InvalidParameterError(f"deviations must be > 0, got {deviations!r}")
         sizes = np.append(np.abs(pairs), spreads)
         largest, smallest = _EXTREME
-        if sizes.max() > largest or spreads.min() < smallest:
+        if (sizes > largest).any() or (spreads < smallest).any():
             raise InvalidParameterError(
                 f"bounds and deviations must be at most {largest:g}, and deviations at least {smallest:g}, got "
                 f"{bounds!r} and {deviations!r}. Use another unit."
@@ -70,6 +70,29 @@ class Columns:
         return len(self.middle)
 
     @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Columns of which nothing is known."""
+        return np.isnan(self.deviations)
+
+    @property
+    def unbounded(self) -> NDArray[np.bool_]:
+        """Columns of which the deviations are known, and no bounds of the mean."""
+        return np.isnan(self.half) & ~self.unknown
+
+    def found(self, lower: Floats, upper: Floats, *, reach: float) -> "Columns":
+        """The same, with what was found; the rest is as declared.
+
+        Args:
+            lower, upper: for each unknown column, the ends to which its values are clamped.
+            reach: for the unbounded ones, how far from 0 their means are at most, in deviations.
+        """
+        middle, half, deviations = self.middle.copy(), self.half.copy(), self.deviations.copy()
+        middle[self.unbounded], half[self.unbounded] = 0.0, reach * deviations[self.unbounded]
+        middle[self.unknown] = (lower + upper) / 2
+        half[self.unknown] = deviations[self.unknown] = (upper - lower) / 2
+        return Columns(middle, half, deviations, math.sqrt(len(self)) if self.unknown.all() else math.inf)
+
+    @property
     def reach(self) -> float:
         """The norm of the largest distance of the mean from the middle, in deviations."""
         return float(np.linalg.norm(self.half / self.deviations))
@@ -77,14 +100,14 @@ class Columns:
     @property
     def farthest(self) -> float:
         """A distance of a row from a mean within the bounds that is hardly ever exceeded, in deviations."""
-        return 2 * self.reach + _FAR * sqrt(len(self))
+        return 2 * self.reach + _FAR * math.sqrt(len(self))
 
-    def rows(
-        self, values: object, units: object, *, scale: Floats, rows: int, relation: Relation, bits: Bits
+    def read(
+        self, values: object, units: object, *, rows: int, relation: Relation, bits: Bits
     ) -> tuple[Floats, tuple[str, ...]]:
-        """The rows that count, as (x - middle) / scale of shape (rows, columns), and the names of the columns.
+        """The rows that count, of shape (rows, columns), and the names of the columns.
 
-        Under add/remove a row with a value that is no number is left out; under replace such a value is the middle.
+        Under add/remove a row with a value that is no number is left out; under replace such a value is NaN.
 
         Raises: InvalidParameterError if the table has another number of columns, which is public.
         """
@@ -93,19 +116,38 @@ class Columns:
             raise InvalidParameterError(
                 f"bounds must be one pair for each column, got {len(self)} for {found.shape[1]} columns"
             )
-        missing = np.isnan(found)
         private = relation is Relation.ADD_REMOVE
-        present = np.asarray(~missing.any(axis=1) | (not private), dtype=np.bool_)
-        kept = bounded_rows(units, rows=rows, present=present, bits=bits)
-        found = np.where(missing[kept], self.middle, found[kept])
+        present = np.asarray(~np.isnan(found).any(axis=1) | (not private), dtype=np.bool_)
+        return found[bounded_rows(units, rows=rows, present=present, bits=bits)], names
+
+    def scaled(self, rows: Floats, scale: Floats) -> Floats:
+        """Rows as (x - middle) / scale; a value that is no number is the middle."""
+        known = np.where(np.isnan(rows), self.middle, rows)
         with np.errstate(over="ignore"):
-            return np.clip((found - self.middle) / scale, -_LARGEST, _LARGEST), names
+            return np.clip((known - self.middle) / scale, -_LARGEST, _LARGEST)
 
 
 def _pair(pair: object, known: bool) -> tuple[float, float]:
+    if _is_auto(pair):
+        return math.nan, math.nan
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         raise InvalidParameterError(f"bounds must be pairs (lower, upper), one for each column, got {pair!r}")
     lower, upper = (float(exact_rational("bounds", bound)) for bound in pair)
     if not (lower < upper or (known and lower == upper)):
         raise InvalidParameterError(f"bounds must be pairs lower < upper, got ({lower:g}, {upper:g})")
     return lower, upper
+
+
+def _spread(spread: object, pair: object) -> float:
+    if not _is_auto(spread):
+        return float(exact_rational("deviations", spread))
+    if not _is_auto(pair):
+        raise InvalidParameterError(
+            f'deviations must be declared where bounds are, got deviations="auto" and bounds {pair!r}: bounds of a '
+            'mean say nothing about the rows. Give a number, or bounds="auto".'
+        )
+    return math.nan
+
+
+def _is_auto(given: object) -> bool:
+    return isinstance(given, str) and given == "auto"

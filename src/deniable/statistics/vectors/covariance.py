@@ -13,6 +13,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity
 from deniable.privacy.vector_sensitivity import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
+from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.statistic import Answer, Options, release
@@ -58,7 +59,7 @@ class VectorCovariance(VectorStatistic):
 
     def mechanism(self, share: Fraction) -> AdditiveNoise:
         """The noise of a step that costs this share."""
-        return part_of(self._spending, share).noise(self._sensitivity)
+        return part_of(self.rest, share).noise(self._sensitivity)
 
     def expected_error(self, size: int) -> float:
         """Root mean squared Frobenius norm of the error, in coordinates in which the covariance is the identity."""
@@ -98,9 +99,9 @@ class VectorCovariance(VectorStatistic):
         return max(_SMALLEST, min(left * _PART, max(_LEAST, needed)))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        public = self.columns
+        public, found, names, notes = self._found(values, units, bits)
         scale = np.hypot(public.deviations, public.half)
-        rows, names = public.rows(values, units, scale=scale, rows=self.rows, relation=self.relation, bits=bits)
+        rows = public.scaled(found, scale)
         search = _Search(columns=len(public), constant=self._constant)
         size = float(max(len(rows), 1)) if self.size_is_public else _GUESS
         left, steps, last = Fraction(1), 0, False
@@ -138,7 +139,7 @@ class VectorCovariance(VectorStatistic):
                     post_processing="the matrix is the nearest one without negative variances, at most `deviations`",
                 ),
             ),
-            notes=(f"rows were whitened {steps - 1} times",),
+            notes=(f"rows were whitened {steps - 1} times", *notes),
         )
 
     def _look(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
@@ -283,14 +284,20 @@ class _Search:
 
 
 @in_words
-def vector_covariance(values: object, *, bounds: object, deviations: object, **options: Unpack[Options]) -> Release:
+def vector_covariance(
+    values: object, *, bounds: object, deviations: object = "auto", **options: Unpack[Options]
+) -> Release:
     """The covariance matrix of the columns of a table under loose bounds: see `VectorCovariance`.
+
+    `bounds` may be "auto" for all columns.
 
     >>> import deniable as dn
     >>> rows = [[61.0, 172.0], [74.5, 181.0], [58.0, 165.0]]
     >>> answer = dn.statistics.vector_covariance(rows, bounds=[(0, 500), (0, 300)], deviations=100, rho=1)
     """
-    return release(VectorCovariance, values, {"bounds": bounds, "deviations": deviations}, options)
+    return release(
+        VectorCovariance, values, {"bounds": for_each_column(bounds, values), "deviations": deviations}, options
+    )
 
 
 def _best_squared_radius(columns: int, unit: float, constant: float) -> float:

@@ -15,6 +15,7 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.vector_sensitivity import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
+from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
@@ -81,12 +82,15 @@ class VectorMean(VectorStatistic):
         return part_of(self._for_steps, COUNT).noise(once)
 
     def expected_error(self, size: int) -> float:
-        """Root mean squared l2 norm of the noise, each column in its deviation."""
-        return self._plan(max(size, 1)).deviation * math.sqrt(len(self.columns))
+        """Root mean squared l2 norm of the noise, each column in its deviation.
+
+        Bounds that are to be found count as 8 deviations, and deviations that are, as half of the range of the values.
+        """
+        return self._plan(max(size, 1), self.finding.supposed(self.columns)).deviation * math.sqrt(len(self.columns))
 
     @cached_property
     def _for_steps(self) -> Price:
-        return self._spending if self.size_is_public else part_of(self._spending, 1 - _COUNT)
+        return self.rest if self.size_is_public else part_of(self.rest, 1 - _COUNT)
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
@@ -95,14 +99,15 @@ class VectorMean(VectorStatistic):
     @cached_property
     def _count_mechanism(self) -> AdditiveNoise:
         once = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
-        return part_of(self._spending, _COUNT).noise(once)
+        return part_of(self.rest, _COUNT).noise(once)
 
-    def _plan(self, size: float) -> Plan:
+    def _plan(self, size: float, public: Columns) -> Plan:
         whole = self.mechanism(Fraction(1)).standard_deviation() / _STEPS
         return Planner(
             size=size,
-            columns=len(self.columns),
-            reach=self.columns.reach,
+            columns=len(public),
+            reach=public.reach,
+            limit=public.limit,
             counted=self.counter.standard_deviation(),
             miscount=0.0 if self.size_is_public else self._count_mechanism.standard_deviation(),
             noise=lambda share: self._spread(whole, share),
@@ -110,16 +115,14 @@ class VectorMean(VectorStatistic):
         ).best()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        public = self.columns
-        rows, names = public.rows(
-            values, units, scale=public.deviations, rows=self.rows, relation=self.relation, bits=bits
-        )
+        public, found, names, notes = self._found(values, units, bits)
+        rows = public.scaled(found, public.deviations)
         size, counted, sure = self._size(rows, bits)
-        plan, half = self._plan(sure), public.half / public.deviations
+        plan, half = self._plan(sure, public), public.half / public.deviations
         centre = np.zeros(len(public))
         for share, radius in plan.rough:
             centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
-        radius, lost = self._radius(rows, centre, plan, sure, bits)
+        radius, lost = self._radius(rows, centre, plan, public, size=sure, bits=bits)
         moves = self._moves(rows, centre, plan.last, radius, bits)
         ends = _Ends(public, centre, moves, counted or size, lost)
         mean = np.clip(centre + moves.values / size, -half, half)
@@ -133,7 +136,7 @@ class VectorMean(VectorStatistic):
                     post_processing="clamped to the bounds",
                 ),
             ),
-            notes=(f"rows were clipped {len(plan.rough) + 1} times, in the end to {radius:.3g} deviations",),
+            notes=(f"rows were clipped {len(plan.rough) + 1} times, in the end to {radius:.3g} deviations", *notes),
         )
 
     def _size(self, rows: Floats, bits: Bits) -> tuple[float, Noisy | None, float]:
@@ -148,11 +151,15 @@ class VectorMean(VectorStatistic):
         counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
         return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
 
-    def _radius(self, rows: Floats, centre: Floats, plan: Plan, size: float, bits: Bits) -> tuple[float, float | Cut]:
+    def _radius(
+        self, rows: Floats, centre: Floats, plan: Plan, public: Columns, *, size: float, bits: Bits
+    ) -> tuple[float, float | Cut]:
         """The last radius, and what the mean of a column loses at most where rows are clipped to it."""
         if plan.search:
             search = self.search(plan.search, size=size)
-            return search.tail(rows, centre=centre, largest=self.columns.farthest, bits=bits).clip(plan.unit, size)
+            return search.tail(rows, centre=centre, largest=public.farthest, bits=bits).clip(plan.unit, size)
+        if not plan.count:
+            return public.limit + float(np.linalg.norm(centre)), 0.0
         exact = np.count_nonzero(squared_norms(rows - centre) > plan.radius**2)
         noisy = self.counter.release([exact], bits=bits).values
         beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=Law(self.counter))
@@ -212,11 +219,11 @@ _QUOTIENT = Measure(
 
 
 @in_words
-def vector_mean(values: object, *, bounds: object, deviations: object, **options: Unpack[Options]) -> Release:
-    """The mean of every column of a table under loose bounds: see `VectorMean`.
+def vector_mean(values: object, *, bounds: object, deviations: object = "auto", **options: Unpack[Options]) -> Release:
+    """The mean of every column of a table under loose bounds: see `VectorMean`; `bounds` may be "auto" for all columns.
 
     >>> import deniable as dn
     >>> rows = [[61.0, 172.0], [74.5, 181.0], [58.0, 165.0]]
     >>> answer = dn.statistics.vector_mean(rows, bounds=[(0, 500), (0, 300)], deviations=20, rho=1)
     """
-    return release(VectorMean, values, {"bounds": bounds, "deviations": deviations}, options)
+    return release(VectorMean, values, {"bounds": for_each_column(bounds, values), "deviations": deviations}, options)

@@ -36,8 +36,8 @@ class Plan:
     Args:
         rough: shares of the price, and radii of the balls to which rows are clipped.
         search: share of the price that finds the last radius among the rows, 0 if it is public.
-        count: share of the price that says how many rows are beyond a public radius, 0 if it is found.
-        last: share of the price for the last step.
+        count: share of the price that says how many rows are beyond a public radius, 0 if it is found or none can be.
+        last: share of the price for the last step; where rows have a limit, it clips none.
         unit: half of an interval, about, for rows clipped to norm 1 in the last step, and times what `weight` says.
         radius: the last one; if there is a search, what it would find for normal rows.
         deviation: of the noise in one column of the final answer, at this radius.
@@ -66,6 +66,7 @@ class Planner:
         search: that costs this share of the price.
         counted: standard deviation of the noise in the number of rows beyond a radius.
         miscount: standard deviation of the number of rows; 0 if that is public.
+        limit: norm of the largest distance of a row from the first centre; infinite if it is not known.
     """
 
     size: float
@@ -75,6 +76,7 @@ class Planner:
     miscount: float
     noise: Callable[[Fraction], float]
     search: Callable[[Fraction], Search]
+    limit: float = math.inf
 
     def best(self) -> Plan:
         """The plan with the narrowest intervals for normal rows, where what clipping takes counts less than noise."""
@@ -101,13 +103,19 @@ class Planner:
                 yield self._plan(rough, (share, Fraction(0), last), radius, lost, reach)
 
     def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Plan]:
-        """Plans with public radii, which few normal rows exceed."""
-        rough, bound, noise, close = [], self.reach, 0.0, self._rows[0][0]
+        """Plans with public radii, which few normal rows exceed, or none at all."""
+        rough: list[tuple[Fraction, float]] = []
+        bound, noise, close = self.reach, 0.0, self._rows[0][0]
         for share in shares:
-            rough.append((share, _distance(close, bound, noise)))
+            rough.append((share, min(_distance(close, bound, noise), self.limit + len(rough) * self.reach)))
             found = self.noise(share) / self.size * rough[-1][1]
             if not noise or found < noise:
                 bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * found), found
+        if self.limit < math.inf:
+            away = self.reach / 2 if shares else 0.0  # the centre is mostly nearer than it may be
+            yield self._plan(
+                tuple(rough), (Fraction(0), Fraction(0), 1 - sum(shares, Fraction(0))), self.limit + away, 0.0, bound
+            )
         last = 1 - sum(shares, COUNT)
         for row, lost in self._rows:
             radius = _distance(row, bound, noise)
