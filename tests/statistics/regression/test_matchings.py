@@ -1,32 +1,63 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from math import factorial
 
 import numpy as np
 import pytest
 
 from deniable.noise.bits import Bits, DeterministicBits
-from deniable.statistics.regression.matchings import matched
+from deniable.privacy import AddRemove, Replace
+from deniable.statistics.regression.matchings import matched, reach
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 100])
-def test_every_row_is_in_at_most_one_pair_of_a_matching(rows: int) -> None:
-    first, second = matched(rows, 3, bits=DeterministicBits(1))
-    assert len(first) == len(second) == 3 * (rows // 2)
-    for start in range(0, len(first), max(rows // 2, 1)):
-        part = np.concatenate([each[start : start + rows // 2] for each in (first, second)])
-        assert len(np.unique(part)) == len(part)
+def test_every_row_is_in_two_pairs_of_a_ring_and_in_one_of_a_matching(rows: int) -> None:
+    first, second = matched(rows, 5, bits=DeterministicBits(1))
+    around = rows if rows > 1 else 0
+    assert len(first) == len(second) == 2 * around + rows // 2
+    for start in (0, around):
+        for each in (first, second):
+            assert sorted(each[start : start + around]) == list(range(around))
+    single = np.concatenate([first[2 * around :], second[2 * around :]])
+    assert len(np.unique(single)) == len(single)
+    assert (first != second).all()
+
+
+def test_a_ring_is_closed() -> None:
+    first, second = matched(50, 2, bits=DeterministicBits(1))
+    after, row, seen = dict(zip(first.tolist(), second.tolist(), strict=True)), 0, set()
+    while row not in seen:
+        seen.add(row)
+        row = after[row]
+    assert len(seen) == 50
+
+
+@pytest.mark.parametrize("rows", [4, 5])
+def test_all_rings_are_equally_likely(rows: int) -> None:
+    """Directed rings of 4 rows are 6, of 5 are 24; 12,000 draws; chi-square below its quantile at 1 - 1e-6."""
+    found: Counter[tuple[int, ...]] = Counter()
+    bits = DeterministicBits(3)
+    for _ in range(20):
+        first, second = (each.reshape(-1, rows) for each in matched(rows, 1200, bits=bits))
+        for one, other in zip(first, second, strict=True):
+            after = dict(zip(one.tolist(), other.tolist(), strict=True))
+            ring = [0]
+            while (behind := after[ring[-1]]) != 0:
+                ring.append(behind)
+            found[tuple(ring)] += 1
+    expected = 12_000 / factorial(rows - 1)
+    assert len(found) == factorial(rows - 1)
+    assert sum((count - expected) ** 2 for count in found.values()) / expected < {4: 35.9, 5: 71.2}[rows]
 
 
 def test_all_pairings_are_equally_likely() -> None:
     """Four rows have three; 6,000 draws give 2,000 each, standard deviation 36.5; five of them."""
-    first, second = matched(4, 6000, bits=DeterministicBits(2))
-    partner = Counter(
-        int(other)
-        for a, b in zip(first.reshape(-1, 2), second.reshape(-1, 2), strict=True)
-        for one, other in ((a[0], b[0]), (b[0], a[0]), (a[1], b[1]), (b[1], a[1]))
-        if one == 0
-    )
+    partner: Counter[int] = Counter()
+    bits = DeterministicBits(2)
+    for _ in range(6000):
+        first, second = (each.tolist() for each in matched(4, 1, bits=bits))
+        partner += Counter(b if a == 0 else a for a, b in zip(first, second, strict=True) if 0 in (a, b))
     assert all(abs(partner[row] - 2000) < 183 for row in (1, 2, 3))
 
 
@@ -50,6 +81,32 @@ def pairings(rows: int) -> set[frozenset[frozenset[int]]]:
     return {
         frozenset(frozenset(order[i : i + 2]) for i in range(0, rows - 1, 2)) for order in permutations(range(rows))
     }
+
+
+def ring(order: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """The pairs of a ring, in a fixed order."""
+    return tuple(sorted(zip(order, order[1:] + order[:1], strict=True)))
+
+
+def test_one_row_more_opens_a_ring_at_one_place() -> None:
+    """From the uniform law on rings of the old rows to that on rings of all, exactly: one pair out, two pairs in."""
+    for rows in (2, 3, 4, 5):
+        chances: Counter[tuple[tuple[int, int], ...]] = Counter()
+        for order in permutations(range(rows)):
+            before = Counter(ring(order))
+            for place in range(rows):
+                after = ring((*order[:place], rows, *order[place:]))
+                assert sum((before - Counter(after)).values()) == 1
+                assert sum((Counter(after) - before).values()) == 2
+                chances[after] += 1
+        assert set(chances) == {ring(order) for order in permutations(range(rows + 1))}
+        assert len(set(chances.values())) == 1
+
+
+def test_the_reach_is_half_of_the_pairs_that_come_or_go() -> None:
+    """Replace: two out and two in for a ring; add/remove: one out and two in. A single matching: one out, one in."""
+    assert [reach(count, Replace) for count in (1, 2, 3, 10)] == [1, 2, 3, 10]
+    assert [reach(count, AddRemove) for count in (1, 2, 3, 10)] == [1, Fraction(3, 2), Fraction(5, 2), 15 / Fraction(2)]
 
 
 def test_one_row_more_adds_one_pair_or_exchanges_one() -> None:

@@ -1,26 +1,47 @@
-"""Random pairings of rows.
+"""Random pairs of rows, so that a row is in few of them and one row more changes few.
 
-Guarantee: each matching pairs the neighbours in a uniformly random order, and so is uniform among all pairings that
-leave out at most one row. The pairings of neighbouring data can be drawn together such that one row more adds one pair,
-or exchanges one (docs/theory/regression.md).
+Two matchings at a time are a ring: the neighbours in a uniformly random order, its last and its first row included. A
+ring loses no row, and a row more opens it at one place. An odd number of matchings ends with a single one, which is
+uniform among all pairings that leave out at most one row.
+
+Guarantee: the pairs of neighbouring data can be drawn together such that one row more exchanges one pair of every ring
+and adds one, and exchanges one or adds one in the single matching. Proof: docs/theory/regression.md.
 """
+
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
+from deniable.privacy import Relation
+
+_Places = NDArray[np.int64]
 
 
-def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the second row of every pair, matching after matching; rows // 2 pairs in each."""
-    orders = [_order(rows, bits) for _ in range(matchings)]
-    return (
-        np.concatenate([order[0 : rows - 1 : 2] for order in orders]) if rows > 1 else np.empty(0, np.int64),
-        np.concatenate([order[1::2] for order in orders]) if rows > 1 else np.empty(0, np.int64),
-    )
+def reach(matchings: int, relation: Relation) -> Fraction:
+    """How far one row moves the distance of any point from the median rank of what pairs have, if not all count.
+
+    A pair that is exchanged moves it by at most 1, and one that is added by at most 1/2. Under replace a row exchanges
+    all its pairs.
+    """
+    if relation is Relation.REPLACE:
+        return Fraction(matchings)
+    rings, single = divmod(matchings, 2)
+    return rings * (1 + Fraction(1, 2)) + single
 
 
-def _order(rows: int, bits: Bits) -> NDArray[np.int64]:
+def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[_Places, _Places]:
+    """The first and the second row of every pair: `rows` of them in every ring, rows // 2 in a single matching."""
+    rings, single = divmod(matchings, 2)
+    around = [_order(rows, bits) for _ in range(rings if rows > 1 else 0)]
+    row = [_order(rows, bits) for _ in range(single)]
+    none = np.empty(0, dtype=np.int64)
+    first = np.concatenate([none, *around, *(order[: rows - 1 : 2] for order in row if rows > 1)])
+    return first, np.concatenate([none, *(np.roll(order, -1) for order in around), *(order[1::2] for order in row)])
+
+
+def _order(rows: int, bits: Bits) -> _Places:
     """A uniformly random order: that of random words, drawn again until no two are equal."""
     while True:
         words = bits.words(rows)

@@ -21,11 +21,11 @@ from deniable.statistics.order.ends import lower_end, upper_end
 from deniable.statistics.order.quantile import margin, selections
 from deniable.statistics.order.ranks import Ranks
 from deniable.statistics.regression.linear import Regression, Rows
-from deniable.statistics.regression.matchings import matched
+from deniable.statistics.regression.matchings import matched, reach
 
 _HALF = 2**30  # grid points from the middle of the target's bounds to either end
 _SIZE = 2 * _HALF + 1
-_BLUR = _HALF >> 9  # grid points by which heights are moved at most: 1/512 of half the bounds
+_BLUR = _HALF >> 6  # grid points by which heights are moved at most: 1/64 of half the bounds
 _PLACES = (-0.5, 0.5)  # of the feature, scaled to [-1, 1]: where the line is read
 
 
@@ -35,16 +35,17 @@ class TheilSen(Regression):
 
     Rows far from the line hardly move it, and no moment of the data matters. Every matching pairs each row with one
     other, so a row is in so many pairs as there are matchings; rank errors grow with their number, and so does the
-    number of pairs. For the estimate, each height moves at random by 1/512 of half the target's bounds at most: where
-    all lines pass one point, that one of 2^31 would hardly ever be chosen.
+    number of pairs. Pairs with equal features have no line, and are left out. For the estimate, each height moves at
+    random by 1/64 of half the target's bounds at most: where all lines pass one point, that one of 2^31 would hardly
+    ever be chosen.
 
     Args:
-        matchings: how many times rows are paired; more use the data better, and take longer.
+        matchings: how many times rows are paired; more use the data better, and take longer. Even numbers are better.
         interval: the level at which the intervals hold; None spends the whole price on the estimates.
 
     Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
-        distance of any point from the median rank by at most 1 a matching under either relation, because it changes
-        one pair: docs/theory/regression.md.
+        distance of any point from the median rank by at most 1 a matching under replace, and 3/2 for every two of them
+        under add/remove, where it exchanges one pair and adds one: docs/theory/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
     Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions.
     Raises: InvalidParameterError unless there is one feature.
@@ -78,7 +79,7 @@ class TheilSen(Regression):
     @cached_property
     def _reach(self) -> Fraction:
         """How far one unit moves the distance of any point from the median rank."""
-        return Fraction(self.matchings * self.rows)
+        return self.rows * reach(self.matchings, self.relation)
 
     @cached_property
     def _rates(self) -> list[Fraction]:
@@ -86,7 +87,7 @@ class TheilSen(Regression):
         return [2 * checked_rate(epsilon / (4 * self._reach)) for epsilon in self.epsilons]
 
     def expected_error(self, size: int) -> float:
-        pairs = max(self.matchings * (size // 2), 1)
+        pairs = max(self.matchings * size // 2, 1)
         return min(float(np.sqrt(2) * 2 * self._reach / self.epsilons[0]) / pairs, 0.5)
 
     def _losses(self) -> list[PrivacyLoss]:
@@ -95,7 +96,9 @@ class TheilSen(Regression):
 
     def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         first, second = matched(len(rows.target), self.matchings, bits=bits)
-        heights = [_crossings(rows.features[:, 0], rows.target, first, second, place) for place in _PLACES]
+        feature = rows.features[:, 0]
+        apart = feature[first] != feature[second]
+        heights = [_crossings(feature, rows.target, first[apart], second[apart], place) for place in _PLACES]
         found = np.array([self._median(height, bits) for height in heights]) / _HALF - 1  # (places, 3)
         coefficients = rows.terms(_line(found[:, 0]))
         corners = np.array([rows.terms(_line(np.array([a, b]))) for a in found[0, 1:] for b in found[1, 1:]])
@@ -107,7 +110,7 @@ class TheilSen(Regression):
         moved = codes + uniform.below(2 * _BLUR + 1, size=codes.shape, bits=bits) - _BLUR
         blurred = Ranks(np.sort(np.clip(moved, 0, _SIZE - 1)), 0, codes.size)
         middle, (rate, *slower) = Fraction(codes.size, 2), self._rates
-        code = choose(blurred, target=middle, rate=rate, codes=(0, _SIZE - 1), bits=bits)
+        code = choose(blurred, target=middle, rate=rate, codes=(0, _SIZE - 1), between=True, bits=bits)
         if self.interval is None:
             return code, code, code
         ranks = Ranks(np.sort(codes), 0, codes.size)
@@ -117,13 +120,10 @@ class TheilSen(Regression):
 
 
 def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, place: float) -> Floats:
-    """Where the line through each pair of rows is at that place; half way between the two where it is vertical."""
-    run, rise = feature[second] - feature[first], target[second] - target[first]
-    vertical = run == 0
+    """Where the line through each pair of rows with different features is at that place."""
     with np.errstate(over="ignore"):
-        slope = np.where(vertical, 0.0, rise / np.where(vertical, 1.0, run))
-    from_first = target[first] + slope * (place - feature[first])
-    return np.asarray(np.where(vertical, (target[first] + target[second]) / 2, from_first))
+        slope = (target[second] - target[first]) / (feature[second] - feature[first])
+    return np.asarray(target[first] + slope * (place - feature[first]))
 
 
 def _ends(known: float, corners: Floats, level: float) -> Bounds:
