@@ -74,7 +74,7 @@ class InterquartileRange(OrderStatistic):
         return self.price.stated(self._bounding[0].with_loss(self._draws[1]))
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error in ranks of the difference, where values are spread evenly over the bounds."""
+        """The root mean squared error in ranks of the difference, where values are drawn evenly between the bounds."""
         rate, places = self._draws[0][0], [float(_place(q, size)) for q in _QUARTILES]
         return hypot(*(place_error(rate, place, size, truth=place) for place in places))
 
