@@ -1,17 +1,21 @@
 """Estimates from randomised answers: no bias, the stated variance, intervals that hold, published sample sizes."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import betaincinv
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import RandomizedResponse, Shares, reports_needed
-from deniable.mechanisms.response.estimate import _at_least
+from deniable.mechanisms.response.estimate import _at_least, _chances, _ends
 from deniable.noise.bits import DeterministicBits
 
+Floats = NDArray[np.float64]
 METHODS = ["exact", "hoeffding", "chebyshev"]
 
 
@@ -200,6 +204,83 @@ def test_the_exact_interval_of_so_many_reports_is_within_the_error() -> None:
         assert (high - low) / 2 < 0.05
 
 
+def longest(mechanism: RandomizedResponse, count: int, level: str) -> float:
+    """Of all intervals of Clopper and Pearson of so many reports, by the binomial law alone."""
+    odds = math.exp(mechanism.epsilon or 0)
+    p = float(mechanism.truth or odds / (odds + mechanism.choices - 1))
+    q = (1 - p) / (mechanism.choices - 1)
+    miss, tallies = (1 - float(Fraction(level))) / 2, np.arange(count + 1)
+
+    def root(law: Callable[[Floats], Floats]) -> Floats:
+        """Where a growing function of the probability of a report crosses 0, for each tally; 0 or 1 if nowhere."""
+        below, above = np.zeros(count + 1), np.ones(count + 1)
+        for _ in range(45):
+            middle = (below + above) / 2
+            below, above = np.where(law(middle) < 0, middle, below), np.where(law(middle) < 0, above, middle)
+        return (below + above) / 2
+
+    low = root(lambda t: stats.binom.sf(tallies - 1, count, t) - miss)
+    high = root(lambda t: miss - stats.binom.cdf(tallies, count, t))
+    shares = np.clip((np.array([low, high]) - q) / (p - q), 0, 1)
+    return float(np.abs(shares[1] - shares[0]).max())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "error", "level"),
+    [
+        (RandomizedResponse(truth="3/4"), "0.3", "0.95"),
+        (RandomizedResponse(truth="1/4"), "0.3", "0.95"),
+        (RandomizedResponse(truth="9/10"), "0.2", "0.99"),
+        (RandomizedResponse(choices=3, epsilon=2), "0.3", "0.9"),
+        (RandomizedResponse(choices=20, epsilon=3), "0.35", "0.9"),  # both chances far below 1/2
+        (RandomizedResponse(truth="999/1000"), "0.4", "0.5"),
+        (RandomizedResponse(truth="2/3"), "0.6", "0.95"),  # longer than all shares
+    ],
+)
+def test_the_exact_number_of_reports_is_enough_and_one_less_is_not(
+    mechanism: RandomizedResponse, error: str, level: str
+) -> None:
+    """Against all tallies of all numbers up to Hoeffding's, beyond which Hoeffding's intervals are short enough."""
+    most = reports_needed(mechanism, error=error, level=level)
+    short = [longest(mechanism, n, level) <= 2 * float(Fraction(error)) + 1e-10 for n in range(1, most + 1)]
+    least = 1 + max((n for n, holds in enumerate(short, start=1) if not holds), default=0)
+    assert reports_needed(mechanism, error=error, level=level, method="exact") == least
+
+
+def test_the_whole_search_agrees_with_all_tallies() -> None:
+    """At 8,136 reports, where the search tries 2,000 or so; with one report less there is a tally that it has to find."""
+    mechanism = RandomizedResponse(choices=3, epsilon=1)
+    count = reports_needed(mechanism, error="0.03", method="exact")
+    p, q = _chances(mechanism)
+    for number, holds in ((count, True), (count - 1, False)):
+        low, high = _ends(np.arange(number + 1), number, p, q, 0.05)
+        assert ((high - low) <= 0.06).all() == holds
+
+
+@pytest.mark.parametrize("level", ["0.85", "0.95", "0.999"])
+def test_more_reports_in_the_same_proportion_have_a_narrower_interval(level: str) -> None:
+    """Docs/theory/response.md, step 3, whole tallies and fractions of one."""
+    miss = 1 - float(level)
+    for share in (0.0, 0.01, 0.2, 0.5, 0.77, 1.0):
+        for small, large in ((3, 4), (3, 30), (50, 51), (700, 10_000)):
+            (low, high), (inner_low, inner_high) = (
+                (
+                    betaincinv(share * n, n - share * n + 1, miss / 2) if share else 0.0,
+                    betaincinv(share * n + 1, n - share * n, 1 - miss / 2) if share < 1 else 1.0,
+                )
+                for n in (small, large)
+            )
+            assert low <= inner_low <= inner_high <= high
+
+
+def test_half_of_the_reports_are_enough() -> None:
+    """Far out: normal quantiles, with the square of 1.96 / 2 for 2 ln 40 / 4."""
+    for error, most in (("0.003", 10**6), ("0.001", 10**7)):
+        count = reports_needed(RandomizedResponse(truth="3/4"), error=error, method="exact")
+        assert count == pytest.approx(1.959964**2 / float(error) ** 2, rel=2e-3)
+        assert count < most
+
+
 def test_wrong_levels_and_methods_are_refused() -> None:
     shares = Shares(mechanism=RandomizedResponse(epsilon=1), tally=(5, 5))
     for level in (0, 1, "much"):
@@ -207,7 +288,9 @@ def test_wrong_levels_and_methods_are_refused() -> None:
             shares.interval(level=level)
     with pytest.raises(InvalidParameterError, match="method must be 'exact', 'hoeffding' or 'chebyshev', got 'wald'"):
         shares.interval(method="wald")
-    with pytest.raises(InvalidParameterError, match="method must be 'hoeffding' or 'chebyshev', got 'exact'"):
-        reports_needed(RandomizedResponse(epsilon=1), error="0.1", method="exact")
+    with pytest.raises(InvalidParameterError, match="method must be 'exact', 'hoeffding' or 'chebyshev', got 'wald'"):
+        reports_needed(RandomizedResponse(epsilon=1), error="0.1", method="wald")
+    with pytest.raises(InvalidParameterError, match="Allow a larger error"):
+        reports_needed(RandomizedResponse(epsilon=1), error="1e-6", method="exact")
     with pytest.raises(InvalidParameterError, match="error must be"):
         reports_needed(RandomizedResponse(epsilon=1), error=0)
