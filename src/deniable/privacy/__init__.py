@@ -2,6 +2,11 @@
 
 from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.compose import Composed, compose
+from deniable.privacy.currencies.classical import (
+    analytic_gaussian_sigma,
+    classical_gaussian_sigma,
+    simple_gaussian_sigma,
+)
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.currencies.tradeoff import TradeOff
@@ -126,8 +131,10 @@ __all__ = [
     "ToeplitzStrategy",
     "TradeOff",
     "TruncatedLaplaceLoss",
+    "analytic_gaussian_sigma",
     "banded_poisson_sampled",
     "calibrate",
+    "classical_gaussian_sigma",
     "compose",
     "exact_rational",
     "gaussian_sigma_squared",
@@ -141,6 +148,7 @@ __all__ = [
     "of_distinct_units",
     "of_spread_sum",
     "parallel",
+    "simple_gaussian_sigma",
     "split",
     "under_replace",
 ]
