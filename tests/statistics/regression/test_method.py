@@ -40,6 +40,7 @@ def test_matchings_and_interval_reach_the_medians() -> None:
     [
         (None, 1, None, "linear_regression"),
         (100, 1, None, "linear_regression"),  # medians of few rows are wild
+        (160, 1, None, "theil_sen"),
         (400, 1, None, "theil_sen"),
         (4000, "0.1", None, "theil_sen"),
         (1000, 1, None, "theil_sen"),

@@ -22,7 +22,7 @@ METHODS: dict[str, type[Regression]] = {
 
 
 _NOISY_SUMS = 0.005  # expected error of the sums above which medians are often better, ...
-_SHARP_MEDIANS = 0.04  # ... and expected rank error of the medians up to which they are sharp
+_SHARP_MEDIANS = 0.06  # ... and expected rank error of the medians up to which they are sharp
 
 
 @in_words
@@ -47,8 +47,8 @@ def linear_regression(
         target_bounds: a pair (lower, upper), or "auto".
         method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
-            feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 300 to
-            1,200 / epsilon rows. It takes them with interval=None alone, because their interval is half of the price.
+            feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 150 to
+            1,200 / epsilon rows, under replace 200 to 2,400 / epsilon. It takes them with interval=None alone, because their interval is half of the price.
             Medians of skewed scatter are another line than least squares: name the method if that matters.
         size: about how many rows there are, from public knowledge; "auto" needs it to consider "theil_sen".
         matchings, interval: for "theil_sen" alone, as of `TheilSen`; the others have intervals at every level for
