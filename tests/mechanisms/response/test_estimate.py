@@ -248,7 +248,7 @@ def test_the_exact_number_of_reports_is_enough_and_one_less_is_not(
 
 
 def test_the_whole_search_agrees_with_all_tallies() -> None:
-    """At 8,136 reports, where the search tries 2,000 or so; with one report less there is a tally that it has to find."""
+    """At 8,136 reports, where the search tries 2,000 or so; one less has a tally that it has to find."""
     mechanism = RandomizedResponse(choices=3, epsilon=1)
     count = reports_needed(mechanism, error="0.03", method="exact")
     p, q = _chances(mechanism)
