@@ -21,7 +21,9 @@ from deniable.statistics.statistic import Answer, Options, release
 class Count(Noised):
     """The number of rows that are not NULL, with discrete noise.
 
-    Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that (privacy/sensitivity.py).
+    Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that.
+    Proof: docs/theory/sensitivity.md.
+    Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
     Raises: InvalidParameterError under replace with rows=1: then every row stands for one unit, and their number is
         public.
     """

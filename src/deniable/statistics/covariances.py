@@ -36,7 +36,9 @@ class Covariance(Statistic):
     Args:
         bounds: one entry for each column: a pair (lower, upper) of public numbers, or "auto".
 
-    Guarantee: docs/theory/moments.md. Of two designs the one with the smaller expected error is taken.
+    Guarantee: one unit moves each mean and each product of two columns by what their bounds allow. Of two designs the
+        one with the smaller expected error is taken.
+    Proof: docs/theory/moments.md.
     Error: expected_error is for independent columns of evenly spread values, as a share of the product of the widths of
         two columns: the root mean square over the matrix.
     """

@@ -37,7 +37,8 @@ class Variance(Bounded):
     the number of rows is public and so small that c would be worth nothing, the variance itself gets the noise.
 
     Guarantee: both means are released as `Mean` does, one after the other; a row moves the variance of n rows by at
-        most (n - 1) / n^2 of the squared width: docs/theory/moments.md.
+        most (n - 1) / n^2 of the squared width.
+    Proof: docs/theory/moments.md.
     Error: expected_error is for values that are spread evenly between the bounds; up to 6 times that for others. With
         bounds="auto" it is a share of the squared width of the bounds.
     """
@@ -152,7 +153,8 @@ class Variance(Bounded):
 class StandardDeviation(Variance):
     """The square root of the variance.
 
-    Guarantee: see `Variance`.
+    Guarantee: that of `Variance`; the root is post-processing.
+    Proof: docs/theory/moments.md.
     Error: expected_error is for normal rows with the bounds three deviations from their mean. It is in proportion to
         1 / deviation for others: half as large for values that are spread evenly between the bounds. With bounds="auto"
         it is a share of their width.

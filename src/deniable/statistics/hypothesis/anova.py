@@ -38,8 +38,9 @@ class Anova(HypothesisTest):
     sum |x - mean_of_its_group|. The standard deviation is estimated from the noisy `within`, and the null law is
     simulated with it and with groups of one size, for which `between` is largest.
 
-    Guarantee: one row moves each of the two sums by at most 2 (upper - lower), under either relation
-        (docs/theory/hypothesis.md; the source has 4 and 3).
+    Guarantee: one row moves each of the two sums by at most 2 (upper - lower), under either relation;
+        the source has 4 and 3.
+    Proof: docs/theory/hypothesis.md.
     Source: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray (2019), arXiv:1903.00534.
     """
 

@@ -35,6 +35,8 @@ class BinomialTest(Noised, HypothesisTest):
     The statistic is ones - share * rows. Its null law is simulated with the noisy number of rows, which is off by about
     the noise; the p-value is exact up to that.
 
+    Guarantee: a row is counted in one of two numbers, so both together move by at most `rows` (replace: twice that).
+    Proof: docs/theory/sensitivity.md.
     Source: Awan, Slavković (2018), arXiv:1805.09236: for one share of a known number of rows no private test is better
         than the noisy count.
     """

@@ -44,6 +44,9 @@ class MannWhitney(HypothesisTest):
     Under replace, where units stay in their sample, the sizes are public. Otherwise noisy sizes come first; each
     sample is cut to its noisy size plus a margin, at random, which bounds the sensitivity.
 
+    Guarantee: one row moves D by at most the size of the other sample (replace: twice that), which is public or cut to
+        a number that was paid for; the two steps add up.
+    Proof: docs/theory/hypothesis.md.
     Source: Couch, Kazan, Shi, Bray, Groce (2019), arXiv:1809.01635, for the test with noise.
     """
 

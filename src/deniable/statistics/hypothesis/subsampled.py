@@ -38,6 +38,7 @@ class SubsampledTest(Noised, HypothesisTest):
         inner_level: at which a block rejects.
 
     Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
+    Proof: docs/theory/hypothesis.md.
     Source: Kazan, Shi, Groce, Bray (2023), arXiv:2302.03260; Peña, Barrientos (2022), arXiv:2208.06236.
     """
 

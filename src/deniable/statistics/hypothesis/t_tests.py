@@ -132,6 +132,8 @@ class OneSampleTTest(_MeanTest):
     Error rates hold for rows that are about normal inside the bounds, or many. The spread is filled in from the noisy
     answer (parametric bootstrap).
 
+    Guarantee: one row adds 1 in all to three sums, so they together move by at most `rows` in l1 (replace: twice that).
+    Proof: docs/theory/moments.md.
     Source: Barrientos, Reiter, Machanavajjhala, Chen (2019), arXiv:1705.05916, for the question; the sums are ours.
     """
 
@@ -171,7 +173,12 @@ class TwoSampleTTest(_MeanTest):
 
     Under replace a unit that is exchanged stays in its sample or not: both are covered.
 
-    Error rates and source: as for `OneSampleTTest`.
+    Error rates: as for `OneSampleTTest`.
+
+    Guarantee: a row is in one sample and adds 1 in all to its three sums, so all move by at most `rows` in l1 (replace:
+        twice that).
+    Proof: docs/theory/moments.md.
+    Source: as for `OneSampleTTest`.
     """
 
     name: ClassVar[str] = "two_sample_t_test"

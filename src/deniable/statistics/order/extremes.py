@@ -22,6 +22,7 @@ class Minimum(Quantile):
     that is at or above the smallest value; that end takes a third of the price.
 
     Guarantee: that of `Quantile` at share 0 with a constant added to the rank.
+    Proof: docs/theory/quantiles.md.
     """
 
     name: ClassVar[str] = "minimum"

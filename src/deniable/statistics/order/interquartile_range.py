@@ -37,7 +37,9 @@ class InterquartileRange(OrderStatistic):
         bounds, interval, step: as for every `OrderStatistic`.
 
     Guarantee: each quartile has bounded range 3/2 rate under add/remove, but no row lies where both reach it: together
-        they have 5/2 rate, for one row a unit. Under replace, 4 rate. Proof: docs/theory/quantiles.md.
+        they have 5/2 rate, for one row a unit. Under replace, 4 rate.
+    Proof: docs/theory/quantiles.md.
+    Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", for quantiles.
     """
 
     name: ClassVar[str] = "interquartile_range"

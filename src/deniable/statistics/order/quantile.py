@@ -45,8 +45,9 @@ class Quantile(OrderStatistic):
         bounds, interval, step: as for every `OrderStatistic`.
 
     Guarantee: epsilon-DP for each draw, and bounded range epsilon but for permute-and-flip, with
-        rate = epsilon / (2 rows reach), reach = max(q, 1 - q) under add/remove and 1 under replace. Proof:
-        docs/theory/quantiles.md.
+        rate = epsilon / (2 rows reach), reach = max(q, 1 - q) under add/remove and 1 under replace.
+    Proof: docs/theory/quantiles.md.
+    Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates".
     """
 
     name: ClassVar[str] = "quantile"

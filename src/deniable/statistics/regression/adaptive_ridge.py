@@ -35,7 +35,8 @@ class AdaptiveRidge(SufficientRegression):
     Guarantee: the sums as in `SufficientRegression`, for five sixths of the price; the smallest eigenvalue moves by at
         most (features + 1) rows under either relation (Weyl), and is computed in integers, exactly.
     Interval: for the least-squares coefficients; it allows for the noise, and for a ridge on coefficients about 1.
-    Source: Wang (2018), arXiv:1803.02596; constants re-derived in docs/theory/regression.md.
+    Proof: docs/theory/regression.md, where the constants are derived again.
+    Source: Wang (2018), arXiv:1803.02596.
     """
 
     name: ClassVar[str] = "adaptive_ridge"

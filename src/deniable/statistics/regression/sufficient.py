@@ -27,7 +27,8 @@ class SufficientRegression(Regression):
         up to three features sums of Bernstein polynomials, l1 = rows, hold the same, and are used where that is better.
     Interval: for the least-squares coefficients of the clamped rows, by the delta method from the covariance of the
         noise.
-    Source: sums of products with noise: Vu, Slavkovic (2009); the rest in docs/theory/regression.md.
+    Proof: docs/theory/regression.md.
+    Source: Vu, Slavkovic (2009), for noisy sums of products.
     """
 
     name: ClassVar[str] = "linear_regression"

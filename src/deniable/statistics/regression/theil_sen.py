@@ -45,7 +45,8 @@ class TheilSen(Regression):
 
     Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
         distance of any point from the median rank by at most 1 a matching under replace, and 3/2 for every two of them
-        under add/remove, where it exchanges one pair and adds one: docs/theory/regression.md.
+        under add/remove, where it exchanges one pair and adds one.
+    Proof: docs/theory/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
     Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions.
     Raises: InvalidParameterError unless there is one feature.
