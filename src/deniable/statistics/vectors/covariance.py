@@ -19,6 +19,8 @@ from deniable.statistics.data import Floats
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import outer_sum
 from deniable.statistics.vectors.base import VectorStatistic, part_of
+from deniable.statistics.vectors.look import Look, lost
+from deniable.statistics.vectors.matrix_noise import MatrixNoise
 
 _STEPS = 2**16  # lattice steps to the norm of (constant, row)
 _CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
@@ -28,6 +30,7 @@ _PART = Fraction(1, 3)  # of what is left, at most
 _SMALLEST = Fraction(1, 1000)
 _GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
 _GUESS = 10_000.0  # rows, before they are counted: the first step is rough anyway
+_TOO_LARGE = 2.0  # deviations of earlier noise, by which variances are taken to exceed 1 in the coordinates of a step
 _ROUND = 0.5  # all variances are at least so much of their bound: close enough
 
 
@@ -43,7 +46,10 @@ class VectorCovariance(VectorStatistic):
 
     Guarantee: the price. Rows are integer vectors z of a ball; one unit moves the sum of z z^T by at most `rows` times
         the squared radius in the Frobenius norm (sqrt(2) times that under replace), and the steps add up.
-    Interval: for the covariance of the rows; it allows for the noise, and for what all steps clip of normal rows.
+    Interval: by the last step alone. For the covariance of the rows as that step clips them it holds at its level or
+        above, whatever the rows are and whatever earlier steps said. It is widened by what clipping takes, on average,
+        from normal rows that have a variance of at most 1 + 2 s in any direction of the last coordinates, with s the
+        deviation of what was known when these were chosen: most likely so, but not proved.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
@@ -68,7 +74,7 @@ class VectorCovariance(VectorStatistic):
             left -= self._share(left, max(size, 1))
         squared, deviation = self._noise(left, max(size, 1))
         columns = len(self.columns)
-        return math.hypot(deviation * _frobenius(columns), math.sqrt(columns) * float(_lost(columns, squared)))
+        return math.hypot(deviation * _frobenius(columns), math.sqrt(columns) * float(lost(columns, squared)))
 
     @cached_property
     def _constant(self) -> float:
@@ -112,30 +118,17 @@ class VectorCovariance(VectorStatistic):
             if not last:
                 search.whiten(size)
             left, steps = left - share, steps + 1
-        matrix, deviation = search.answer(size)
-        matrix, deviation = (each * np.outer(scale, scale) for each in (matrix, deviation))
-        noise = self.mechanism(share)
-        covariances, errors, diagonal = matrix.ravel(), deviation.ravel(), np.eye(len(public), dtype=np.bool_).ravel()
-        clipped = search.lost() * np.abs(covariances)
-        shrunk = _shrunk(matrix, public.deviations).ravel()
-        most = np.outer(public.deviations, public.deviations).ravel()
+        unit = np.outer(scale, scale)
+        shrunk = _shrunk(search.answer() * unit, public.deviations)
+        most = np.outer(public.deviations, public.deviations)
         return Answer(
             parts=(
                 Key(name="row", values=np.repeat(names, len(names)).tolist(), kind="string"),
                 Key(name="column", values=names * len(names), kind="string"),
                 Estimate(
                     name="covariance",
-                    estimates=shrunk,
-                    ends=partial(
-                        _ends,
-                        noise=noise,
-                        covariances=covariances,
-                        errors=errors,
-                        clipped=clipped,
-                        least=np.where(diagonal, 0.0, -most),
-                        most=most,
-                        shrunk=shrunk,
-                    ),
+                    estimates=shrunk.ravel(),
+                    ends=partial(_ends, look=search.looks[-1], unit=unit, most=most, shrunk=shrunk),
                     post_processing="the matrix is the nearest one without negative variances, at most `deviations`",
                 ),
             ),
@@ -158,32 +151,33 @@ class VectorCovariance(VectorStatistic):
         )
         if not constant:
             exact = exact[1:, 1:]
-        noisy = mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy: Floats = mechanism.release(exact, bits=bits).values.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
         spread = mechanism.standard_deviation()
+        count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
         if not self.size_is_public:
-            size = search.counted(noisy[0, 0] / constant**2, spread / constant**2)
-        beyond = 1 + 2 * search.combined()[1] if search.found else 1.0  # noise may have made rows larger than round
-        lost = float(beyond * _lost(len(self.columns), squared / beyond))
-        search.add(noisy * (unit**2 / size), spread * unit**2 / size, constant=constant * unit, lost=lost)
+            size = search.counted(count, spread / constant**2)
+        look = Look(
+            squares=noisy[1:, 1:] * unit**2 if constant else noisy * unit**2,
+            sums=noisy[0, 1:] * (unit / constant) if constant else None,
+            rows=count,
+            noise=MatrixNoise(mechanism, len(noisy)),
+            step=unit,
+            constant=constant,
+            size_is_public=self.size_is_public,
+            squared_radius=squared,
+            back=np.asarray(np.linalg.inv(search.transform), dtype=np.float64),
+            variance=1 + _TOO_LARGE * search.combined()[1] if search.looks else 1.0,
+        )
+        search.add(look, size)
         return size
 
 
-def _ends(
-    level: float,
-    *,
-    noise: AdditiveNoise,
-    covariances: Floats,
-    errors: Floats,
-    clipped: Floats,
-    least: Floats,
-    most: Floats,
-    shrunk: Floats,
-) -> Bounds:
-    """Intervals as wide as the noise of the last step, and what was clipped, around the matrix before it was shrunk."""
-    widths = clipped + errors * noise.half_width(level) / noise.standard_deviation()
-    lower, upper = (np.clip(covariances + side * widths, least, most) for side in (-1, 1))
-    return Bounds(np.minimum(lower, shrunk), np.maximum(upper, shrunk))
+def _ends(level: float, *, look: Look, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
+    """Intervals by the last look, as far as they are possible, which hold the answer."""
+    least = np.where(np.eye(len(most), dtype=np.bool_), 0.0, -most)
+    lower, upper = (np.clip(end * unit, least, most) for end in look.intervals(level))
+    return Bounds(np.minimum(lower, shrunk).ravel(), np.maximum(upper, shrunk).ravel())
 
 
 def _shrunk(matrix: Floats, deviations: Floats) -> Floats:
@@ -202,8 +196,8 @@ class _Search:
     transform: Floats = field(init=False)  # symmetric
     is_round: bool = False
     mean_noise: float = 0.0
-    found: list[tuple[Floats, Floats, float]] = field(default_factory=list)  # covariance, back to rows, deviation
-    losses: list[float] = field(default_factory=list)  # by clipping, as shares of the variances of normal rows
+    looks: list[Look] = field(default_factory=list)
+    found: list[tuple[Floats, float]] = field(default_factory=list)  # covariance of each look, and deviation
     counts: list[tuple[float, float]] = field(default_factory=list)  # rows, deviation
 
     def __post_init__(self) -> None:
@@ -216,42 +210,32 @@ class _Search:
         counts, deviations = np.array(self.counts).T
         return max(1.0, float(np.average(counts, weights=deviations**-2.0)))
 
-    def add(self, moments: Floats, deviation: float, *, constant: float, lost: float) -> None:
-        """Take the noisy second moments of one step, after division by the number of rows.
-
-        Args:
-            deviation: of the noise on its diagonal.
-            constant: what stands before the transformed row; 0: nothing does.
-            lost: by clipping.
-        """
-        back = np.asarray(np.linalg.inv(self.transform), dtype=np.float64)
-        if constant:
-            means = moments[0, 1:] / constant
-            self.mean_noise = deviation / (math.sqrt(2) * constant)
-            moments = moments[1:, 1:] - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
+    def add(self, look: Look, size: float) -> None:
+        """Take a look at rows of which there are about `size`."""
+        moments, deviation, back = look.squares / size, look.noise.deviation * look.step**2 / size, look.back
+        if look.sums is not None:
+            means = look.sums / size
+            self.mean_noise = deviation / (math.sqrt(2) * look.constant * look.step)
+            moments = moments - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
             self.centre = self.centre + back @ means
-        self.found.append((back @ moments @ back, back, deviation))
-        self.losses.append(lost)
+        self.found.append((back @ moments @ back, deviation))
+        self.looks.append(look)
 
     def combined(self) -> tuple[Floats, float]:
         """The covariance of the transformed rows by all steps, weighted by precision, and the deviation of its
         diagonal."""
         weights = self._weights()
-        matrix = np.average([found for found, _, _ in self.found], axis=0, weights=weights)
+        matrix = np.average([found for found, _ in self.found], axis=0, weights=weights)
         total = 1 / math.sqrt(weights.sum())
         return self.transform @ matrix @ self.transform, total / _frobenius(self.columns)
 
-    def lost(self) -> float:
-        """The share of the variances of normal rows that all steps together clipped."""
-        return float(np.average(self.losses, weights=self._weights()))
-
     def _weights(self) -> Floats:
         """The precision of each step."""
-        views = [self.transform @ back for _, back, _ in self.found]
+        views = [self.transform @ look.back for look in self.looks]
         grams = [view @ view.T for view in views]
         noise = [
             deviation**2 * (np.trace(gram) ** 2 + np.sum(gram**2)) / 2
-            for gram, (_, _, deviation) in zip(grams, self.found, strict=True)
+            for gram, (_, deviation) in zip(grams, self.found, strict=True)
         ]
         return 1 / np.array(noise)
 
@@ -266,21 +250,13 @@ class _Search:
         bounds = np.minimum(np.maximum(variances, 0.0) + margin, 1.0)
         self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
 
-    def answer(self, size: float) -> tuple[Floats, Floats]:
-        """The covariance of the rows without negative variances, and the standard deviation of each entry's noise.
-
-        For N symmetric with variance s^2 on and s^2 / 2 off the diagonal, and G = B B^T, the entry (a, b) of B N B^T
-        has variance s^2 (G_aa G_bb + G_ab^2) / 2. A wrong number of rows scales all entries.
-        """
-        matrix, deviation = self.combined()
+    def answer(self) -> Floats:
+        """The covariance of the rows by all looks, without negative variances."""
+        matrix, _ = self.combined()
         back = np.linalg.inv(self.transform)
         variances, axes = np.linalg.eigh(back @ matrix @ back)
         found = (axes * np.maximum(variances, 0.0)) @ axes.T
-        found = (found + found.T) / 2
-        gram = back @ back.T
-        noise = deviation**2 * (np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2
-        miscounted = 1 / sum(deviation**-2 for _, deviation in self.counts) if self.counts else 0.0
-        return found, np.sqrt(noise + miscounted * (found / size) ** 2)
+        return np.asarray((found + found.T) / 2)
 
 
 @in_words
@@ -304,15 +280,7 @@ def _best_squared_radius(columns: int, unit: float, constant: float) -> float:
     """Where clipping costs least for normal rows with the identity as covariance: noise against what is cut off."""
     squared = np.linspace(columns, columns + 20 * math.sqrt(2 * columns) + 60, 400)
     noise = unit * (squared + constant) * _frobenius(columns)
-    return float(squared[np.argmin(noise**2 + columns * _lost(columns, squared) ** 2)])
-
-
-def _lost(columns: int, squared: Floats | float) -> Floats:
-    """What a variance 1 loses when normal rows are clipped at this squared radius g: E[(chi^2_d - g)+] / d, which is
-    sf_(d+2)(g) - g sf_d(g) / d."""
-    from scipy.stats import chi2
-
-    return np.asarray(chi2.sf(squared, columns + 2) - squared * chi2.sf(squared, columns) / columns)
+    return float(squared[np.argmin(noise**2 + columns * lost(columns, squared) ** 2)])
 
 
 def _frobenius(columns: int) -> float:
