@@ -182,9 +182,9 @@ def test_steady_and_quick_are_public_facts_of_the_plan() -> None:
         shares = tuple(Fraction(place, count + 1) for place in range(1, count + 1))
         return Joint(shares=shares, price=Price.of(epsilon, None, None), relation=Replace, rows=1)
 
-    assert plan(9, 1).is_steady
+    assert plan(9, 1).is_steady(1000)
     assert plan(9, 1).is_quick
-    assert plan(39, 1).is_steady
-    assert not plan(49, 1).is_steady  # of 1,000 rows; see benchmarks/results/statistics-quantile-methods.md
+    assert plan(39, 1).is_steady(1000)
+    assert not plan(49, 1).is_steady(1000)  # of 1,000 rows; see benchmarks/results/statistics-quantile-methods.md
     assert not plan(99, "0.001").is_quick
     assert first_width(9, Fraction(1, 4), 10**4) < first_width(9, Fraction(1, 40), 10**4)

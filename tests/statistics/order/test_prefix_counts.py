@@ -6,7 +6,7 @@ import pytest
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order.prefix_counts import PrefixCounts, _levels, _matrices, _mean_variance
+from deniable.statistics.order.prefix_counts import PrefixCounts, _mean_variance, levels, matrices
 from deniable.statistics.price import Price
 
 ONE = Price.of(1, 0, None)
@@ -15,14 +15,14 @@ ONE = Price.of(1, 0, None)
 @pytest.mark.parametrize("branch", [2, 3, 16, 40])
 def test_running_sums_are_exact_without_noise(branch: int) -> None:
     counts = np.random.default_rng(1).integers(0, 50, 40)
-    tree, running = _matrices(40, branch)
+    tree, running = matrices(40, branch)
     assert np.allclose(running @ (tree @ counts), np.cumsum(counts))
 
 
 def test_every_cell_lies_in_one_node_of_each_level() -> None:
     for cells, branch in product([2, 7, 8, 9, 100], [2, 3, 8]):
-        tree, _ = _matrices(cells, branch)
-        assert np.all(tree.sum(axis=0) == _levels(cells, branch))
+        tree, _ = matrices(cells, branch)
+        assert np.all(tree.sum(axis=0) == levels(cells, branch))
 
 
 def test_the_flat_tree_has_the_variance_of_a_sum() -> None:
@@ -42,7 +42,7 @@ def test_the_best_tree_is_flat_for_few_cells_and_deep_for_many() -> None:
 def test_the_sensitivity_is_that_of_all_nodes(relation: Relation, rows: int) -> None:
     """Brute force over what one unit may do: any rows in any cells."""
     counts = PrefixCounts(6, ONE, relation, rows)
-    tree, _ = _matrices(6, 2)
+    tree, _ = matrices(6, 2)
     some = [np.bincount(places, minlength=6) for n in range(rows + 1) for places in product(range(6), repeat=n)]
     steps = some if relation is AddRemove else [a - b for a, b in product(some, some)]
     moves = np.array([tree @ step for step in steps])

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, factorial, lgamma, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ from deniable.statistics.data import Floats
 from deniable.statistics.order.chain import Chain, Targets, coin
 from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.measure import Codes, Measure
+from deniable.statistics.order.method import OUTSIDE, Method
 from deniable.statistics.order.quantile import selections
-from deniable.statistics.price import Price
 
 if TYPE_CHECKING:
     from flint import arb
@@ -38,25 +38,15 @@ _NATS = 30.0  # between the windows and what they leave out, for rows of differe
 _LARGEST_RATE = Fraction(32)  # per rank: above it nothing is gained but exponents too large for floats
 _MANY = 10**6  # rows for which the work is estimated
 _LARGEST_WORK = 10**6  # ranks of half windows
-_ENOUGH = 1000  # rows times epsilon
-_OUTSIDE = 20  # times as wide as the rows are the bounds
 _RESERVE = 1.5  # for rows that lie thinner towards the ends
 _FINE = 16  # points of the lattice for expected errors while chances fall by e
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joint:
-    """Quantiles in one draw, for a price.
+class Joint(Method):
+    """Quantiles in one draw."""
 
-    Args:
-        shares: different ones, in order.
-        rows: of a unit.
-    """
-
-    shares: tuple[Fraction, ...]
-    price: Price
-    relation: Relation
-    rows: int
+    name: ClassVar[str] = "joint"
 
     @cached_property
     def losses(self) -> list[PrivacyLoss]:
@@ -64,28 +54,24 @@ class Joint:
         return [Restricted(ExponentialMechanismLoss(self._epsilon), self.relation)]
 
     def rank_errors(self, size: int) -> Floats:
-        """The root mean squared error of every quantile in ranks, for about `size` rows of different values."""
         return rank_errors(self.shares, self._rate, size)
 
     def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
-        """As the function `draw`."""
         return draw(ordered, size, self.shares, self._rate, measure=measure, bits=bits)
 
     @property
     def is_quick(self) -> bool:
-        """Whether a draw takes seconds where rows differ, and not above 20 times that on any table; a public fact."""
         count = len(self.shares)
         return count * first_width(count, self._rate, _MANY) <= _LARGEST_WORK
 
-    @property
-    def is_steady(self) -> bool:
-        """Whether 1000 / epsilon units are enough for no two outer quantiles to leave them together; a public fact.
+    def is_steady(self, size: int) -> bool:
+        """Whether so many rows are enough for no two outer quantiles to leave them together.
 
         Rows that fill a twentieth of the bounds weigh little beside the points outside, and r quantiles that are all
         drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see docs/theory/quantiles.md.
         """
-        speed, size = float(self._rate), _ENOUGH * self.rows / float(self._epsilon)
-        gain = log(max(1.0, _OUTSIDE * size * speed / 2))
+        speed = float(self._rate)
+        gain = log(max(1.0, OUTSIDE * size * speed / 2))
         inner, outer = list(self.shares), [1 - share for share in reversed(self.shares)]
         return all(
             _RESERVE * (number * gain - lgamma(number + 1)) < 2 * speed * size * float(share)

@@ -19,7 +19,7 @@ from deniable.statistics.data import Floats
 from deniable.statistics.price import Price
 
 LARGEST_COUNT = 1024
-_BRANCHES = (2, 4, 8, 16)
+BRANCHES = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PrefixCounts:
     @cached_property
     def _best(self) -> tuple[float, int]:
         """The mean variance of a running sum, and the branching that has the least."""
-        options = [branch for branch in _BRANCHES if branch < self.cells] + [max(self.cells, 2)]
+        options = [branch for branch in BRANCHES if branch < self.cells] + [max(self.cells, 2)]
         return min((self._variance(branch), branch) for branch in options)
 
     @property
@@ -68,7 +68,7 @@ class PrefixCounts:
 
     def release(self, counts: NDArray[np.int64], *, bits: Bits) -> Floats:
         """Running sums behind every cell, the last one of all cells; they may decrease or be negative."""
-        tree, running = _matrices(self.cells, self.branch)
+        tree, running = matrices(self.cells, self.branch)
         exact = tree.astype(np.int64) @ counts
         noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64)
         result: Floats = running @ noisy
@@ -76,7 +76,7 @@ class PrefixCounts:
 
     def draws(self, count: int, *, bits: Bits) -> Floats:
         """Fresh draws of the error of `release`, shape (count, cells): from public numbers, for intervals."""
-        _, running = _matrices(self.cells, self.branch)
+        _, running = matrices(self.cells, self.branch)
         nodes = running.shape[1]
         noise = self.mechanism.release(np.zeros(count * nodes, dtype=np.int64), bits=bits).values
         errors: Floats = noise.astype(np.float64).reshape(count, nodes) @ running.T
@@ -85,12 +85,12 @@ class PrefixCounts:
     def _moved(self, branch: int) -> Sensitivity:
         """A row lies in one node of every level."""
         one = of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=self.cells)
-        levels = _levels(self.cells, branch)
+        depth = levels(self.cells, branch)
         return replace(
             one,
-            l1=one.l1 * levels,
-            l2_squared=one.l2_squared * levels,
-            coordinates=None if one.coordinates is None else one.coordinates * levels,
+            l1=one.l1 * depth,
+            l2_squared=one.l2_squared * depth,
+            coordinates=None if one.coordinates is None else one.coordinates * depth,
         )
 
     def _variance(self, branch: int) -> float:
@@ -98,22 +98,22 @@ class PrefixCounts:
         return spread**2 * _mean_variance(self.cells, branch)
 
 
-def _levels(cells: int, branch: int) -> int:
+def levels(cells: int, branch: int) -> int:
     """Levels of nodes below the root, which is not counted: the sum of its children tells it."""
-    levels = 1
-    while branch**levels < cells:
-        levels += 1
-    return levels
+    depth = 1
+    while branch**depth < cells:
+        depth += 1
+    return depth
 
 
 @lru_cache(maxsize=32)
-def _matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Which cells each node counts, shape (nodes, cells), and the running sums from noisy nodes, (cells, nodes)."""
     if branch >= cells:
         return np.eye(cells), np.tril(np.ones((cells, cells)))
     places = np.arange(cells)
     parts = []
-    for level in range(_levels(cells, branch)):
+    for level in range(levels(cells, branch)):
         owners = places // branch**level
         parts.append((owners == np.arange(owners[-1] + 1)[:, np.newaxis]).astype(np.float64))
     tree = np.concatenate(parts)
@@ -126,5 +126,5 @@ def _mean_variance(cells: int, branch: int) -> float:
     """Of a running sum, for nodes with noise of variance 1."""
     if branch >= cells:
         return (cells + 1) / 2
-    _, running = _matrices(cells, branch)
+    _, running = matrices(cells, branch)
     return float((running**2).sum(axis=1).mean())

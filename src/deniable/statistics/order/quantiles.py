@@ -1,6 +1,6 @@
 """Many quantiles at once, in order."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy.exact import positive_integer
 from deniable.release import Estimate, Key, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
@@ -21,16 +22,20 @@ from deniable.statistics.order.choice import reach
 from deniable.statistics.order.ends import lower_end, upper_end
 from deniable.statistics.order.joint import Joint
 from deniable.statistics.order.measure import Codes
+from deniable.statistics.order.method import Method
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.order.quantile import checked_share, known_ends, margin, selections
 from deniable.statistics.order.ranks import Ranks, around
+from deniable.statistics.order.slices import Slices
 from deniable.statistics.order.tree import Recursion, scattered
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
+_METHODS: tuple[type[Method], ...] = (Recursion, Joint, Slices)
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
 _FEW = 5  # quantiles for which ends are drawn: for more they are further off than the next quantile
 _MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
+_ENOUGH = 1000  # rows times epsilon
 _CLEARLY = 0.9  # for a smaller gain one draw, which is worse where rows are few, is not worth it
 _LARGEST_SIZE = 2**40  # of a grid for one draw, so that equal rows get 19 digits at least
 _DRAWS = 4000  # of the noise of the counts, for their reach
@@ -40,8 +45,8 @@ _DRAWS = 4000  # of the noise of the counts, for their reach
 class Quantiles(OrderStatistic):
     """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
 
-    They come from one draw of all (`joint`) where that has a clearly smaller expected error, a public fact of the
-    shares, the price and the relation; else from a recursion (`tree`).
+    They come from a recursion (`tree`), from one draw of all (`joint`) or from slices (`slices`), whichever has the
+    smallest expected error: a public fact of the shares, the price, the relation and a public number of rows.
 
     The ends of the intervals of up to five are drawn as those of `Quantile`, for half of the price. For more, a fifth
     of it counts the rows between the quantiles; the ends are the nearest of the quantiles, or of the bounds, that those
@@ -51,14 +56,19 @@ class Quantiles(OrderStatistic):
         shares: of [0, 1], in any order; each is read to a denominator of 10^6. At most 1023 different ones.
         bounds, step: as for every `OrderStatistic`.
         interval: the level at which all intervals hold together; None spends the whole price on the quantiles.
+        method: "recursion", "joint" or "slices"; None for the best.
+        size: a public number of rows for which the method is chosen; on far fewer rows answers may be far off. None for
+            a method that is good for any number above 1000 / epsilon.
 
-    Guarantee: that of the draw, or composition of the levels of the tree; and of the ends or the counts. Proof:
+    Guarantee: that of the method, and of the ends or the counts. Proof:
         docs/theory/quantiles.md.
     """
 
     name: ClassVar[str] = "quantiles"
 
     shares: Sequence[object]
+    method: str | None = None
+    size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,7 +79,11 @@ class Quantiles(OrderStatistic):
         object.__setattr__(self, "shares", tuple(checked_share(q) for q in self.shares))
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
-        _ = self.method, self.counting, self.ends
+        if self.method not in (None, *(kind.name for kind in _METHODS)):
+            raise InvalidParameterError(f'method must be "recursion", "joint", "slices" or None, got {self.method!r}')
+        if self.size is not None:
+            object.__setattr__(self, "size", positive_integer("size", self.size))
+        _ = self.chosen, self.counting, self.ends
 
     @cached_property
     def _distinct(self) -> list[Fraction]:
@@ -91,14 +105,35 @@ class Quantiles(OrderStatistic):
         return len(self._distinct) <= _FEW
 
     @cached_property
-    def method(self) -> Recursion | Joint:
-        """How the quantiles are drawn: at once where that is clearly nearer for many rows."""
+    def chosen(self) -> Method:
+        """How the quantiles are drawn: as was asked, or with the least error to expect."""
         shares, price = tuple(self._distinct), self._prices[0]
-        recursion = Recursion(shares=shares, price=price, relation=self.relation, rows=self.rows)
-        joint = Joint(shares=shares, price=price, relation=self.relation, rows=self.rows)
-        if len(shares) == 1 or not (joint.is_quick and joint.is_steady and self._has_room):
+        methods = [kind(shares=shares, price=price, relation=self.relation, rows=self.rows) for kind in _METHODS]
+        if self.method is not None:
+            return self._asked(methods)
+        recursion, *others = methods
+        if len(shares) == 1 or not self._has_room:
             return recursion
-        return joint if _mean(joint.rank_errors(_MANY)) < _CLEARLY * _mean(recursion.rank_errors(_MANY)) else recursion
+        known = [method for method in others if method.is_quick and method.is_steady(self.size or self._enough)]
+        errors = {method.name: _mean(method.rank_errors(self.size or _MANY)) for method in [recursion, *known]}
+        best = min(known, key=lambda method: errors[method.name], default=recursion)
+        return best if errors[best.name] < _CLEARLY * errors[recursion.name] else recursion
+
+    def _asked(self, methods: Sequence[Method]) -> Method:
+        """The one of this name."""
+        method = next(method for method in methods if method.name == self.method)
+        if not method.is_quick:
+            raise InvalidParameterError(
+                f'method="{self.method}" would take too long for {len(self._distinct)} quantiles at this price. Take '
+                "another one, or a larger epsilon."
+            )
+        return method
+
+    @property
+    def _enough(self) -> int:
+        """So many rows are taken to be there: fewer give little at this price."""
+        epsilon = selections(self._prices[0], (1,))[0]
+        return ceil(_ENOUGH * self.rows / epsilon)
 
     @property
     def _has_room(self) -> bool:
@@ -123,7 +158,7 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses = list(self.method.losses)
+        losses = list(self.chosen.losses)
         losses += [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.ends]
         if self.counting is not None:
             losses.append(self.counting.privacy_loss)
@@ -131,12 +166,12 @@ class Quantiles(OrderStatistic):
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks, over all the quantiles, where all values differ."""
-        return _mean(self.method.rank_errors(size))
+        return _mean(self.chosen.rank_errors(size))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
-        found, ranks = self.method.draw(fine, grid.size << digits, measure=grid.measure(digits), bits=bits)
+        found, ranks = self.chosen.draw(fine, grid.size << digits, measure=grid.measure(digits), bits=bits)
         codes = found >> digits
         order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
@@ -175,15 +210,24 @@ def quantiles(
     bounds: object,
     interval: float | None = 0.95,
     step: object = None,
+    method: str | None = None,
+    size: int | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Several quantiles at once, one a row: see `Quantiles`.
+    """Several quantiles at once, one a row: see `Quantiles`. Under replace their number is public, and gives the size.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.quantiles([21, 45, 33, 60], [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)
     """
-    parameters = {"shares": shares, "bounds": bounds, "interval": interval, "step": step}
-    return release(Quantiles, values, parameters, options)
+    if size is None and options.get("relation") is Relation.REPLACE and options.get("units") is None:
+        size = _length(values)
+    own = {"shares": shares, "bounds": bounds, "interval": interval, "step": step, "method": method, "size": size}
+    return release(Quantiles, values, own, options)
+
+
+def _length(values: object) -> int | None:
+    """How many rows there are, at least 1; None where that is not said before they are read."""
+    return max(1, len(values)) if isinstance(values, Sized) else None
 
 
 def _mean(errors: Floats) -> float:

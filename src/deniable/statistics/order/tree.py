@@ -13,17 +13,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.statistics.data import Floats
 from deniable.statistics.order.choice import EQUAL, choose, reach, window
 from deniable.statistics.order.measure import Codes, Measure
+from deniable.statistics.order.method import Method
 from deniable.statistics.order.quantile import rank_error, selections
 from deniable.statistics.order.ranks import Ranks
-from deniable.statistics.price import Price
 
 _FINEST = 10**4  # denominators of shares within a part
 _WORD = 64
@@ -32,30 +34,20 @@ _LARGEST_BITS = 60  # of a code; weights are below eight times as many
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recursion:
-    """Quantiles one after the other, for a price.
+class Recursion(Method):
+    """Quantiles one after the other."""
 
-    Args:
-        shares: different ones, in order.
-        rows: of a unit.
-    """
-
-    shares: tuple[Fraction, ...]
-    price: Price
-    relation: Relation
-    rows: int
+    name: ClassVar[str] = "recursion"
 
     @cached_property
     def losses(self) -> list[PrivacyLoss]:
         """One for each level."""
         return [Restricted(ExponentialMechanismLoss(self._epsilon), self.relation)] * levels(len(self.shares))
 
-    def rank_errors(self, size: int) -> NDArray[np.float64]:
-        """The root mean squared error of every quantile in ranks, for about `size` rows of different values."""
+    def rank_errors(self, size: int) -> Floats:
         return rank_errors(self._tree, self._rates, size)
 
     def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
-        """As `recursive`."""
         return recursive(ordered, size, self._tree, self._rates, measure=measure, bits=bits)
 
     @cached_property
@@ -144,7 +136,7 @@ def recursive(
     return found[:count], ranks[:count]
 
 
-def rank_errors(tree: Sequence[Node], rates: Sequence[Fraction], size: int) -> NDArray[np.float64]:
+def rank_errors(tree: Sequence[Node], rates: Sequence[Fraction], size: int) -> Floats:
     """The root mean squared error of every quantile in ranks, for about `size` rows of different values.
 
     A part inherits the errors of its ends in proportion, and adds its own.
@@ -160,7 +152,7 @@ def rank_errors(tree: Sequence[Node], rates: Sequence[Fraction], size: int) -> N
         rows = round(size * (high - low))
         spread[node.place] = (1 - share) * spread[node.below] + share * spread[node.above]
         spread[node.place, node.place] = rank_error(speed, share * rows, rows, truth=share * rows)
-    errors: NDArray[np.float64] = np.sqrt((spread[:count] ** 2).sum(axis=1))
+    errors: Floats = np.sqrt((spread[:count] ** 2).sum(axis=1))
     return errors
 
 
