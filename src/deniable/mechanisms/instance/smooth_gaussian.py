@@ -24,15 +24,14 @@ class SmoothGaussian(ApproximateSmoothNoise):
 
     For one number take SmoothLaplace, whose noise is smaller; this one has no heavier tails than a normal law.
 
-    Guarantee: (epsilon, delta)-DP if delta is at least the hockey-stick divergence of N(0, 1) and N(shift, 1), plus the
-        larger one of those of N(0, 1) and N(shift, e^(2 beta)), and of N(0, e^(2 beta)) and N(shift, 1).
+    Guarantee: (epsilon, delta)-DP with the largest shift for which delta is at least the hockey-stick divergence of
+        N(0, e^(2 beta)) from N(shift, 1), and no neighbour with more noise is worse; exact unless delta is so large
+        that shift^2 would exceed 2 epsilon.
     Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/smooth_sensitivity.md.
     """
 
     kind: ClassVar[str] = "smooth_gaussian"
-    guarantee: ClassVar[str] = (
-        "(epsilon, delta)-DP, delta = that of N(0, 1), N(shift, 1) + the larger with e^(2 beta) as either variance"
-    )
+    guarantee: ClassVar[str] = "(epsilon, delta)-DP, delta = divergence of N(0, e^(2 beta)) from N(shift, 1)"
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
 
     @classmethod
@@ -57,13 +56,17 @@ class SmoothGaussian(ApproximateSmoothNoise):
 
     def _private(self, shift: Fraction) -> bool:
         """Whether the condition is certified for this shift."""
+        if shift**2 > 2 * self.epsilon or not self._worse_if_narrower(ball(shift)):
+            return False
+        found = certified(lambda: self._of_narrower(ball(shift), ball(self.epsilon)))
+        return Fraction(found.upper) <= self.delta
 
-        def formula() -> "arb":
-            e, s = ball(self.epsilon), ball(shift)
-            same = _upper_tail(e / s - s / 2) - e.exp() * _upper_tail(e / s + s / 2)
-            return same + self._of_narrower(s, e).max(self._of_wider(s, e))
-
-        return Fraction(certified(formula).upper) <= self.delta
+    def _worse_if_narrower(self, s: "arb") -> bool:
+        """Whether it is certain that a neighbour with less noise is the worst; else the shift counts as too large."""
+        growth = ball(self.beta).exp()
+        v, w = (s / 2 + ball(self.epsilon - self.beta) / s) / growth, s * growth / (growth * growth - 1)
+        far = v > 0 and w >= 1 and v * (-v * v / 2).exp() >= w * (-w * w / 2).exp()
+        return bool(v >= 1 or far)
 
     def _of_narrower(self, s: "arb", e: "arb") -> "arb":
         """Of N(0, e^(2 beta)) and N(s, 1), in units of the first: their ratio exceeds e^epsilon outside an interval."""
@@ -72,19 +75,6 @@ class SmoothGaussian(ApproximateSmoothNoise):
         left, right = ((growth * s + sign * root) / (growth * growth - 1) for sign in (-1, 1))
         others = _upper_tail(s - growth * left) + _upper_tail(growth * right - s)
         return _upper_tail(-left) + _upper_tail(right) - e.exp() * others
-
-    def _of_wider(self, s: "arb", e: "arb") -> "arb":
-        """Of N(0, 1) and N(s, e^(2 beta)): their ratio exceeds e^epsilon in an interval, or nowhere."""
-        shrink = ball(-2 * self.beta).exp()
-        inside = shrink * s * s - 2 * (1 - shrink) * (e - ball(self.beta))
-        if inside < 0:
-            return ball(Fraction(0))
-        if not inside > 0:  # not known at this precision
-            return ball(Fraction(1, 2)).union(ball(Fraction(0))).union(ball(Fraction(1)))
-        ends = [(-shrink * s + sign * inside.sqrt()) / (1 - shrink) for sign in (-1, 1)]
-        first = _upper_tail(ends[0]) - _upper_tail(ends[1])
-        scaled = [shrink.sqrt() * (end - s) for end in ends]
-        return first - e.exp() * (_upper_tail(scaled[0]) - _upper_tail(scaled[1]))
 
     def _law(self) -> rounded.Normal:
         return rounded.Normal()
