@@ -4,7 +4,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace
-from deniable.privacy import AddRemove, compose, of_count
+from deniable.privacy import AddRemove, Replace, compose, of_count, of_spread_sum
+from deniable.statistics import Covariance, Variance
 from deniable.statistics.price import Price
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
@@ -63,3 +64,16 @@ def test_the_loss_of_anything_that_costs_so_much(price: Price) -> None:
     charge = price.bound().charge()
     assert (charge.rho if price.rho is not None else charge.epsilon) == (price.rho or price.epsilon)
     assert price.rho is not None or charge.delta == price.delta
+
+
+def test_noise_that_cannot_be_drawn_leaves_the_other_kind() -> None:
+    """Gaussian noise for so small a delta has a deviation beyond what is drawn; Laplace noise has none of it."""
+    wide = of_spread_sum(lower=0, upper=2**32, total_rows=3, relation=AddRemove)
+    assert isinstance(Price.of("5/6000000", "1e-12", None).noise(wide), Laplace)
+    assert Variance(bounds=(0, 1), epsilon="1e-6", delta="1e-12", rows=3).expected_error(10**9) > 0
+    assert Covariance(bounds=[(0, 1)] * 2, epsilon="1e-6", delta="1e-12", rows=3, relation=Replace).mechanism
+
+
+def test_a_price_that_buys_no_noise_says_why() -> None:
+    with pytest.raises(InvalidParameterError, match=r"epsilon=.* buys no noise .* tens of millions of rows"):
+        Variance(bounds=(0, 1), epsilon="1e-9", rows=3, relation=Replace)

@@ -1,6 +1,6 @@
 """What a statistic may cost, and the noise that this buys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
@@ -60,9 +60,22 @@ class Price:
 
         Args:
             weights: shares of the price; equal by default.
+
+        Raises: InvalidParameterError if no noise for this price can be drawn.
         """
-        shares = weights or [1] * len(sensitivities)
-        return min(self._noises(sensitivities, shares), key=_spread)
+        found, refused = [], []
+        for calibrated in self._noises(sensitivities, weights or [1] * len(sensitivities)):
+            try:
+                found.append(calibrated())
+            except InvalidParameterError as error:
+                refused.append(error)
+        if not found:
+            raise InvalidParameterError(
+                f"{self} buys no noise that can be drawn for this answer, or this part of it: {refused[0]} One unit "
+                f"moves a sum by up to {max(float(each.linf) for each in sensitivities):.3g} steps. Noise beyond the "
+                "limits would hide tens of millions of rows, or nothing."
+            )
+        return min(found, key=_spread)
 
     def selection(self) -> Fraction:
         """The epsilon of one exponential mechanism that costs this much: its rho is epsilon^2 / 8."""
@@ -98,21 +111,22 @@ class Price:
 
     def _noises(
         self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction]
-    ) -> Iterator[tuple[AdditiveNoise, ...]]:
+    ) -> Iterator[Callable[[], tuple[AdditiveNoise, ...]]]:
+        """What to call for each kind of noise; it may be refused."""
         parts = list(zip(sensitivities, self.split(*weights), strict=True))
         if self.rho is not None:
-            yield tuple(Gaussian.calibrated(reach, rho=part.rho) for reach, part in parts)
-            yield tuple(
+            yield lambda: tuple(Gaussian.calibrated(reach, rho=part.rho) for reach, part in parts)
+            yield lambda: tuple(
                 Laplace.calibrated(reach, epsilon=epsilon_within(part.rho or Fraction(0))) for reach, part in parts
             )
             return
-        yield tuple(Laplace.calibrated(reach, epsilon=part.epsilon) for reach, part in parts)
+        yield lambda: tuple(Laplace.calibrated(reach, epsilon=part.epsilon) for reach, part in parts)
         if self.delta and len(parts) == 1:
-            yield (Gaussian.calibrated(parts[0][0], epsilon=self.epsilon, delta=self.delta),)
+            yield lambda: (Gaussian.calibrated(parts[0][0], epsilon=self.epsilon, delta=self.delta),)
         elif self.delta:
-            shared = self.concentrated().split(*weights)
-            yield tuple(
-                Gaussian.calibrated(reach, rho=part.rho) for reach, part in zip(sensitivities, shared, strict=True)
+            yield lambda: tuple(
+                Gaussian.calibrated(reach, rho=part.rho)
+                for reach, part in zip(sensitivities, self.concentrated().split(*weights), strict=True)
             )
 
 
