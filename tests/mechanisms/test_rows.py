@@ -142,6 +142,13 @@ def test_a_column_with_a_missing_value_is_the_list_with_none(column: Any) -> Non
     assert found[[0, 2]].tolist() == [2, 1]
 
 
+def test_a_row_of_one_number_needs_no_list() -> None:
+    for rows in ([5, [6], None, [7, 8], "a"], np.array([5, [6], None, [7, 8], "a"], dtype=object)):
+        assert replaced("exact", rows, by=0, columns=1).tolist() == [[5], [6], [0], [0], [0]]
+    assert replaced("exact", np.array([5, 6]), by=0, columns=1).tolist() == [[5], [6]]
+    assert replaced("exact", [5, 6], by=0, columns=2).tolist() == [[0, 0], [0, 0]]
+
+
 def test_tables_of_all_kinds_are_read() -> None:
     rows = [[1, 0], [1, None], [0, 1]]
     for table in (
@@ -215,8 +222,18 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
         ([math.inf, 1], LEFT_OUT),
     ),
     "randomized_response": (released(RandomizedResponse(choices=3, epsilon=9)), [0, 1, 2], 0, (math.inf, 2)),
-    "poisson_sampled": (released(PoissonSampled(base=Laplace(scale=1), rate="1/2")), RECORDS, 0, (math.inf, 0)),
-    "subset_sampled": (released(SubsetSampled(base=Laplace(scale=1), size=3, population=6)), RECORDS, 0, (2**70, 0)),
+    "poisson_sampled": (
+        released(PoissonSampled(base=Laplace(scale=1), rate="1/2", columns=1)),
+        RECORDS,
+        0,
+        (math.inf, 0),
+    ),
+    "subset_sampled": (
+        released(SubsetSampled(base=Laplace(scale=1), size=3, population=6, columns=1)),
+        RECORDS,
+        0,
+        (2**70, 0),
+    ),
     "name_and_shame": (lambda rows: exposed(NameAndShame(delta="1/2"), rows), RECORDS, 0, (math.inf, 0)),
     "all_or_nothing": (
         lambda rows: exposed(AllOrNothing(delta=1 - Fraction(1, 2**30)), rows),

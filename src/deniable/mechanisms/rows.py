@@ -42,7 +42,7 @@ def read(
         name: the parameter's, for the message.
         rows: an array, a series or a table, or a list, whose entries are the rows.
         lower: public, within int64; upper likewise. None where there are no bounds.
-        columns: how many numbers a row has; None for one number that is no list.
+        columns: how many numbers a row has; None for one number that is no list. A row of one may come without one.
 
     Raises: InvalidParameterError for another number of dimensions or columns, or a type that holds no numbers.
     """
@@ -98,7 +98,7 @@ def _of_list(rows: Sequence[Any], columns: int | None) -> tuple[NDArray[Any], Sp
     found = np.zeros((len(rows), 1 if columns is None else columns), dtype=object)
     spoilt = np.zeros(len(rows), dtype=np.bool_)
     for place, row in enumerate(rows):
-        numbers = [_nearest(entry) for entry in ([row] if columns is None else _entries(row))]
+        numbers = [_nearest(entry) for entry in ([row] if columns is None else _entries(row, columns))]
         if len(numbers) == found.shape[1] and None not in numbers:
             found[place] = numbers
         else:
@@ -113,8 +113,8 @@ def _of_array(name: str, array: NDArray[Any], columns: int | None) -> tuple[NDAr
         )
     if array.dtype.kind == "O" and array.ndim == 1:
         return _of_list(list(array), columns)
-    if not array.size and array.ndim == 1 and columns is not None:
-        array = array.reshape(0, columns)
+    if array.ndim == 1 and (columns == 1 or (columns is not None and not array.size)):
+        array = array.reshape(-1, columns)
     if columns is None and array.ndim != 1:
         raise InvalidParameterError(f"{name} must be a list of integers, got {array.ndim} dimensions")
     if columns is not None and (array.ndim != 2 or array.shape[1] != columns):
@@ -141,11 +141,11 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
     return array.astype(np.int64, copy=False), spoilt
 
 
-def _entries(row: object) -> Sequence[Any]:
-    """Of one row; none if it is no list."""
+def _entries(row: object, columns: int) -> Sequence[Any]:
+    """Of one row; none if it is no list of them. One alone needs no list."""
     try:
         listed = isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
-        return list(row) if listed else ()  # type: ignore[call-overload]
+        return list(row) if listed else [row] if columns == 1 else ()  # type: ignore[call-overload]
     except Exception:  # whatever it is, it depends on this row
         return ()
 

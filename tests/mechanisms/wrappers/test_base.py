@@ -28,7 +28,7 @@ from deniable.mechanisms import (
     SubsetSampled,
 )
 from deniable.mechanisms.additive.base import Noisy
-from deniable.mechanisms.wrappers.base import answer_of, column_sums, with_answer
+from deniable.mechanisms.wrappers.base import column_sums
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
 
@@ -148,19 +148,40 @@ def test_the_shape_of_a_sum_is_that_of_a_table_or_declared() -> None:
     for rows, columns, size in (
         ([[1, 2], None, 3], 2, 2),
         ([], 2, 2),
-        ([[1, 2], [3, 4]], None, 1),
+        ([], 1, 1),
+        ([1, 2], 1, 1),
+        ([[1], 2, None], 1, 1),
+        (np.zeros(4), None, 1),
+        (np.zeros(4), 1, 1),
         (np.zeros((0, 3)), None, 3),
         (np.zeros((4, 3)), 3, 3),
     ):
-        found = mechanism.release(rows, columns=columns)  # type: ignore[arg-type]
+        found = replace(mechanism, columns=columns).release(rows)  # type: ignore[arg-type]
         assert isinstance(found, Noisy)
         assert found.values.shape == (size,)
-    with pytest.raises(InvalidParameterError, match="columns must be"):
-        mechanism.release([1], columns=0)
+    for wrong in (0, 2**25, 1.5):
+        with pytest.raises(InvalidParameterError, match="columns must be"):
+            replace(mechanism, columns=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [[], [1, 2], [[1, 2, 3]] * 50, [None]], ids=repr)
+def test_a_list_without_declared_columns_is_refused_whatever_it_holds(rows: list[object]) -> None:
+    """It used to count [[1, 2, 3]] * 50 as fifty rows that are no numbers, without a word."""
+    for mechanism in SAMPLED:
+        with pytest.raises(InvalidParameterError, match=r"Declare (PoissonSampled|SubsetSampled)"):
+            mechanism.release(rows)  # type: ignore[attr-defined]
+
+
+def test_columns_reach_a_sample_inside_a_group() -> None:
+    sampled = PoissonSampled(base=QUIET, rate=Fraction(1, 2), columns=3)
+    for mechanism in (Grouped(base=sampled, size=2), PostProcessed(base=sampled, function="sign")):
+        found = mechanism.release([[1, 2, 3]] * 50, bits=DeterministicBits(1))
+        assert isinstance(found, Noisy)
+        assert (found.values > 0).tolist() == [True] * 3
 
 
 def test_a_sample_of_nobody_has_the_sum_zero() -> None:
-    found = PoissonSampled(base=QUIET, rate=Fraction(1, 2)).release([])
+    found = PoissonSampled(base=QUIET, rate=Fraction(1, 2), columns=1).release([])
     assert isinstance(found, Noisy)
     assert found.values.tolist() == [0]
 
@@ -170,14 +191,3 @@ def test_sums_do_not_wrap_around() -> None:
     rows = np.array([[top, bottom, 5], [top, bottom, -7], [1, -1, 0]])
     assert column_sums(rows).tolist() == [2 * top + 1, 2 * bottom - 1, -2]
     assert column_sums(rows[:, 2:]).dtype == np.int64
-
-
-def test_answers_are_found_inside_releases() -> None:
-    release = Noisy(np.array([1, -2]), True)
-    changed = with_answer(release, np.abs)
-    assert isinstance(changed, Noisy)
-    assert changed.values.tolist() == [1, 2]
-    assert changed.safe
-    assert answer_of(release) is release.values
-    assert answer_of(7) == 7
-    assert with_answer(-7, abs) == 7

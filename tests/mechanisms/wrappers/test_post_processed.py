@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import Laplace, Mechanism, PostProcessed, define
+from deniable.mechanisms import (
+    ExponentialMechanism,
+    JointTopK,
+    Laplace,
+    Mechanism,
+    NameAndShame,
+    PostProcessed,
+    define,
+)
 from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.wrappers.post_processed import _FUNCTIONS
 from deniable.noise.bits import DeterministicBits
@@ -57,6 +65,22 @@ def test_the_release_keeps_its_shape_and_the_function_sees_the_release_alone() -
 )
 def test_named_functions(name: str, wanted: list[int]) -> None:
     assert _FUNCTIONS[name](np.array([-3, 0, 4])).tolist() == wanted
+
+
+def test_the_size_of_the_least_integer_does_not_wrap() -> None:
+    assert _FUNCTIONS["absolute"](np.array([-(2**63), 5])).tolist() == [2**63, 5]
+    assert _FUNCTIONS["absolute"](np.array([-5])).dtype == np.int64
+
+
+def test_answers_keep_their_kind() -> None:
+    """Numbers stay numbers and tuples stay tuples; records that a mechanism for teaching shows are values too."""
+    one = PostProcessed(base=ExponentialMechanism(rate=Fraction(100)), function="sign").release([0, 9, 9])
+    assert type(one.value) is int  # type: ignore[attr-defined]
+    assert one.value == 1  # type: ignore[attr-defined]
+    few = PostProcessed(base=JointTopK(rate=Fraction(100), count=2), function="parity").release([0, 9, 6])
+    assert few.value == (1, 0)  # type: ignore[attr-defined]
+    shown = PostProcessed(base=NameAndShame(delta=Fraction(999, 1000)), function="absolute").release([-3] * 5)
+    assert set(shown.records.tolist()) == {3}  # type: ignore[attr-defined]
 
 
 def test_the_loss_is_that_of_the_mechanism() -> None:

@@ -1,6 +1,7 @@
 """The best of a random number of runs: the numbers of runs, the choice, and why a fixed number is not free."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -58,6 +59,25 @@ def test_a_score_that_is_no_number_is_the_least() -> None:
     only = mechanism.best_of(lambda: math.nan, score=float)
     assert only is not None
     assert math.isnan(only)
+
+
+@pytest.mark.parametrize("wrong", [None, "a", math.nan, 1j, np.array([1, 2]), Decimal("sNaN")])
+def test_a_score_of_another_kind_is_the_least(wrong: object) -> None:
+    """It used to be an error of Python, after the budget was spent."""
+    mechanism = BestOf(base=QUIET, stop=Fraction(1, 50))
+    for better in (-5, 0.5, Fraction(1, 3), Decimal("-1e400"), np.float32(2), np.array([7]), -(2**2000)):
+        stream = iter([wrong, better, wrong, better] * 1000)
+        found = mechanism.best_of(lambda stream=stream: next(stream), score=lambda x: x, bits=DeterministicBits(1))
+        assert found is better
+    assert mechanism.release([1], score=lambda release: wrong) is not None
+
+
+def test_what_a_release_takes_is_checked_even_where_none_is_made() -> None:
+    mechanism = BestOfPoisson(base=Mixed(parts=((1, QUIET),)), mean=Fraction(1, 10**6))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match=r"release takes no scor\. Did you mean score\?"):
+        mechanism.release([1], scor=float)
+    with pytest.raises(InvalidParameterError, match="score must be"):
+        mechanism.release([1], score=5)  # type: ignore[arg-type]
 
 
 def test_hyper_parameters_are_drawn_in_each_run() -> None:

@@ -61,4 +61,4 @@ def test_sizes_are_checked(values: dict[str, int]) -> None:
 
 def test_all_units_are_given() -> None:
     with pytest.raises(InvalidParameterError, match="population=5"):
-        MECHANISM.release([1, 2, 3])
+        MECHANISM.release(np.array([1, 2, 3]))

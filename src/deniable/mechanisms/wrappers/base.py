@@ -1,9 +1,8 @@
 """What mechanisms made of one mechanism have in common."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +13,11 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.instance import StableSelection
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
-from deniable.mechanisms.rows import container, replaced
+from deniable.mechanisms.rows import Whole, container, replaced
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
+from deniable.mechanisms.wrappers.inputs import check_inputs, parts_of, release_of
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import whole_number
 
 _OF_SUMS: tuple[type[Mechanism], ...] = (
     *ADDITIVE,
@@ -28,10 +28,7 @@ _OF_SUMS: tuple[type[Mechanism], ...] = (
     StableSelection,
     TopK,
 )
-
-
-class _Releases(Protocol):
-    def release(self, exact: ArrayLike, *, bits: Bits) -> object: ...
+_MOST_COLUMNS = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +48,17 @@ class SampledWrapper(Wrapper):
     So `base` takes sums: additive noise, a choice by scores, or a mixture, function or best of these. What takes
     records (medians, another sample) would see the sum as records, and its loss is not about that; a group is wrapped
     around the sample, since its members are not drawn together.
+
+    Args:
+        columns: how many numbers each row has; None where rows come as an array, whose shape says it.
     """
+
+    columns: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.columns is not None:
+            object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
         if not takes_sums(self.base):
             raise InvalidParameterError(
                 f"base must take sums, as a sample is summed, and {type(self.base).__name__} does not take sums. Take "
@@ -65,22 +69,32 @@ class SampledWrapper(Wrapper):
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         """Who is in each of `runs` independent samples: shape (runs, units)."""
 
-    def release(self, exact: ArrayLike, *, columns: int | None = None, bits: Bits = SECURE) -> object:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
         """What the mechanism releases about the sum over a sample that nobody sees.
 
         Args:
             exact: secret; one whole number, or one row of them, for each unit. A row that is something else counts as
                 zeros, which have to be a row that the sensitivity admits.
-            columns: how many numbers a row has; an array says it itself, a list without it is one of single numbers.
             bits: leave it out, except in tests.
+            inputs: what else `base` takes, by name.
+
+        Raises: InvalidParameterError for a list where `columns` is not declared: no row may tell the shape.
         """
-        given = container("exact", exact)
-        width = given.shape[1] if isinstance(given, np.ndarray) and given.ndim == 2 else None
-        if columns is not None:
-            width = positive_integer("columns", columns)
-        rows = replaced("exact", given, by=0, columns=width)
-        table = rows.reshape(len(rows), -1 if len(rows) else width or 1)
-        return release_of(self.base, column_sums(table[self._samples(len(rows), 1, bits)[0]]), bits)
+        check_inputs(self.base, inputs)
+        rows = self._rows(exact)
+        return release_of(self.base, column_sums(rows[self._samples(len(rows), 1, bits)[0]]), bits, inputs)
+
+    def _rows(self, exact: ArrayLike) -> Whole:
+        """Shape (units, columns)."""
+        given, width = container("exact", exact), self.columns
+        if width is None:
+            if not isinstance(given, np.ndarray):
+                raise InvalidParameterError(
+                    "exact is a list, and only its rows tell how many numbers each has, which must be public. Declare "
+                    f"{type(self).__name__}(columns=...), or give an array."
+                )
+            width = given.shape[1] if given.ndim == 2 else 1
+        return replaced("exact", given, by=0, columns=width)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanism on sums of one number for each unit, of a fresh sample each time."""
@@ -115,32 +129,9 @@ def takes_sums(mechanism: Mechanism) -> bool:
     from deniable.mechanisms.wrappers.post_processed import PostProcessed
     from deniable.mechanisms.wrappers.repeats import Repeated
 
-    if isinstance(mechanism, Mixed):
-        return all(takes_sums(part) for _, part in mechanism.parts)
-    if isinstance(mechanism, PostProcessed | Repeated):
-        return takes_sums(mechanism.base)
+    if isinstance(mechanism, Mixed | PostProcessed | Repeated):
+        return all(takes_sums(part) for part in parts_of(mechanism))
     return isinstance(mechanism, _OF_SUMS)
-
-
-def release_of(mechanism: Mechanism, exact: ArrayLike, bits: Bits) -> object:
-    """What the mechanism releases."""
-    return cast(_Releases, mechanism).release(exact, bits=bits)
-
-
-def answer_of(release: object) -> object:
-    """The released values inside a release."""
-    for name in ("values", "value"):
-        if hasattr(release, name):
-            return getattr(release, name)
-    return release
-
-
-def with_answer(release: object, function: Callable[[object], object]) -> object:
-    """The release with a function of its values in their place."""
-    for name in ("values", "value"):
-        if is_dataclass(release) and not isinstance(release, type) and hasattr(release, name):
-            return replace(release, **{name: function(getattr(release, name))})
-    return function(release)
 
 
 def column_sums(rows: Integers) -> Integers:

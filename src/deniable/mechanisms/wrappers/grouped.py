@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.wrappers.base import Wrapper, release_of
+from deniable.mechanisms.wrappers.base import Wrapper
+from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer
@@ -38,9 +39,9 @@ class Grouped(Wrapper):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity).group(self.size)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
-        """What the mechanism releases."""
-        return release_of(self.base, exact, bits)
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
+        """What the mechanism releases; `inputs` are what else it takes, by name."""
+        return release_of(self.base, exact, bits, inputs)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanism."""

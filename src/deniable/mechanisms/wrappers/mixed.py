@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.wrappers.base import checked_part, release_of, scattered
+from deniable.mechanisms.wrappers.base import checked_part, scattered
+from deniable.mechanisms.wrappers.inputs import check_inputs, release_of, required
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, mixture, of_count
@@ -41,13 +42,21 @@ class Mixed(Mechanism):
         total = sum((weight for weight, _ in self.parts), Fraction(0))
         if total != 1:
             raise InvalidParameterError(f"weights of parts must sum to 1, got {shown(total)}. Write fractions: '1/3'.")
+        needed = [required(part) for _, part in self.parts]
+        if any(names != needed[0] for names in needed):
+            raise InvalidParameterError(
+                f"parts must take the same inputs, got some with {', '.join(sorted(set().union(*needed)))} and some "
+                "without"
+            )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return mixture([(weight, part.privacy_loss(sensitivity)) for weight, part in self.parts])
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
-        """What the mechanism that was drawn releases."""
-        return release_of(self.parts[int(self._drawn(1, bits)[0])][1], exact, bits)
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
+        """What the mechanism that was drawn releases; `inputs` are what else all of them take, by name."""
+        for _, part in self.parts:
+            check_inputs(part, inputs)
+        return release_of(self.parts[int(self._drawn(1, bits)[0])][1], exact, bits, inputs)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanisms that were drawn."""

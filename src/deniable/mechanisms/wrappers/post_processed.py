@@ -11,15 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.wrappers.base import Wrapper, release_of, with_answer
+from deniable.mechanisms.integers import LEAST
+from deniable.mechanisms.wrappers.answers import missing, with_answer
+from deniable.mechanisms.wrappers.base import Wrapper
+from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.exact import shown
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 
+
+def _absolute(values: NDArray[Any]) -> NDArray[Any]:
+    """Of the least integer of 64 bits too, which has none in 64 bits."""
+    wide = values.dtype == np.int64 and bool((values == LEAST).any())
+    return np.asarray(np.abs(values.astype(object) if wide else values))
+
+
 _FUNCTIONS: dict[str, Function] = {
-    "absolute": np.abs,
+    "absolute": _absolute,
     "nonnegative": lambda values: np.maximum(values, 0),
     "parity": lambda values: values % 2,
     "sign": np.sign,
@@ -42,7 +52,7 @@ class PostProcessed(Wrapper):
     """Release a public function of what a mechanism releases.
 
     `function` is "absolute", "nonnegative", "parity", "sign", or a name given with `define`. It sees the released
-    values and nothing else.
+    values and nothing else. No answer stays no answer.
 
     Guarantee: that of the mechanism.
     Source: Dwork, Roth (2014), proposition 2.1.
@@ -65,13 +75,32 @@ class PostProcessed(Wrapper):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> object:
-        """The mechanism's release, with the function of its values in their place."""
-        return with_answer(release_of(self.base, exact, bits), lambda answer: self._applied(np.asarray(answer)))
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
+        """The mechanism's release, with the function of its values in their place, as a number or tuple if it was one.
+
+        Args:
+            exact: secret; what the mechanism takes.
+            bits: leave it out, except in tests.
+            inputs: what else it takes, by name.
+        """
+        return with_answer(release_of(self.base, exact, bits, inputs), self._answered)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The function of each outcome of the mechanism."""
-        return self._applied(self.base.outcomes(exact, runs, bits=bits))
+        """The function of each outcome of the mechanism, which has to be one number, or no answer."""
+        found = self.base.outcomes(exact, runs, bits=bits)
+        none = missing(found)
+        if not none.any():
+            return self._applied(found)
+        applied = self._applied(found[~none])
+        result = np.empty(found.shape, dtype=np.result_type(applied.dtype, np.int64))
+        result[none], result[~none] = found[none], applied
+        return result
+
+    def _answered(self, answer: object) -> object:
+        found = self._applied(np.asarray(answer))
+        if isinstance(answer, np.ndarray) or found.ndim != np.ndim(answer):  # type: ignore[arg-type]
+            return found
+        return tuple(found.tolist()) if isinstance(answer, tuple) else found.item()
 
     def _applied(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(_FUNCTIONS[self.function](values))

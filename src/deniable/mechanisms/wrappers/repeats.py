@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -11,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.wrappers.base import Wrapper, answer_of, release_of
+from deniable.mechanisms.wrappers.answers import NOTHING, answer_of
+from deniable.mechanisms.wrappers.base import Wrapper
+from deniable.mechanisms.wrappers.inputs import check_inputs, release_of
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 
-NOTHING = -(2**63)
-"""The outcome that stands for no run at all."""
-
 Trial = TypeVar("Trial")
-Score = Callable[[Any], float]
+Ordered = int | float | Fraction
+Score = Callable[[Any], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,36 +36,47 @@ class Repeated(Wrapper):
         """Independent numbers of runs."""
 
     def best_of(
-        self, trial: Callable[[], Trial], *, score: Callable[[Trial], float], bits: Bits = SECURE
+        self, trial: Callable[[], Trial], *, score: Callable[[Trial], object], bits: Bits = SECURE
     ) -> Trial | None:
         """The result of the trial with the greatest score; None if there is no trial.
 
         Args:
             trial: one run of the mechanism, or of any program that has its loss; it may draw hyper-parameters.
-            score: of what the trial released, and of nothing else; NaN is the least of all.
+            score: of what the trial released, and of nothing else. What is no number is the least of all: NaN, None,
+                text.
             bits: for the number of trials; leave it out, except in tests.
         """
-        best, most = None, -math.inf
+        best: Trial | None = None
+        most: Ordered = -math.inf
         for place in range(int(self._runs(1, bits)[0])):
             found = trial()
-            value = score(found)
+            value = _ordered(score(found))
             if place == 0 or value > most:
-                undefined = not isinstance(value, int) and math.isnan(value)  # an int may be beyond floats
-                best, most = found, -math.inf if undefined else value
+                best, most = found, value
         return best
 
-    def release(self, exact: ArrayLike, *, score: Score | None = None, bits: Bits = SECURE) -> object:
+    def release(self, exact: ArrayLike, *, score: Score | None = None, bits: Bits = SECURE, **inputs: object) -> object:
         """The best release of the mechanism; None if it never ran.
 
         Args:
-            score: of a release; without one, the released number itself.
+            exact: secret; what the mechanism takes.
+            score: of a release; without one, the released number itself. A release without an answer is the least of
+                all, and `score` is not asked.
+            bits: leave it out, except in tests.
+            inputs: what else the mechanism takes, by name.
         """
+        check_inputs(self, inputs)
         if score is not None and not callable(score):
             raise InvalidParameterError(f"score must be a function of a release, got {type(score).__name__}")
-        return self.best_of(lambda: release_of(self.base, exact, bits), score=score or _number, bits=bits)
+        asked: Score = score or _number
+
+        def scored(release: object) -> object:
+            return None if answer_of(release) is None else asked(release)
+
+        return self.best_of(lambda: release_of(self.base, exact, bits, inputs), score=scored, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The greatest outcome of each set of runs; NOTHING for a set that is empty."""
+        """The greatest outcome of each set of runs, no answer being the least; NOTHING for a set that is empty."""
         counts = self._runs(runs, bits)
         some = counts > 0
         best: NDArray[Any] = np.full(runs, NOTHING, dtype=np.int64)
@@ -95,9 +107,19 @@ def chain(count: int, *, first: int, stop: Fraction, keep: Callable[[int], Fract
     return found
 
 
-def _number(release: object) -> float:
-    """The one number in a release; an integer as it is, whatever its size."""
+def _ordered(score: object) -> Ordered:
+    """A score as a number that has its place among others; an integer as it is, whatever its size."""
+    number = score.item() if isinstance(score, np.ndarray | np.generic) and score.size == 1 else score
+    if isinstance(number, Decimal) and not number.is_nan():
+        number = Fraction(number) if number.is_finite() else float(number)
+    if not isinstance(number, int | float | Fraction):
+        return -math.inf
+    return -math.inf if number != number else number  # noqa: PLR0124 - NaN
+
+
+def _number(release: object) -> object:
+    """The one number in a release."""
     answer = np.asarray(answer_of(release))
     if answer.size != 1:
         raise InvalidParameterError("a release of several numbers has no order. Give score=..., a function of it.")
-    return answer.item()  # type: ignore[no-any-return]
+    return answer.item()
