@@ -88,3 +88,17 @@ def test_wrong_intervals_are_refused(lower: int, upper: int, words: str) -> None
 def test_wrong_pieces_are_refused(breaks: list[int], scores: list[int], words: str) -> None:
     with pytest.raises(InvalidParameterError, match=words):
         ContinuousExponential(rate=Fraction(1), lower=0, upper=9).release(breaks, scores)
+
+
+def test_the_gap_on_average_is_below_its_bound_and_can_be_near_it() -> None:
+    """By the exact law: 3 of 2^40 points are the best, all others equally far behind."""
+    closest = 0.0
+    for far in (1, 5, 26, 40):
+        mechanism = ContinuousExponential(rate=Fraction(1), lower=0, upper=2**40)
+        mean = far * float(mechanism.probabilities([3], [0, -far])[1])
+        bound = mechanism.expected_gap(3)
+        assert mean <= bound == pytest.approx(np.log(2**40 / 3))
+        closest = max(closest, mean / bound)
+    assert closest > 0.6
+    with pytest.raises(InvalidParameterError, match="best must be <= candidates"):
+        mechanism.expected_gap(2**40 + 1)

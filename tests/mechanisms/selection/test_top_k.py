@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import TopK
+from deniable.mechanisms import ExponentialMechanism, JointTopK, TopK
 from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Restricted, of_count
@@ -84,3 +84,48 @@ def test_more_than_there_are_cannot_be_chosen() -> None:
         TopK(rate=Fraction(1), count=3).release([1, 2])
     with pytest.raises(InvalidParameterError, match="noise must be one of"):
         TopK(rate=Fraction(1), count=3, noise="gauss")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
+def test_probabilities_are_those_of_the_rounds(noise: Noise) -> None:
+    """Against quadrature in mpmath; ties, and one candidate that is as good as never chosen."""
+    for scores, count in (((3, 3, -1, 1), 3), ((8, 0, -9000), 2), ((5,), 1)):
+        mechanism = TopK(rate=Fraction(3, 4), count=count, noise=noise)
+        found = mechanism.probabilities(scores)
+        assert found == pytest.approx(rounds(mechanism, scores), abs=1e-11)
+        assert sum(found.values()) == pytest.approx(1)
+
+
+def test_probabilities_of_too_many_sequences_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
+        TopK(rate=Fraction(1), count=4).probabilities(range(20))
+    with pytest.raises(InvalidParameterError, match="count must be <="):
+        TopK(rate=Fraction(1), count=4).probabilities(range(3))
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
+def test_no_scores_exceed_the_bounds(noise: Noise) -> None:
+    """Exact laws of random scores: the farthest member is rarely beyond the bound, each is near on average."""
+    generator, closest = np.random.default_rng(6), 0.0
+    for _ in range(12):
+        scores = tuple((-generator.integers(0, int(generator.choice([3, 40])), 6)).tolist())
+        mechanism = TopK(rate=Fraction(int(generator.integers(1, 30)), 10), count=3, noise=noise)
+        best = sorted(scores, reverse=True)
+        law = mechanism.probabilities(scores)
+        gaps = np.array([[best[place] - scores[i] for place, i in enumerate(chosen)] for chosen in law])
+        p = np.array(list(law.values()))
+        mean = (p @ gaps).max()
+        assert mean <= mechanism.expected_gap(6)
+        closest = max(closest, mean / mechanism.expected_gap(6))
+        for failure in (0.5, 0.1, 1e-3):
+            assert p[gaps.max(axis=1) > mechanism.gap_bound(6, failure=failure)].sum() <= failure
+    assert 0.2 < closest <= 1
+
+
+def test_bounds_need_as_many_candidates_as_are_chosen() -> None:
+    for question in (TopK(rate=Fraction(1), count=3).expected_gap, JointTopK(rate=Fraction(1), count=3).expected_gap):
+        with pytest.raises(InvalidParameterError, match="candidates"):
+            question(2)
+    with pytest.raises(InvalidParameterError, match="count must be <= the number of candidates"):
+        TopK(rate=Fraction(1), count=3).gap_bound(2, failure=0.1)
+    assert TopK(rate=Fraction(1), count=1).expected_gap(9) == ExponentialMechanism(rate=Fraction(1)).expected_gap(9)

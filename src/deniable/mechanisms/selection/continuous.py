@@ -95,8 +95,16 @@ class ContinuousExponential(Selection):
         Args:
             best: how many points of the grid have the best score, at least.
         """
+        return utility.exponential_gap(self._rest(best), self.rate, utility.checked_failure(failure))
+
+    def expected_gap(self, best: int) -> float:
+        """The score is at most ln(number of points / best) / rate below the best on average, rounded up."""
+        return utility.exponential_expectation(self._rest(best), self.rate)
+
+    def _rest(self, best: int) -> Fraction:
+        """How many other points there are for each of the best."""
         number, tops = utility.checked_counts(self.upper - self.lower, best)
-        return utility.exponential_gap(Fraction(number - tops, tops), self.rate, utility.checked_failure(failure))
+        return Fraction(number - tops, tops)
 
     def _pieces(self, breaks: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
         """All ends of pieces, one more than the scores, and the scores."""

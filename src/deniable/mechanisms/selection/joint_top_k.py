@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import perm, prod
+from itertools import permutations
+from math import ceil, perm, prod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, behind, checked_array
-from deniable.mechanisms.selection.top_k import transcripts
-from deniable.noise import contest, race, races, refine, uniform
+from deniable.mechanisms.selection import sequences, utility
+from deniable.mechanisms.selection.base import Chosen, Selection, behind, below_the_best, checked_array
+from deniable.mechanisms.selection.top_k import LARGEST_LAW, require_enough, require_few, transcripts
+from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.certified import exp_of_minus, log
+from deniable.noise.certified import log
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 from deniable.privacy.exact import positive_integer
 
@@ -38,7 +38,8 @@ class JointTopK(Selection):
         count: how many are chosen.
 
     Guarantee: epsilon-DP with epsilon = 4 rate linf, or 2 rate linf for monotone scores (the gap then moves by at most
-        2 linf, or linf, in either direction); an exponential mechanism, hence epsilon^2/8-zCDP.
+        2 linf, or linf, in either direction), half of that for count = 1, which is the exponential mechanism itself; in
+        either case an exponential mechanism, hence epsilon^2/8-zCDP.
     Source: Gillenwater, Joseph, Munoz Medina, Ribero (2022), arXiv:2201.12333; the draw in docs/theory/selection.md.
     """
 
@@ -53,7 +54,7 @@ class JointTopK(Selection):
         object.__setattr__(self, "count", positive_integer("count", self.count))
 
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
-        return ExponentialMechanismLoss(2 * limit, monotone=self.monotone)
+        return ExponentialMechanismLoss(limit if self.count == 1 else 2 * limit, monotone=self.monotone)
 
     def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
@@ -69,41 +70,45 @@ class JointTopK(Selection):
         number, places = utility.checked_counts(candidates, self.count)
         return utility.exponential_gap(Fraction(perm(number, places) - 1), self.rate, utility.checked_failure(failure))
 
+    def expected_gap(self, candidates: int) -> float:
+        """The farthest member is at most ln(number of sequences) / rate below the score of its place on average."""
+        number, places = utility.checked_counts(candidates, self.count)
+        return utility.exponential_expectation(Fraction(perm(number, places) - 1), self.rate)
+
+    def probabilities(self, scores: ArrayLike) -> dict[tuple[int, ...], float]:
+        """The law of the choice, in float64: each sequence of indices with its probability; for at most 10^5 of them.
+
+        Raises: InvalidParameterError if there are more.
+        """
+        lead = below_the_best(scores, LARGEST_LAW)
+        require_few(lead.size, self.count)
+        every = np.array(list(permutations(range(lead.size), self.count)))
+        gaps = (-np.sort(-lead)[: self.count] - lead[every]).max(axis=1)
+        mass = np.exp(-float(self.rate) * gaps)
+        return dict(zip(map(tuple, every.tolist()), (mass / mass.sum()).tolist(), strict=True))
+
     def _draw(self, scores: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
         """Sequences of indices, shape (runs, count)."""
-        if scores.size < self.count:
-            raise InvalidParameterError(f"count must be <= the number of candidates, {scores.size}, got {self.count}")
-        falling = -np.minimum(behind(scores), _FARTHEST).astype(np.int64)  # which moves no two scores apart
-        order = np.argsort(-falling, kind="stable")
-        falling = falling[order]
-        thresholds = self._thresholds(falling, runs, bits)
+        require_enough(scores.size, self.count)
+        distances = np.minimum(behind(scores), _FARTHEST).astype(np.int64)  # which moves no two scores apart
+        farthest, worst_place = int(distances.max()), int(np.partition(distances, self.count - 1)[self.count - 1])
+        every = log(scores.size - np.arange(self.count, dtype=np.float64)).sum()  # ln of how many sequences there are
+        stop = min(farthest, ceil(Fraction(every + sequences.FAINT) / self.rate))
+        order = _best_first(distances, worst_place + stop)
+        gaps = _Gaps(self, distances[order], scores.size, stop)
         found = np.empty((runs, self.count), dtype=np.int64)
-        step = max(1, _BLOCK // scores.size)
-        for start in range(0, runs, step):
-            rows = slice(start, start + step)
-            found[rows] = order[_shuffled(_open_places(falling, self.count, thresholds[rows]), bits)]
+        waiting, step = np.arange(runs), max(1, _BLOCK // scores.size)
+        while waiting.size:
+            some = waiting[:step]
+            piece = gaps.drawn(some.size, bits)
+            places = sequences.shuffled(gaps.limits(piece), bits)
+            if places.max() >= order.size:
+                order = _best_first(distances, farthest)
+            attained = (distances[order[places]] - distances[order[: self.count]]).max(axis=1)
+            accepted = gaps.reached(piece, attained, bits)
+            found[some[accepted]] = order[places[accepted]]
+            waiting = np.concatenate([some[~accepted], waiting[step:]])
         return found
-
-    def _thresholds(self, falling: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
-        """For each run a gap t, with probability proportional to the weight of the piece that begins with it."""
-        gaps = _gaps(falling, self.count)
-        base, error = _log_weights(falling, gaps, self.count, float(self.rate))
-
-        def exact(_row: int, place: int) -> "Callable[[], arb]":
-            open_places = _open_places(falling, self.count, gaps[place : place + 1])[0]
-            sequences = prod(int(n) - i for i, n in enumerate(open_places))
-            length = int(gaps[place + 1] - gaps[place]) if place + 1 < gaps.size else None
-            return _enclosure(self.rate, int(gaps[place]), sequences, length)
-
-        found = np.empty(runs, dtype=np.int64)
-        step = max(1, _BLOCK // gaps.size)
-        guard = race.guard_bits(self.rate) + 64
-        for start in range(0, runs, step):
-            rows = slice(start, start + step)
-            shape = (found[rows].size, gaps.size)
-            bases, errors = np.broadcast_to(base, shape), np.broadcast_to(error, shape)
-            found[rows] = races.decide("gumbel", bases, errors, exact, count=1, bits=bits, guard=guard)[:, 0]
-        return np.asarray(gaps[found], dtype=np.int64)
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -113,76 +118,60 @@ class JointTopK(Selection):
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3, 1, 0), neighbour=(2, 2, 1), attains=False)
 
 
-def _gaps(falling: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The gaps t >= 0 at which more sequences become possible, 0 among them."""
-    values = _distinct(falling[::-1])
-    tops = _distinct(falling[:count][::-1])
-    differences = [top - values[: np.searchsorted(values, top, side="right")] for top in tops]
-    return _distinct(np.sort(np.concatenate(differences)))
+class _Gaps:
+    """The law of a number t >= 0 with weights N(t) exp(-rate t), by pieces of t in which N grows little.
+
+    Args:
+        rising: how far candidates are behind the best; all of those that may be in sequences with a gap below `stop`.
+        candidates: how many there are in all.
+        stop: where the last piece begins, which has no end.
+    """
+
+    def __init__(self, mechanism: JointTopK, rising: NDArray[np.int64], candidates: int, stop: int) -> None:
+        self.rate, self.count, self.rising, self.candidates = mechanism.rate, mechanism.count, rising, candidates
+        start, self.end = sequences.pieces(rising, self.count, stop, float(self.rate))
+        self.start = np.append(start, stop)
+        everyone = log(candidates - np.arange(self.count, dtype=np.float64)).sum()
+        logs = np.append(sequences.log_number(rising, self.count, self.end), everyone)
+        self.base, self.error = sequences.log_weights(
+            logs, self.start, self.end - start + 1, self.count, float(self.rate)
+        )
+
+    def drawn(self, runs: int, bits: Bits) -> NDArray[np.int64]:
+        """Pieces, with probability proportional to the largest N in them times their sum of exp(-rate t)."""
+        shape = (runs, self.start.size)
+        bases, errors = np.broadcast_to(self.base, shape), np.broadcast_to(self.error, shape)
+        guard = race.guard_bits(self.rate) + 64
+        return races.decide("gumbel", bases, errors, self._exact, count=1, bits=bits, guard=guard)[:, 0]
+
+    def limits(self, piece: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many candidates may be at each place of a sequence whose gap is in this piece, or before it."""
+        found = np.full((piece.size, self.count), self.candidates)
+        ended = piece < self.end.size
+        found[ended] = sequences.open_places(self.rising, self.count, self.end[piece[ended]])
+        return found
+
+    def reached(self, piece: NDArray[np.int64], attained: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
+        """Whether a t of that piece, drawn with weights exp(-rate t), is at least the gap that was attained."""
+        accepted = np.ones(piece.size, dtype=np.bool_)
+        inside = np.flatnonzero(attained > self.start[piece])
+        pairs, which = np.unique(np.stack([piece[inside], attained[inside]]), axis=1, return_inverse=True)
+        for number, (place, gap) in enumerate(pairs.T.tolist()):
+            chance = sequences.reaches(self.rate, gap - int(self.start[place]), self._length(place))
+            alike = inside[which == number]
+            accepted[alike] = bernoulli.sample_enclosed(p=chance, size=alike.size, bits=bits)
+        return accepted
+
+    def _length(self, place: int) -> int | None:
+        return int(self.end[place] - self.start[place]) + 1 if place < self.end.size else None
+
+    def _exact(self, _row: int, place: int) -> "Callable[[], arb]":
+        number = prod(int(n) - i for i, n in enumerate(self.limits(np.array([place]))[0]))
+        return sequences.weight(self.rate, int(self.start[place]), number, self._length(place))
 
 
-def _distinct(rising: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted numbers without repetitions."""
-    return np.asarray(rising[np.concatenate([[True], rising[1:] != rising[:-1]])], dtype=np.int64)
-
-
-def _open_places(falling: NDArray[np.int64], count: int, gaps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many candidates have a score of at least (i-th best) - t; shape (gaps, count), never fewer than i."""
-    found = np.searchsorted(-falling, gaps[:, None] - falling[:count], side="right")
-    return np.asarray(found, dtype=np.int64)
-
-
-def _log_weights(
-    falling: NDArray[np.int64], gaps: NDArray[np.int64], count: int, rate: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """ln of N(t) times the sum of exp(-rate s) over t <= s < next t, up to a constant, and a bound on its error."""
-    total = np.zeros(gaps.size)
-    for i in range(count):
-        open_places = np.searchsorted(-falling, gaps - falling[i], side="right")
-        total += log((open_places - i).astype(np.float64))
-    fall = rate * gaps.astype(np.float64)
-    share, share_error = _log_one_minus_exp(rate * np.diff(gaps).astype(np.float64))
-    error = (total + fall + 1) * (contest.ROUNDING * count)
-    base = total - fall
-    base[:-1] += share
-    error[:-1] += share_error
-    return base, error
-
-
-def _log_one_minus_exp(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """ln(1 - e^-x) for x > 0 and a bound on its error: ln x - x/2 + x^2/24 - ..., alternating, where x is small."""
-    small = x < 0.125
-    little = np.where(small, x, 0.0625)
-    series = log(little) - little / 2 + little**2 / 24
-    direct = log(1 - exp_of_minus(np.where(small, 1.0, x)))
-    found = np.where(small, series, direct)
-    rounding = (np.abs(found) + 1) * 2.0**-40
-    return found, rounding + np.where(small, little**4 / 2880, 0.0)
-
-
-def _enclosure(rate: Fraction, gap: int, sequences: int, length: int | None) -> "Callable[[], arb]":
-    """Enclosures of the logarithm of one weight, each at the precision of the moment."""
-
-    def enclosure() -> "arb":
-        from flint import arb, fmpz
-
-        weight = arb(fmpz(sequences))
-        if length is not None:
-            weight *= -refine.ball(-rate * length).expm1()
-        return weight.log() - refine.ball(rate * gap)
-
-    return enclosure
-
-
-def _shuffled(limits: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """Uniform sequences of different numbers, the i-th below limits[:, i], which do not decrease along i."""
-    runs, count = limits.shape
-    offsets = uniform.sample(limits - np.arange(count), bits=bits)
-    deck = np.tile(np.arange(int(limits.max(initial=1))), (runs, 1))
-    rows = np.arange(runs)
-    for i in range(count):  # Fisher and Yates: swap a later card of the open part to place i
-        drawn = i + offsets[:, i]
-        chosen = deck[rows, drawn]
-        deck[rows, drawn] = deck[:, i]
-        deck[:, i] = chosen
-    return deck[:, :count]
+def _best_first(distances: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """The places of all distances up to the limit, the least first; equal ones in their order."""
+    near = np.flatnonzero(distances <= limit)
+    keys = distances[near]
+    return np.asarray(near[np.argsort(keys.astype(np.uint16) if limit < 1 << 16 else keys, kind="stable")])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import perm
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -9,7 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.selection import utility
 from deniable.mechanisms.selection.base import Chosen, Selection, checked_array
+from deniable.mechanisms.selection.exponential import ExponentialMechanism
+from deniable.mechanisms.selection.noisy_max import NoisyMax
+from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import (
@@ -23,6 +28,7 @@ from deniable.privacy import (
 from deniable.privacy.exact import positive_integer, shown
 
 Noise = Literal["gumbel", "exponential", "laplace"]
+LARGEST_LAW = 10**5  # sequences whose probabilities are listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +71,7 @@ class TopK(Selection):
     def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
         array = checked_array(scores)
-        self._require_enough(array.size)
+        require_enough(array.size, self.count)
         if self.noise == "gumbel":
             found = race.top(array, count=self.count, rate=self.rate, bits=bits)
             return Chosen(tuple(found.tolist()), bits.safe)
@@ -79,7 +85,7 @@ class TopK(Selection):
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
-        self._require_enough(len(exact))
+        require_enough(len(exact), self.count)
         scores = np.broadcast_to(np.array(exact), (runs, len(exact)))
         if self.noise == "gumbel":
             return transcripts(races.top(scores, count=self.count, rate=self.rate, bits=bits), len(exact))
@@ -91,9 +97,51 @@ class TopK(Selection):
             np.put_along_axis(left, winners, 0, axis=1)
         return transcripts(found, len(exact))
 
-    def _require_enough(self, candidates: int) -> None:
-        if candidates < self.count:
-            raise InvalidParameterError(f"count must be <= the number of candidates, {candidates}, got {self.count}")
+    def probabilities(self, scores: ArrayLike) -> dict[tuple[int, ...], float]:
+        """The law of the choice, in float64: each sequence of indices with its probability; for at most 10^5 of them.
+
+        Raises: InvalidParameterError if there are more.
+        """
+        array, one = checked_array(scores), self._one_round()
+        require_few(array.size, self.count)
+        found: dict[tuple[int, ...], float] = {(): 1.0}
+        for _ in range(self.count):
+            laws = {gone: self._law_without(gone, array, one) for gone in {frozenset(chosen) for chosen in found}}
+            found = {
+                (*chosen, place): chance * share
+                for chosen, chance in found.items()
+                for place, share in laws[frozenset(chosen)].items()
+            }
+        return found
+
+    def gap_bound(self, candidates: int, *, failure: object) -> float:
+        """No member is farther below the score of its place, with probability 1 - failure at least.
+
+        Guarantee: the bound of one round at failure / count. Of the best i candidates one is left in round i, so the
+            best that are left have at least the i-th best score.
+        """
+        require_enough(utility.checked_counts(candidates, 1)[0], self.count)
+        return self._one_round().gap_bound(candidates, failure=utility.checked_failure(failure) / self.count)
+
+    def expected_gap(self, candidates: int) -> float:
+        """Every member is at most this far below the score of its place on average: the bound of one round."""
+        require_enough(utility.checked_counts(candidates, 1)[0], self.count)
+        return self._one_round().expected_gap(candidates)
+
+    def _one_round(self) -> ExponentialMechanism | PermuteAndFlip | NoisyMax:
+        kinds: dict[str, type[ExponentialMechanism | PermuteAndFlip | NoisyMax]] = {
+            "gumbel": ExponentialMechanism,
+            "exponential": PermuteAndFlip,
+            "laplace": NoisyMax,
+        }
+        return kinds[self.noise](rate=self.rate, monotone=self.monotone)
+
+    def _law_without(
+        self, gone: frozenset[int], scores: NDArray[np.int64], one: ExponentialMechanism | PermuteAndFlip | NoisyMax
+    ) -> dict[int, float]:
+        """The law of a round for those that are left."""
+        left = np.setdiff1d(np.arange(scores.size), list(gone))
+        return dict(zip(left.tolist(), one.probabilities(scores[left]).tolist(), strict=True))
 
     @classmethod
     def worst_case(cls) -> WorstCase:
@@ -101,6 +149,22 @@ class TopK(Selection):
         reach = of_count(rows=1, groups=3, relation=AddRemove)
         mechanism = cls(rate=Fraction(1, 2), count=2)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0, 0), neighbour=(0, 1, 1), attains=False)
+
+
+def require_enough(candidates: int, count: int) -> None:
+    """Refuse to choose more than there are."""
+    if candidates < count:
+        raise InvalidParameterError(f"count must be <= the number of candidates, {candidates}, got {count}")
+
+
+def require_few(candidates: int, count: int) -> None:
+    """Refuse to list the probabilities of too many sequences."""
+    require_enough(candidates, count)
+    if perm(candidates, count) > LARGEST_LAW:
+        raise InvalidParameterError(
+            f"probabilities are listed for at most {LARGEST_LAW} sequences, and there are more of {count} out of "
+            f"{candidates} candidates"
+        )
 
 
 def transcripts(found: NDArray[np.int64], base: int) -> NDArray[np.int64]:

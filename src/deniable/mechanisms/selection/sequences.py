@@ -1,0 +1,125 @@
+"""Sequences of candidates by their gap: how many there are, pieces of gaps with nearly as many, and uniform draws.
+
+Scores are given by how far they are behind the best, in rising order. The gap of a sequence is the largest of
+behind[i-th member] - behind[i], over its places i. Proofs: docs/theory/selection.md.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.noise import contest, refine, uniform
+from deniable.noise.bits import Bits
+from deniable.noise.certified import exp_of_minus, log
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FAINT = 40.0  # pieces with less than e^-40 of the largest weight stay as they are
+GROWTH = 1.0  # of ln N within the other pieces, at most
+
+
+def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
+    """How many candidates a sequence with a gap of at most t may have at each place; shape (gaps, count)."""
+    found = np.searchsorted(behind, gaps[:, None] + behind[:count], side="right")
+    return np.asarray(found, dtype=np.int64)
+
+
+def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
+    """ln N(t), of how many sequences have a gap of at most t; its error is that of `count` logarithms and a sum."""
+    total = np.zeros(gaps.size)
+    for i in range(count):
+        total += log((np.searchsorted(behind, gaps + behind[i], side="right") - i).astype(np.float64))
+    return total
+
+
+def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Integers, Integers]:
+    """First and last t of pieces of 0, ..., stop - 1, in any order; N grows little within those that matter."""
+    start, end = np.arange(0, min(stop, 1)), np.arange(stop - 1, stop) if stop else np.arange(0)
+    low, high = log_number(behind, count, start), log_number(behind, count, end)
+    while True:
+        mass = _log_one_minus_exp(rate * (end - start + 1).astype(np.float64))[0] - rate * start
+        matters = high + mass > (low + mass).max(initial=-np.inf) - FAINT
+        wide = np.flatnonzero((high - low > GROWTH) & (end > start) & matters)
+        if not wide.size:
+            return start, end
+        middle, last, highest = (start[wide] + end[wide]) // 2, end[wide], high[wide]
+        end[wide], high[wide] = middle, log_number(behind, count, middle)
+        start, end = np.concatenate([start, middle + 1]), np.concatenate([end, last])
+        low = np.concatenate([low, log_number(behind, count, middle + 1)])
+        high = np.concatenate([high, highest])
+
+
+def log_weights(
+    log_numbers: Floats, start: Integers, lengths: Integers, count: int, rate: float
+) -> tuple[Floats, Floats]:
+    """ln of N times the sum of exp(-rate t) over each piece, up to a constant, and a bound on its error.
+
+    Args:
+        log_numbers, start: of all pieces.
+        lengths: of all but the last, which has no end.
+    """
+    fall = rate * start.astype(np.float64)
+    share, share_error = _log_one_minus_exp(rate * lengths.astype(np.float64))
+    error = (log_numbers + fall + 1) * (contest.ROUNDING * count)
+    base = log_numbers - fall
+    base[:-1] += share
+    error[:-1] += share_error
+    return base, error
+
+
+def weight(rate: Fraction, start: int, sequences: int, length: int | None) -> "Callable[[], arb]":
+    """Enclosures of the logarithm of one such weight, each at the precision of the moment."""
+
+    def enclosure() -> "arb":
+        from flint import arb, fmpz
+
+        found = arb(fmpz(sequences))
+        if length is not None:
+            found *= -refine.ball(-rate * length).expm1()
+        return found.log() - refine.ball(rate * start)
+
+    return enclosure
+
+
+def reaches(rate: Fraction, offset: int, length: int | None) -> "Callable[[], arb]":
+    """Enclosures of P[T >= offset], with P[T = t] ~ exp(-rate t) on 0, ..., length - 1, where 0 < offset < length."""
+
+    def enclosure() -> "arb":
+        beyond = refine.ball(-rate * offset).exp()
+        if length is None:
+            return beyond
+        return beyond * refine.ball(-rate * (length - offset)).expm1() / refine.ball(-rate * length).expm1()
+
+    return enclosure
+
+
+def shuffled(limits: Integers, bits: Bits) -> Integers:
+    """Uniform sequences of different numbers, the i-th below limits[:, i], which do not decrease along i."""
+    runs, count = limits.shape
+    offsets = uniform.sample(limits - np.arange(count), bits=bits)
+    deck = np.tile(np.arange(int(limits.max(initial=1))), (runs, 1))
+    rows = np.arange(runs)
+    for i in range(count):  # Fisher and Yates: swap a later card of the open part to place i
+        drawn = i + offsets[:, i]
+        chosen = deck[rows, drawn]
+        deck[rows, drawn] = deck[:, i]
+        deck[:, i] = chosen
+    return deck[:, :count]
+
+
+def _log_one_minus_exp(x: Floats) -> tuple[Floats, Floats]:
+    """ln(1 - e^-x) for x > 0 and a bound on its error: ln x - x/2 + x^2/24 - ..., alternating, where x is small."""
+    small = x < 0.125
+    little = np.where(small, x, 0.0625)
+    series = log(little) - little / 2 + little**2 / 24
+    direct = log(1 - exp_of_minus(np.where(small, 1.0, x)))
+    found = np.where(small, series, direct)
+    rounding = (np.abs(found) + 1) * 2.0**-40
+    return found, rounding + np.where(small, little**4 / 2880, 0.0)
