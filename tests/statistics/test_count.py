@@ -1,7 +1,8 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
-from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 from deniable.statistics import Count, count
@@ -31,7 +32,13 @@ def test_the_expected_error_is_known_before() -> None:
     assert np.std(draws) == pytest.approx(plan.expected_error(0), rel=0.09)
 
 
-def test_a_public_count_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="public"):
-        Count(epsilon=1, relation=Replace)
+def test_under_replace_the_rows_that_are_not_null_are_private() -> None:
+    tables = list(product([1, None], repeat=3))
+    exact = [count(list(table), epsilon=1000, bits=DeterministicBits(1)).scalar() for table in tables]
+    moved = [
+        abs(one - other)
+        for (table, one), (neighbour, other) in product(zip(tables, exact, strict=True), repeat=2)
+        if sum(a != b for a, b in zip(table, neighbour, strict=True)) == 1
+    ]
+    assert max(moved) == 1 == Count(epsilon=1, relation=Replace).sensitivity.linf
     assert Count(epsilon=1, relation=Replace, rows=2).sensitivity.linf == 2

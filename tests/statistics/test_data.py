@@ -273,3 +273,30 @@ def test_columns_may_be_numbered() -> None:
     found, names = table(pd.DataFrame(np.arange(6.0).reshape(3, 2)), columns=2)
     assert found.tolist() == [[0, 1], [2, 3], [4, 5]]
     assert names == ("0", "1")
+
+
+def test_integers_of_128_bits_are_read_one_by_one() -> None:
+    """Polars takes them for a column as soon as one value needs them, and numpy and Arrow know none."""
+    column = pl.Series([2**70, 1, None, -(2**70)])
+    assert column.dtype == pl.Int128
+    found = numbers(column)
+    assert found[[0, 1, 3]].tolist() == [2.0**70, 1.0, -(2.0**70)]
+    assert np.isnan(found[2])
+    places, distinct = codes(column)
+    assert places.tolist() == [0, 1, -1, 2]
+    assert distinct == [2**70, 1, -(2**70)]
+    assert whole_numbers(column) is None
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([2, 3, 2], dtype=np.float16),
+        np.array([2, 3, 2], dtype=np.longdouble),
+        np.array(["2020", "2021", "2020"], dtype="M8[Y]"),
+        np.array(["2020-01-01T01", "2020-01-01T02", "2020-01-01T01"], dtype="M8[h]"),
+        np.array(["2020-01-01T01", "2020-01-01T02", "2020-01-01T01"], dtype=">M8[s]"),
+    ],
+)
+def test_types_that_arrow_lacks_are_read_as_the_nearest(column: Any) -> None:
+    assert codes(column)[0].tolist() == [0, 1, 0]

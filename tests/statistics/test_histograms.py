@@ -196,3 +196,23 @@ def test_keys_of_another_type_are_refused_whatever_the_rows_are(rows: list[datet
 @pytest.mark.parametrize("column", [pa.nulls(2), pl.Series([None, None]), pa.nulls(2).dictionary_encode()])
 def test_a_column_without_a_type_holds_no_key(column: object) -> None:
     assert places_of(column, (1, 2)).tolist() == places_of(column, ("a", "b")).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([Decimal("1.00"), Decimal("2.50"), Decimal("1.00")]),
+        np.array([1, 2.5, 1], dtype=np.float16),
+        pa.array(np.array([1, 2.5, 1], dtype=np.float16)),
+        np.array([1, 2.5, 1], dtype=np.longdouble),
+    ],
+)
+def test_whole_keys_are_found_among_numbers_of_any_type(column: object) -> None:
+    assert places_of(column, (1, 2)).tolist() == [0, 2, 0]
+
+
+def test_keys_are_of_one_type_and_distinct() -> None:
+    with pytest.raises(InvalidParameterError, match="of one type"):
+        histogram([1], keys=[1, "1"], epsilon=1)
+    with pytest.raises(InvalidParameterError, match="must be distinct"):
+        histogram([1], keys=[1, 1.0], epsilon=1)

@@ -83,3 +83,8 @@ def test_bad_parameters_of_the_mode_are_refused() -> None:
         with pytest.raises(InvalidParameterError):
             Mode(**{"epsilon": 1, **wrong})
     assert mode([], keys=["a", "b"], epsilon=1, bits=DeterministicBits(1))["mode"][0] in {"a", "b"}
+
+
+def test_mode_says_what_it_needs() -> None:
+    with pytest.raises(InvalidParameterError, match="mode needs keys"):
+        mode([1], keys=None, epsilon=1)  # type: ignore[arg-type]

@@ -6,9 +6,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import Relation, Sensitivity, of_count
+from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import bounded_rows, codes
@@ -21,21 +20,14 @@ from deniable.statistics.statistic import Answer, Options, release
 class Count(Noised):
     """The number of rows that are not NULL, with discrete noise.
 
+    Under replace the number of all rows is public, but not how many of them are NULL.
+
     Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that.
     Proof: docs/theory/sensitivity.md.
     Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
-    Raises: InvalidParameterError under replace with rows=1: then every row stands for one unit, and their number is
-        public.
     """
 
     name: ClassVar[str] = "count"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.relation is Relation.REPLACE and self.rows == 1:
-            raise InvalidParameterError(
-                "under replace the number of units is public: use len(values). Ask under AddRemove if it is private."
-            )
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

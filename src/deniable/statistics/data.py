@@ -33,6 +33,7 @@ _NO_NUMBERS = (
     "list",
 )  # in the name of a type of pandas, Polars, Arrow
 _KINDS = (bool, int, float, str, bytes, Decimal, datetime.datetime, datetime.date)  # a value is of the first that fits
+_DATES = {"Y": "M8[D]", "M": "M8[D]", "W": "M8[D]", "h": "M8[s]", "m": "M8[s]"}  # units that Arrow lacks
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 
 
@@ -44,7 +45,7 @@ def numbers(values: object, what: str = "values") -> Floats:
 
     Raises: InvalidParameterError if it has more than one dimension or a type that holds no numbers.
     """
-    declared = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    declared = _type_of(values)
     if any(word in declared for word in _NO_NUMBERS):
         raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=declared))
     array = _array(values)
@@ -172,7 +173,7 @@ def has_type(values: object) -> bool:
     return _objects(values) is None
 
 
-def match_of(value: object) -> Hashable:
+def match_of(value: object) -> tuple[Hashable, Hashable] | None:
     """What is equal for values that are to be counted as one: 1 and 1.0 are, 1 and "1" are not. None for NULL."""
     kind = _kind_of(value)
     return None if kind is None else ("number" if kind in (bool, int, float, Decimal) else kind, value)
@@ -194,6 +195,8 @@ def _array(values: object) -> NDArray[Any]:
         if data.dtype.kind in "fiub":
             return np.where(np.ma.getmaskarray(values), np.nan, _floats(data, "values"))
         return data
+    if _is_wider_than_numpy(values):
+        return _column_of_objects(values.to_list())  # type: ignore[attr-defined]
     if not isinstance(values, list | tuple):
         return np.asarray(values)
     try:
@@ -241,10 +244,22 @@ def _objects(values: object) -> NDArray[np.object_] | None:
     """A column without a type as an array of objects; None if it has a type."""
     if isinstance(values, list | tuple):
         return _column_of_objects(values)
+    if _is_wider_than_numpy(values):
+        return _column_of_objects(values.to_list())  # type: ignore[attr-defined]
     if hasattr(values, "to_arrow") or hasattr(values, "chunks") or _is_extension(values):
         return None
     array = np.asarray(values)
     return array if array.dtype.kind == "O" else None
+
+
+def _type_of(values: object) -> str:
+    """The name of the type of a column, in lower case; empty for a list."""
+    return str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+
+
+def _is_wider_than_numpy(values: object) -> bool:
+    """Whether it is a series of Polars that chose integers of 128 bits, which no array interface knows."""
+    return _type_of(values) in ("int128", "uint128")
 
 
 def _is_extension(values: object) -> bool:
@@ -328,10 +343,19 @@ def _arrow(values: object) -> Any:
     if _is_extension(values):
         return pa.array(getattr(values, "array", values), from_pandas=True)
     array = np.asarray(values)
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    with np.errstate(over="ignore"):
+        array = array.astype(_of_arrow(array.dtype), copy=False)
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(array, mask=np.ma.getmaskarray(values), from_pandas=True)
     return array
+
+
+def _of_arrow(given: np.dtype[Any]) -> np.dtype[Any]:
+    """The nearest type that Arrow can read and compare."""
+    if given.kind == "f" and given.itemsize not in (4, 8):
+        return np.dtype(np.float64)
+    native = given.newbyteorder("=")
+    return np.dtype(_DATES.get(np.datetime_data(given)[0], native)) if given.kind == "M" else native
 
 
 def _floats(array: NDArray[Any], what: str) -> Floats:

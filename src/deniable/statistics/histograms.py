@@ -140,6 +140,9 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
     found = tuple(keys.tolist() if isinstance(keys, np.ndarray) else keys)
     if not found:
         raise InvalidParameterError("keys must hold at least one value")
+    kinds = {match[0] for match in map(match_of, found) if match is not None}
+    if len(kinds) > 1:
+        raise InvalidParameterError("keys must be of one type: all numbers, or all text, or all dates")
     column = arrow_column(found, "keys")
     if column.null_count or len(column.unique()) != len(found):
         raise InvalidParameterError(
@@ -156,11 +159,14 @@ def places_of(values: object, keys: tuple[Any, ...]) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not has_type(values):
+    column = arrow_column(values, "values") if has_type(values) else None
+    if column is None or pa.types.is_decimal(column.type):
         found, distinct = codes(values)
         places = {match_of(key): place for place, key in enumerate(keys)}
         return np.array([places.get(match_of(value), len(keys)) for value in distinct] + [len(keys)])[found]
-    column, known = arrow_column(values, "values"), arrow_column(keys, "keys")
+    if column.type == pa.float16():
+        column = column.cast(pa.float32())
+    known = arrow_column(keys, "keys")
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_null(column.type):  # nobody says of what type; a column of a type may be empty, and is checked

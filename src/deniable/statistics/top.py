@@ -105,6 +105,8 @@ class Mode(Statistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.keys is None:
+            raise InvalidParameterError("mode needs keys=[values]. If they are private, ask for top_k(k=1).")
         object.__setattr__(self, "keys", self._histogram.keys)
         _ = self.privacy_loss
 

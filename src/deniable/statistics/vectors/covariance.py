@@ -52,7 +52,8 @@ class VectorCovariance(VectorStatistic):
         deviation of what was known when these were chosen: most likely so, but not proved.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
-    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618; changes and proofs in docs/theory/coinpress.md.
+    Proof: docs/theory/coinpress.md, with what is changed.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
     """
 
     name: ClassVar[str] = "vector_covariance"
