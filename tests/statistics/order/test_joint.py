@@ -14,6 +14,7 @@ from deniable.statistics.order import joint as module
 from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.joint import Joint, draw, first_width, rank_errors, reach
 from deniable.statistics.order.measure import Measure
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.price import Price
 from tests.statistics.order.test_choice import neighbours
 
@@ -112,7 +113,7 @@ def test_tuples_have_the_stated_law(
 ) -> None:
     """Pearson's chi-square at false-alarm rate 10^-4; the twin at three times the rate must be rejected."""
     bits, ordered = DeterministicBits(3), np.array(rows, dtype=np.int64)
-    draws = [tuple(draw(ordered, size, shares, rate, measure=measure, bits=bits)[0].tolist()) for _ in range(600)]
+    draws = [tuple(draw(Rows(ordered), size, shares, rate, measure=measure, bits=bits)[0].tolist()) for _ in range(600)]
     assert p_value(draws, law(rows, size, shares, float(rate), measure)) > 1e-4
     if rows:
         assert p_value(draws, law(rows, size, shares, 3 * float(rate), measure)) < 1e-6
@@ -127,7 +128,7 @@ def test_what_the_windows_leave_out_has_the_stated_law(careless: bool, monkeypat
     if careless:
         monkeypatch.setattr(module._Table, "chance_outside", lambda *_: module.refine.ball(Fraction(0)))
     bits = DeterministicBits(1)
-    draws = [tuple(draw(np.array(rows), size, THIRDS, rate, bits=bits)[0].tolist()) for _ in range(500)]
+    draws = [tuple(draw(Rows(np.array(rows)), size, THIRDS, rate, bits=bits)[0].tolist()) for _ in range(500)]
     p = p_value(draws, law(rows, size, THIRDS, float(rate)))
     assert p < 1e-6 if careless else p > 1e-4
 
@@ -135,7 +136,7 @@ def test_what_the_windows_leave_out_has_the_stated_law(careless: bool, monkeypat
 def test_windows_grow_until_they_hold_nearly_all() -> None:
     """Of a thousand equal rows among 2^59 points; no rank but the first and the last weighs anything."""
     rows = np.full(1000, 2**58, dtype=np.int64)
-    codes, ranks = draw(rows, 2**59, THIRDS, Fraction(1, 4), bits=DeterministicBits(1))
+    codes, ranks = draw(Rows(rows), 2**59, THIRDS, Fraction(1, 4), bits=DeterministicBits(1))
     assert np.all(np.diff(codes) >= 0)
     assert set(ranks.tolist()) <= {0, 1000}
 
@@ -149,7 +150,7 @@ def test_rank_errors_are_known_before(count: int, size: int, rate: str) -> None:
     shares = [Fraction(place, count + 1) for place in range(1, count + 1)]
     wanted = size * np.array(shares, dtype=np.float64)
     bits = DeterministicBits(count)
-    errors = [draw(rows, size * 1000, shares, Fraction(rate), bits=bits)[1] - wanted for _ in range(40)]
+    errors = [draw(Rows(rows), size * 1000, shares, Fraction(rate), bits=bits)[1] - wanted for _ in range(40)]
     expected = np.sqrt(np.mean(rank_errors(shares, Fraction(rate), size) ** 2))
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.3)
 
@@ -164,7 +165,7 @@ def test_expected_errors_are_no_more_than_all_rows(size: int) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_more_quantiles_than_rows_are_answered(rows: int, rate: Fraction) -> None:
     shares = [Fraction(place, 41) for place in range(1, 41)]
-    codes, ranks = draw(np.arange(rows) * 30 + 20, 100, shares, rate, bits=DeterministicBits(1))
+    codes, ranks = draw(Rows(np.arange(rows) * 30 + 20), 100, shares, rate, bits=DeterministicBits(1))
     assert np.all(np.diff(codes) >= 0)
     assert codes.min() >= 0
     assert codes.max() <= 99

@@ -242,6 +242,25 @@ def test_few_rows_give_an_answer(values: list[float], epsilon: object) -> None:
     assert np.all(lower <= upper)
 
 
+@pytest.mark.parametrize("method", ["recursion", "joint", "slices"])
+def test_only_the_rows_near_the_wanted_ranks_are_sorted(method: str) -> None:
+    """Of many rows, in parts: small errors, and ends that are near."""
+    values = np.random.default_rng(1).permutation((np.arange(60_000) + 0.5) / 600)
+    wanted = 60_000 * np.array([0.25, 0.5, 0.75])
+    plan = Quantiles(shares=[0.25, 0.5, 0.75], bounds=(0, 100), epsilon=10, method=method)
+    ordered, errors = np.sort(values), []
+    for seed in range(20):
+        column, grid = plan._on_grid(values, None, DeterministicBits(seed))
+        rows, _ = plan._rows(column, grid, DeterministicBits(seed))
+        assert not rows._ordered.any()
+        answer = plan(values, bits=DeterministicBits(seed))
+        errors.append(np.searchsorted(ordered, answer["value"]) - wanted)
+        lower, upper = answer.intervals()["value"]
+        assert ((lower <= answer["value"]) & (answer["value"] <= upper)).all()
+        assert np.all(np.searchsorted(ordered, upper) - np.searchsorted(ordered, lower) < 200)
+    assert np.abs(errors).max() < 15  # at rates above 1 a rank; a part that is out of order errs by thousands
+
+
 def test_the_order_of_rows_changes_no_bit() -> None:
     one, other = (
         quantiles(v, DECILES, bounds=(0, 100), step=1, epsilon=1, bits=DeterministicBits(1))

@@ -10,6 +10,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order.measure import Measure
 from deniable.statistics.order.prefix_counts import levels, matrices
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import SLOPE, Slices, counter_weights, near, reaches
 from deniable.statistics.price import Price
 from tests.statistics.order.test_choice import distances, neighbours
@@ -203,7 +204,7 @@ def test_answers_have_the_stated_law(table: Table, shares: tuple[Fraction, ...])
     made, bits = plan(shares, epsilon=4), DeterministicBits(5)
     assert made._tree[0] == len(shares) + 1  # a flat tree
     ordered = np.array(table, dtype=np.int64)
-    draws = [tuple(made.draw(ordered, 8, measure=Measure(), bits=bits)[0].tolist()) for _ in range(800)]
+    draws = [tuple(made.draw(Rows(ordered), 8, measure=Measure(), bits=bits)[0].tolist()) for _ in range(800)]
 
     def p(rate: float) -> float:
         listed = law(table, 8, shares, scale=float(made._scale), rate=rate, zone=made.zone, most=20)
@@ -224,7 +225,7 @@ def test_a_slice_has_the_law_of_all_rows(place: int, reach: int) -> None:
     """Pearson's chi-square at false-alarm rate 10^-4, with weights, equal rows and ranks beyond all rows."""
     rows, measure, rate = np.array([0, 2, 2, 2, 5, 9, 11, 11]), Measure(levels=1), Fraction(1, 3)
     bits = DeterministicBits(2)
-    draws = [(near(rows, 13, place, reach, rate=rate, measure=measure, bits=bits),) for _ in range(400)]
+    draws = [(near(Rows(rows), 13, place, reach, rate=rate, measure=measure, bits=bits),) for _ in range(400)]
     away = np.minimum(distances(rows, place / 2, 13), reach / (2 * SLOPE))
     chances = np.diff(measure.below(np.arange(14))) * np.exp(-away / 3)
     assert p_value(draws, {(c,): float(chance) for c, chance in enumerate(chances / chances.sum())}) > 1e-4
@@ -235,7 +236,7 @@ def test_rank_errors_are_known_before(count: int, size: int, epsilon: object) ->
     """Evenly spread rows: 40 draws, within 30 percent."""
     rows, made, bits = np.arange(size) * 1000 + 500, plan(even(count), epsilon=epsilon), DeterministicBits(count)
     wanted = size * np.array(even(count), dtype=np.float64)
-    errors = [made.draw(rows, size * 1000, measure=Measure(), bits=bits)[1] - wanted for _ in range(40)]
+    errors = [made.draw(Rows(rows), size * 1000, measure=Measure(), bits=bits)[1] - wanted for _ in range(40)]
     assert made.is_steady(size)
     expected = np.sqrt(np.mean(made.rank_errors(size) ** 2))
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.3)
@@ -265,7 +266,7 @@ def test_a_rho_buys_the_epsilon_that_it_bounds() -> None:
 def test_more_quantiles_than_rows_are_answered(rows: int, epsilon: Fraction, relation: Relation) -> None:
     table = np.arange(rows) * 30 + 20
     codes, ranks = plan(even(40), relation, epsilon=epsilon).draw(
-        table, 100, measure=Measure(), bits=DeterministicBits(1)
+        Rows(table), 100, measure=Measure(), bits=DeterministicBits(1)
     )
     assert codes.size == 40
     assert np.all(np.diff(codes) >= 0)

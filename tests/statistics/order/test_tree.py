@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.tree import levels, nodes, rank_errors, rate, recursive, scattered
 from tests.statistics.order.test_choice import distances, neighbours
 
@@ -48,7 +49,7 @@ def test_quantiles_increase_and_are_near_the_truth() -> None:
     shares = [Fraction(k, 20) for k in range(1, 20)]
     tree = nodes(shares)
     rates = [rate(node, Fraction(1, 5), rows=1, relation=AddRemove) for node in tree]
-    codes, ranks = recursive(rows, 10**9, tree, rates, bits=DeterministicBits(1))
+    codes, ranks = recursive(Rows(rows), 10**9, tree, rates, bits=DeterministicBits(1))
     assert np.all(np.diff(codes) >= 0)
     assert np.array_equal(ranks, np.searchsorted(rows, codes))
     assert np.abs(ranks - 10_000 * np.array(shares, dtype=np.float64)).max() < 120
@@ -92,7 +93,7 @@ def test_rank_errors_are_known_before(count: int, size: int) -> None:
     wanted = size * np.array(shares, dtype=np.float64)
     errors = np.array(
         [
-            recursive(rows, size * 1000, tree, rates, bits=DeterministicBits(seed))[1] - wanted
+            recursive(Rows(rows), size * 1000, tree, rates, bits=DeterministicBits(seed))[1] - wanted
             for seed in range(300 // count + 20)
         ]
     )
@@ -104,7 +105,7 @@ def test_rank_errors_are_known_before(count: int, size: int) -> None:
 def test_more_quantiles_than_rows_are_answered(rows: int, count: int) -> None:
     tree = nodes([Fraction(k, count + 1) for k in range(1, count + 1)])
     rates = [rate(node, Fraction(1), rows=1, relation=AddRemove) for node in tree]
-    codes, _ = recursive(np.arange(rows), 100, tree, rates, bits=DeterministicBits(1))
+    codes, _ = recursive(Rows(np.arange(rows)), 100, tree, rates, bits=DeterministicBits(1))
     assert np.all(np.diff(codes) >= 0)
     assert codes.min() >= 0
     assert codes.max() <= 99

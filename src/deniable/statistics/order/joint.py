@@ -30,6 +30,7 @@ from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import OUTSIDE, Method
 from deniable.statistics.order.quantile import selections
+from deniable.statistics.order.rows import Rows
 
 if TYPE_CHECKING:
     from flint import arb
@@ -56,7 +57,7 @@ class Joint(Method):
     def rank_errors(self, size: int) -> Floats:
         return rank_errors(self.shares, self._rate, size)
 
-    def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
+    def draw(self, ordered: Rows, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
         return draw(ordered, size, self.shares, self._rate, measure=measure, bits=bits)
 
     @property
@@ -97,12 +98,12 @@ def reach(shares: Sequence[Fraction], relation: Relation) -> Fraction:
 
 
 def draw(
-    ordered: Codes, size: int, shares: Sequence[Fraction], rate: Fraction, *, measure: Measure = EQUAL, bits: Bits
+    ordered: Rows, size: int, shares: Sequence[Fraction], rate: Fraction, *, measure: Measure = EQUAL, bits: Bits
 ) -> tuple[Codes, NDArray[np.int64]]:
     """The codes of all quantiles, and how many rows are below each, which is secret.
 
     Args:
-        ordered: codes of [0, size), in order.
+        ordered: rows with codes of [0, size).
         shares: in order, at least one.
         measure: the weights of all codes.
     """
@@ -123,7 +124,7 @@ def draw(
             ranks = chain.propose(bits)
             codes = None if ranks is None else table.located(ranks, bits)
         if codes is not None:
-            return codes, np.searchsorted(ordered, codes)
+            return codes, ordered.below(codes)
 
 
 def first_width(count: int, rate: Fraction, size: int) -> int:
@@ -182,7 +183,7 @@ def _chances(logs: Floats, rows: Floats, exponent: float) -> Floats:
 class _Table:
     """Rows on a grid; rank i belongs to the points behind the i-th row up to the next one, which is among them."""
 
-    ordered: Codes
+    ordered: Rows
     size: int
     measure: Measure
 
@@ -216,7 +217,7 @@ class _Table:
     def anywhere(self, targets: Targets, bits: Bits) -> Codes | None:
         """Points by weight alone; None if all their ranks lie in the windows, or a coin shows that they are too far."""
         codes = np.sort(np.array([self._point(0, self.size, bits) for _ in range(targets.count)], dtype=np.int64))
-        ranks = np.searchsorted(self.ordered, codes)
+        ranks = self.ordered.below(codes)
         if targets.holds(ranks):
             return None
         exponent = targets.rate * (targets.cost(ranks) - 2 * targets.width)
@@ -225,7 +226,7 @@ class _Table:
     def _starts(self, first: int, last: int) -> Codes:
         """The first points of the ranks from the first to the last; that of rank n + 1 is behind all points."""
         ends = [0] * (first == 0) + [self.size] * (last == self.ordered.size + 1)
-        inner = self.ordered[max(first - 1, 0) : min(last, self.ordered.size)] + 1
+        inner = self.ordered.between(first - 1, last) + 1
         return np.concatenate([ends[: first == 0], inner, ends[first == 0 :]]).astype(np.int64)
 
     def _point(self, first: int, end: int, bits: Bits) -> int:

@@ -12,6 +12,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation
 from deniable.statistics.data import Floats
 from deniable.statistics.order.measure import Codes, Measure
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.price import Price
 
 OUTSIDE = 20
@@ -44,11 +45,11 @@ class Method(ABC):
         """The root mean squared error of every quantile in ranks, for about `size` rows of different values."""
 
     @abstractmethod
-    def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
+    def draw(self, ordered: Rows, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
         """The codes of all quantiles, and how many rows are below each, which is secret.
 
         Args:
-            ordered: codes of [0, size), in order; hardly any are equal.
+            ordered: rows with codes of [0, size), hardly any of which are equal.
             measure: the weights of all codes.
         """
 

@@ -18,16 +18,18 @@ from deniable.release import Estimate, Key, Release
 from deniable.statistics.call import in_words
 from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.choice import reach
-from deniable.statistics.order.ends import lower_end, upper_end
+from deniable.statistics.order.choice import reach, window
+from deniable.statistics.order.ends import CELLS, lower_end, upper_end
+from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.order.joint import Joint
 from deniable.statistics.order.measure import Codes
 from deniable.statistics.order.method import Method
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.order.quantile import checked_share, known_ends, margin, selections
 from deniable.statistics.order.ranks import Ranks, around
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import Slices
-from deniable.statistics.order.tree import Recursion, scattered
+from deniable.statistics.order.tree import Recursion, add_digits, scattered
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -170,33 +172,52 @@ class Quantiles(OrderStatistic):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
-        fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
-        found, ranks = self.chosen.draw(fine, grid.size << digits, measure=grid.measure(digits), bits=bits)
+        rows, digits = self._rows(column, grid, bits)
+        found, ranks = self.chosen.draw(rows, grid.size << digits, measure=grid.measure(digits), bits=bits)
         codes = found >> digits
         order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
         if self.counting is not None and self.interval is not None:
-            public = fine.size if self.relation is Relation.REPLACE and units is None else None
-            below = self.counting.release(np.diff(ranks, prepend=0, append=fine.size), bits=bits)
+            public = rows.size if self.relation is Relation.REPLACE and units is None else None
+            below = self.counting.release(np.diff(ranks, prepend=0, append=rows.size), bits=bits)
             noise = self.counting.draws(_DRAWS, bits=bits)
             lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
             low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         if self.ends and self.interval is not None:
-            low, high = self._drawn(around(column, grid, 0, column.size), codes, grid.size, self.interval, bits)
+            low, high = self._drawn(rows, digits, codes, grid.size, bits)
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
         key = Key(name="share", values=[float(checked_share(q)) for q in self.shares], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
-    def _drawn(self, ranks: Ranks, codes: Codes, size: int, level: float, bits: Bits) -> tuple[Codes, Codes]:
+    def _rows(self, column: Values, grid: Grid, bits: Bits) -> tuple[Rows, int]:
+        """The rows with random digits behind their codes, parted near the wanted ranks if that saves a sort."""
+        far = self._enough
+        if 4 * far * len(self._distinct) > column.size:
+            fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
+            return Rows(fine), digits
+        codes = grid.codes(column)
+        digits = add_digits(codes, grid.size, bits=bits)
+        wanted = [int(share * column.size) for share in self._distinct]
+        return Rows(codes, [rank + side for rank in wanted for side in (-far, far)]), digits
+
+    def _drawn(self, rows: Rows, digits: int, codes: Codes, size: int, bits: Bits) -> tuple[Codes, Codes]:
         """The ends around the quantiles with these codes; each of the 2 m misses with an equal part of the chance."""
-        alone, found = 1 - (1 - level) / len(codes), []
+        alone, found = 1 - (1 - (self.interval or 0)) / len(codes), []
+
+        def near(target: Fraction, rate: Fraction) -> Ranks:
+            first, last = window(target, rate=rate, size=CELLS)
+            first = min(max(first, 0), rows.size)
+            known = rows.between(first, last + 1) >> digits
+            return Ranks(known, first, rows.size, lambda code: int(rows.below(np.array([code << digits]))[0]))
+
         for code, share, lower, upper in zip(codes, self._distinct, self.ends[::2], self.ends[1::2], strict=True):
             below, above = (epsilon / (2 * self.rows * reach(share, self.relation)) for epsilon in (lower, upper))
-            truth, estimate = share * ranks.total, int(code)
-            low = lower_end(ranks, estimate, target=truth - margin(below, alone), rate=below, bits=bits)
-            high = upper_end(ranks, size, estimate, target=truth + margin(above, alone), rate=above, bits=bits)
+            truth, estimate = share * rows.size, int(code)
+            first, last = truth - margin(below, alone), truth + margin(above, alone)
+            low = lower_end(near(first, below), estimate, target=first, rate=below, bits=bits)
+            high = upper_end(near(last, above), size, estimate, target=last, rate=above, bits=bits)
             found.append((low, high))
         ends = np.array(found, dtype=np.int64)
         return ends[:, 0], ends[:, 1]

@@ -31,6 +31,7 @@ from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import OUTSIDE, Method
 from deniable.statistics.order.prefix_counts import BRANCHES, levels, matrices
 from deniable.statistics.order.quantile import rank_error, selections
+from deniable.statistics.order.rows import Rows
 from deniable.statistics.price import Price
 
 SLOPE = 4
@@ -80,7 +81,7 @@ class Slices(Method):
         few, many = (float(np.sum(self.rank_errors(number) ** 2)) for number in (size, 10**9))
         return few < 1.25 * many
 
-    def draw(self, ordered: Codes, size: int, *, measure: Measure = EQUAL, bits: Bits) -> tuple[Codes, Codes]:
+    def draw(self, ordered: Rows, size: int, *, measure: Measure = EQUAL, bits: Bits) -> tuple[Codes, Codes]:
         places = self._noisy_places(ordered.size, bits)
         largest = ceil((_NATS + log(size)) / self._rate)
         codes = [
@@ -88,7 +89,7 @@ class Slices(Method):
             for place, reach in zip(places, reaches(places, self.zone), strict=True)
         ]
         found = np.sort(np.array(codes, dtype=np.int64))
-        return found, np.searchsorted(ordered, found)
+        return found, ordered.below(found)
 
     @cached_property
     def zone(self) -> int:
@@ -171,12 +172,12 @@ def reaches(places: list[int], zone: int) -> list[int | float]:
 
 
 def near(
-    ordered: Codes, size: int, place: int, reach: int | float, *, rate: Fraction, measure: Measure, bits: Bits
+    ordered: Rows, size: int, place: int, reach: int | float, *, rate: Fraction, measure: Measure, bits: Bits
 ) -> int:
     """A point with probability proportional to its weight times exp(-rate min(D, reach)).
 
     Args:
-        ordered: codes of [0, size), in order.
+        ordered: rows with codes of [0, size).
         place: from where D, the distance in ranks, counts; in halves of ranks.
         reach: in ranks / (2 SLOPE).
 
@@ -187,7 +188,7 @@ def near(
     halves = reach // SLOPE + 2
     place = min(max(place, -halves), 2 * ordered.size + halves)
     first = min(max(0, (place - halves) // 2), ordered.size)
-    window = ordered[first : max(first, (place + halves) // 2 + 1)]
+    window = ordered.between(first, (place + halves) // 2 + 1)
     cuts = np.unique(np.concatenate([[0], window, [size - 1]]))
     low, high = (first + np.searchsorted(window, cuts, side=side) for side in ("left", "right"))
     over, under = 2 * low - place, place - 2 * high

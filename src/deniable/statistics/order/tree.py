@@ -26,6 +26,7 @@ from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import Method
 from deniable.statistics.order.quantile import rank_error, selections
 from deniable.statistics.order.ranks import Ranks
+from deniable.statistics.order.rows import Rows
 
 _FINEST = 10**4  # denominators of shares within a part
 _WORD = 64
@@ -47,7 +48,7 @@ class Recursion(Method):
     def rank_errors(self, size: int) -> Floats:
         return rank_errors(self._tree, self._rates, size)
 
-    def draw(self, ordered: Codes, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
+    def draw(self, ordered: Rows, size: int, *, measure: Measure, bits: Bits) -> tuple[Codes, NDArray[np.int64]]:
         return recursive(ordered, size, self._tree, self._rates, measure=measure, bits=bits)
 
     @cached_property
@@ -102,24 +103,29 @@ def rate(node: Node, epsilon: Fraction, *, rows: int, relation: Relation) -> Fra
 
 def scattered(codes: Codes, size: int, *, bits: Bits) -> tuple[Codes, int]:
     """Codes in order with random digits behind them, in order again, and how many digits there are; in place."""
-    digits = max(0, _LARGEST_BITS - size.bit_length())
-    if not digits:
-        return codes, 0
-    for start in range(0, codes.size, _BLOCK):
-        block = codes[start : start + _BLOCK]
-        block <<= digits
-        block |= (bits.words(block.size) >> np.uint64(_WORD - digits)).view(np.int64)
-    codes.sort(kind="stable")  # quick where hardly any rows are equal
+    digits = add_digits(codes, size, bits=bits)
+    if digits:
+        codes.sort(kind="stable")  # quick where hardly any rows are equal
     return codes, digits
 
 
+def add_digits(codes: Codes, size: int, *, bits: Bits) -> int:
+    """Put random digits behind codes, in place, and tell how many."""
+    digits = max(0, _LARGEST_BITS - size.bit_length())
+    for start in range(0, codes.size if digits else 0, _BLOCK):
+        block = codes[start : start + _BLOCK]
+        block <<= digits
+        block |= (bits.words(block.size) >> np.uint64(_WORD - digits)).view(np.int64)
+    return digits
+
+
 def recursive(
-    ordered: Codes, size: int, tree: Sequence[Node], rates: Sequence[Fraction], *, measure: Measure = EQUAL, bits: Bits
+    ordered: Rows, size: int, tree: Sequence[Node], rates: Sequence[Fraction], *, measure: Measure = EQUAL, bits: Bits
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The code of every quantile, and how many rows are below it, which is secret.
 
     Args:
-        ordered: codes of [0, size), in order.
+        ordered: rows with codes of [0, size).
         measure: the weights of all codes.
     """
     count = len(tree)
@@ -129,10 +135,10 @@ def recursive(
         first, last = int(ranks[node.below]), int(ranks[node.above])
         codes = int(found[node.below]), int(found[node.above])
         target = node.share * (last - first)
-        part = _part(ordered[first:last], *window(target, rate=speed, size=codes[1] - codes[0] + 1))
+        part = _part(ordered, first, last, window(target, rate=speed, size=codes[1] - codes[0] + 1))
         code = choose(part, target=target, rate=speed, codes=codes, measure=measure, bits=bits)
         found[node.place] = code
-        ranks[node.place] = first + int(np.searchsorted(ordered[first:last], code))
+        ranks[node.place] = first + part.below(code)
     return found[:count], ranks[:count]
 
 
@@ -168,7 +174,12 @@ def _nodes(shares: Sequence[Fraction], first: int, last: int, level: int, end: i
     yield from _nodes(shares, place + 1, last, level + 1, end)
 
 
-def _part(ordered: Codes, first: int, last: int) -> Ranks:
-    """The rows of one part, of which the ranks in the window are looked at."""
-    first, last = max(0, min(first, ordered.size)), max(0, min(last + 1, ordered.size))
-    return Ranks(ordered[first:last], first, ordered.size, lambda code: int(np.searchsorted(ordered, code)))
+def _part(ordered: Rows, first: int, last: int, span: tuple[int, int]) -> Ranks:
+    """The rows of ranks [first, last), of which those in a window of ranks from `first` on are looked at."""
+    total = last - first
+    low, high = (min(max(end, 0), total) for end in (span[0], span[1] + 1))
+
+    def below(code: int) -> int:
+        return min(max(int(ordered.below(np.array([code]))[0]) - first, 0), total)
+
+    return Ranks(ordered.between(first + low, first + high), low, total, below)
