@@ -94,6 +94,46 @@ def test_ten_rounds_cost_less_under_a_pair_than_ten_times_one() -> None:
     assert rounds.rate > Fraction(7, 5) * TopK.calibrated(COUNT, epsilon=1, count=10).rate
 
 
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (ExponentialMechanism, {}),
+        (PermuteAndFlip, {}),
+        (NoisyMax, {}),
+        (TopK, {"count": 3, "noise": "exponential"}),
+        (TopK, {"count": 3, "noise": "laplace"}),
+        (JointTopK, {"count": 3}),
+    ],
+)
+def test_a_small_delta_never_makes_a_choice_less_exact(kind: type[Selection], parameters: dict[str, object]) -> None:
+    """The search ends a little below the limit; it gave 0.9995 of the rate of delta = 0."""
+    for epsilon in ("1/100", 5):
+        for delta in ("1e-12", "1e-9"):
+            reach = COUNT * 5
+            pure = kind.calibrated(reach, epsilon=epsilon, **parameters)  # type: ignore[arg-type]
+            mechanism = kind.calibrated(reach, epsilon=epsilon, delta=delta, **parameters)  # type: ignore[arg-type]
+            assert mechanism.rate >= pure.rate
+            assert mechanism.privacy_loss(reach).delta(epsilon).upper <= float(delta)
+
+
+def test_single_choices_use_delta_to_the_last_digits() -> None:
+    """The curves inverted: 2 ln of the root of (e^(l/2) - e^(x/2))^2 = delta (e^l - 1), and x - 2 ln(1 - delta)."""
+    epsilon, delta = 1.0, 1e-3
+    tail = 1 - delta
+    root = (np.exp(epsilon / 2) + np.sqrt(np.exp(epsilon) - tail * (np.exp(epsilon) + delta))) / tail
+    for kind, limit in ((ExponentialMechanism, 2 * np.log(root)), (PermuteAndFlip, epsilon - 2 * np.log(tail))):
+        mechanism = kind.calibrated(COUNT, epsilon=1, delta="1e-3")  # type: ignore[attr-defined]
+        assert limit * (1 - 1e-7) < 2 * mechanism.rate <= limit * (1 + 1e-12)
+
+
+def test_the_same_calibration_is_searched_once() -> None:
+    """Rounds with a delta take seconds."""
+    base._limit_within.cache_clear()
+    for _ in range(3):
+        TopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=2)
+    assert base._limit_within.cache_info().misses == 1
+
+
 @pytest.mark.parametrize("target", [{}, {"delta": 0.1}, {"rho": 1, "epsilon": 1}, {"rho": 1, "delta": 0.1}])
 def test_one_target_is_needed(target: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError, match="give one target"):

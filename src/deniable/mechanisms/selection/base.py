@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
-from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
+from deniable.privacy import AddRemove, Composed, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.exact import positive_rational, probability, yes_or_no
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 
 Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
@@ -87,11 +89,20 @@ class Selection(Mechanism):
         if rho is not None:
             return epsilon_within(positive_rational("rho", rho) / unit.rho, per=1)
         target, failure = positive_rational("epsilon", epsilon), probability("delta", 0 if delta is None else delta)
-        return calibrate(self._loss, epsilon=target, delta=failure) if failure else target / unit.pure_epsilon
+        pure = target / unit.pure_epsilon
+        return max(pure, _limit_within(self, target, failure)) if failure else pure
 
     @abstractmethod
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         """The loss where scores move apart by at most `limit` in units of the noise."""
+
+
+@lru_cache(maxsize=8)
+def _limit_within(mechanism: Selection, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest argument of `_loss` that is found to be (epsilon, delta)-DP: curves of single choices are exact, and
+    searched to the eighth digit."""
+    repeated = isinstance(mechanism._loss(Fraction(1)), Composed)
+    return calibrate(mechanism._loss, epsilon=epsilon, delta=delta, tolerance=DEFAULT_TOLERANCE if repeated else 1e-8)
 
 
 def moved_apart(sensitivity: Sensitivity, *, monotone: bool) -> Fraction:
