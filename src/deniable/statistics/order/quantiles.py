@@ -62,8 +62,10 @@ class Quantiles(OrderStatistic):
         size: a public number of rows for which the method is chosen; on far fewer rows answers may be far off. None for
             a method that is good for any number above 1000 / epsilon.
 
-    Guarantee: that of the method, and of the ends or the counts. Proof:
-        docs/theory/quantiles.md.
+    Guarantee: that of the method, and of the ends or the counts.
+    Proof: docs/theory/quantiles.md.
+    Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429; Gillenwater, Joseph, Kulesza (2021), arXiv:2102.08244;
+        Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025), arXiv:2505.13662.
     """
 
     name: ClassVar[str] = "quantiles"
