@@ -67,7 +67,7 @@ class Average:
         if self.count is not None:
             return sums[self.bases[0]] / max(self.count, 1)
         above, below = (sums[name] for name in self.bases)
-        least = 2 * self.mechanism.standard_deviation() / UNIT
+        least = max(2 * self.mechanism.standard_deviation(), 1.0) / UNIT
         return 0.5 + 0.5 * (above - below) / np.maximum(above + below, least)
 
     def size(self, sums: Sums) -> Any:

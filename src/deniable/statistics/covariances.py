@@ -159,8 +159,8 @@ class Covariance(Statistic):
         """Covariances as shares of the widths, of shape (draws, columns, columns), and the numbers of rows."""
         maps, columns = self.design.maps, len(self.bounds)
         rows = noisy @ maps.size if count is None else np.full(len(noisy), float(count))
-        spread = np.sqrt((maps.size**2).sum()) * self.mechanism.standard_deviation() / UNIT
-        size = np.maximum(rows, 1.0 if count is not None else 2 * spread)[:, np.newaxis]
+        spread = np.sqrt((maps.size**2).sum()) * self.mechanism.standard_deviation()
+        size = np.maximum(rows, 1.0 if count is not None else max(2 * spread, 1.0) / UNIT)[:, np.newaxis]
         values, products = noisy @ maps.values.T / size, noisy @ maps.products.T / size
         first, second = self.design.pairs
         found = np.empty((len(noisy), columns, columns))

@@ -25,6 +25,7 @@ from deniable.statistics.statistic import Answer, Options, release
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
 _MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
 _FEW = 60  # times the scale of the noise: for fewer rows a centre is not worth its price
+_NO_SPREAD = 1e-300  # rows; so little that all noise is 0
 _COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of them are its most, and squared UNIT
 
 
@@ -88,7 +89,7 @@ class Variance(Bounded):
 
     def _rows_of_noise(self, size: int) -> float:
         """How many times the rows exceed the scale of the noise of one sum: size times epsilon, for Laplace noise."""
-        return max(size, 1) * sqrt(2) / self.spread
+        return max(size, 1) * sqrt(2) / max(self.spread, _NO_SPREAD)
 
     def _is_direct(self, size: int) -> bool:
         """Whether the noise goes to the variance itself, because there are too few rows for a centre."""

@@ -90,7 +90,7 @@ class VectorCovariance(VectorStatistic):
     @cached_property
     def _whole(self) -> float:
         """Standard deviation of the noise of a step for the whole price, for rows clipped to norm 1 in all."""
-        return self.mechanism(Fraction(1)).standard_deviation() / _STEPS**2
+        return MatrixNoise(self.mechanism(Fraction(1)), len(self.columns)).deviation / _STEPS**2
 
     def _noise(self, share: Fraction, size: float) -> tuple[float, float]:
         """The squared radius at which this share of the price clips best, and the deviation of a variance then."""
@@ -154,15 +154,15 @@ class VectorCovariance(VectorStatistic):
             exact = exact[1:, 1:]
         noisy: Floats = mechanism.release(exact, bits=bits).values.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
-        spread = mechanism.standard_deviation()
+        noise = MatrixNoise(mechanism, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
         if not self.size_is_public:
-            size = search.counted(count, spread / constant**2)
+            size = search.counted(count, noise.deviation / constant**2)
         look = Look(
             squares=noisy[1:, 1:] * unit**2 if constant else noisy * unit**2,
             sums=noisy[0, 1:] * (unit / constant) if constant else None,
             rows=count,
-            noise=MatrixNoise(mechanism, len(noisy)),
+            noise=noise,
             step=unit,
             constant=constant,
             size_is_public=self.size_is_public,

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from deniable.mechanisms import AdditiveNoise, Gaussian
 
+_LEAST = 1e-6  # steps
+
 
 @dataclass(frozen=True)
 class MatrixNoise:
@@ -23,8 +25,8 @@ class MatrixNoise:
 
     @property
     def deviation(self) -> float:
-        """Of the noise in one entry, before it is averaged."""
-        return self.mechanism.standard_deviation()
+        """Of the noise in one entry, before it is averaged; so little that all noise is 0 counts as a bit of a step."""
+        return max(self.mechanism.standard_deviation(), _LEAST)
 
     def of_sum(self, chance: float) -> float:
         """How many deviations of its own any linear combination of noisy entries exceeds with at most this chance.

@@ -31,6 +31,7 @@ from deniable.statistics.vectors.tail import Search
 _STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
 _CUT = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
+_NO_NOISE = 1e-6  # steps; with less all noise is 0
 _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 
@@ -103,7 +104,7 @@ class VectorMean(VectorStatistic):
         return part_of(self.rest, _COUNT).noise(once)
 
     def _plan(self, size: float, public: Columns) -> Plan:
-        whole = self.mechanism(Fraction(1)).standard_deviation() / _STEPS
+        whole = max(self.mechanism(Fraction(1)).standard_deviation(), _NO_NOISE) / _STEPS
         return Planner(
             size=size,
             columns=len(public),
@@ -125,8 +126,8 @@ class VectorMean(VectorStatistic):
             centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
         radius, lost = self._radius(rows, centre, plan, public, size=sure, bits=bits)
         moves = self._moves(rows, centre, plan.last, radius, bits)
-        ends = _Ends(public, centre, moves, counted or size, lost)
         mean = np.clip(centre + moves.values / size, -half, half)
+        ends = _Ends(public, centre, moves, counted or size, lost, mean)
         return Answer(
             parts=(
                 Key(name="column", values=names, kind="string"),
@@ -182,6 +183,7 @@ class _Ends:
         moves: the last noisy sum of differences from the centre.
         size: the number of rows, or the noisy one.
         lost: by clipping, in the mean of one column, at most.
+        mean: what is published, in deviations from the middle; intervals hold it even where the noise hides the rows.
     """
 
     public: Columns
@@ -189,6 +191,7 @@ class _Ends:
     moves: Noisy
     size: Noisy | float
     lost: float | Cut
+    mean: Floats
 
     def __call__(self, level: float) -> Bounds:
         public, chance = self.public, 1 - level
@@ -200,7 +203,9 @@ class _Ends:
         else:
             found, lost = self._moved(level), np.full(len(half), self.lost)
         ends = np.array([found.lower - lost, found.upper + lost]) + self.centre
-        inside: Floats = np.clip(ends, -half, half) * public.deviations + public.middle
+        lower, upper = np.clip(ends, -half, half)
+        ends = np.array([np.minimum(lower, self.mean), np.maximum(upper, self.mean)])
+        inside: Floats = ends * public.deviations + public.middle
         return Bounds(inside[0], inside[1])
 
     def _moved(self, level: float) -> Bounds:

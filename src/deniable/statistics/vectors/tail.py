@@ -19,6 +19,8 @@ NEARER = 4  # times as many rows are beyond the near one: near enough to show ho
 _SKEWED = 5.3  # for an exponential column, within a deviation of whose mean the rows of the short side are
 _FINEST = 1 / 16  # of a distance: no tail is believed to be thinner than that, because rows may lie in lumps
 
+_RAREST = 1e-290  # share of rows; floats tell no smaller ones apart
+
 _DIGITS = 5  # of squared distances, in binary, behind the leading one
 _SHIFT = 52 - _DIGITS
 _LEAST = int(np.float64(2.0**-60).view(np.int64)) >> _SHIFT  # a smaller square is as good as this
@@ -51,7 +53,7 @@ class Tail:
             unit: half of the interval for rows clipped to norm 1. The radius weighs it against what is lost, which is
                 mostly less than its bound.
         """
-        share = 2 * unit
+        share = max(2 * unit, _RAREST)
         radius = max(self.near, self.far + self.scale * math.log(self.beyond / share))
         left = min(1.0, self.beyond * math.exp((self.far - radius) / self.scale))
         return radius, self.scale * (left + math.sqrt(2 * left / size))
@@ -72,7 +74,8 @@ class Search:
     @property
     def beyond(self) -> float:
         """The share of rows beyond the far quantile."""
-        return _RANKS / (self.size * float(self.rate))
+        found = self.size * float(self.rate)
+        return max(_RANKS / found, _RAREST) if found else math.inf
 
     @property
     def is_possible(self) -> bool:
