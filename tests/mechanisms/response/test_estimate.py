@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.special import betaincinv
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import RandomizedResponse, Shares, reports_needed
-from deniable.mechanisms.response.estimate import _at_least, _chances, _ends
+from deniable.mechanisms import Laplace, RandomizedResponse, Shares, reports_needed, variance_of_shares
+from deniable.mechanisms.response.estimate import _chances, _ends
 from deniable.noise.bits import DeterministicBits
 
 Floats = NDArray[np.float64]
@@ -44,6 +44,7 @@ def test_the_estimate_has_no_bias_and_the_stated_variance(mechanism: RandomizedR
         expected = round(count * (holders / count * (p - q) + q), 9)
         at_truth = Shares(mechanism=mechanism, tally=(round(expected), count - round(expected), *[0] * rest))
         f = holders / count
+        assert variance_of_shares(mechanism, [f, f], reports=count) == pytest.approx([spread] * 2, rel=1e-9)
         assert spread == pytest.approx((f * p * (1 - p) + (1 - f) * q * (1 - q)) / (count * (p - q) ** 2))
         assert at_truth.variance()[0] == pytest.approx(spread, rel=0.08)
 
@@ -58,6 +59,26 @@ def test_the_variance_of_two_answers_does_not_depend_on_the_share() -> None:
 def test_a_sample_of_a_population_adds_its_own_variance() -> None:
     shares = Shares(mechanism=RandomizedResponse(truth="3/4"), tally=(500, 500))
     assert (shares.variance(population=True) - shares.variance()) == pytest.approx([0.25 / 1000] * 2)
+
+
+def test_the_variance_of_a_stated_share_of_a_population_is_that_of_its_tally() -> None:
+    """Tallies are then binomial with q + (p - q) f."""
+    mechanism = RandomizedResponse(choices=3, truth="3/5")
+    for share in (0.0, 0.3, 1.0):
+        chance = 0.2 + 0.4 * share
+        found = variance_of_shares(mechanism, share, reports=70, population=True)
+        assert found == pytest.approx(chance * (1 - chance) / 70 / 0.4**2)
+
+
+def test_wrong_questions_about_variances_are_refused() -> None:
+    mechanism = RandomizedResponse(epsilon=1)
+    for shares in (1.5, [0.5, -0.1], float("nan"), "half", None):
+        with pytest.raises(InvalidParameterError, match="shares must be numbers in"):
+            variance_of_shares(mechanism, shares, reports=10)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="reports must be"):
+        variance_of_shares(mechanism, 0.5, reports=0)
+    with pytest.raises(InvalidParameterError, match="population must be True or False"):
+        variance_of_shares(mechanism, 0.5, reports=10, population=1)  # type: ignore[arg-type]
 
 
 def test_published_sample_sizes() -> None:
@@ -153,12 +174,6 @@ def test_clopper_pearson_at_full_truthfulness_is_the_published_one() -> None:
     assert Shares(mechanism=nearly, tally=(10, 0)).interval(population=True)[0][1] == 0.0
 
 
-def test_the_windowed_sum_is_the_whole_sum() -> None:
-    for holders, tally in ((0, 300), (2000, 1200), (5000, 4000)):
-        whole = law_of_tally(holders, 5000, 0.8, 0.05)[tally:].sum()
-        assert _at_least(tally, holders, 5000, 0.8, 0.05) == pytest.approx(whole, abs=1e-12)
-
-
 def test_from_reports_to_shares() -> None:
     """50,000 people: within six standard deviations, one seed in 10^8; the counts sum to n."""
     mechanism = RandomizedResponse(choices=3, epsilon=1)
@@ -178,10 +193,48 @@ def test_no_bias_no_estimate() -> None:
         reports_needed(blind, error="0.1")
 
 
-@pytest.mark.parametrize("tally", [(), (1, 2, 3), (0, 0), (-1, 5)])
-def test_wrong_tallies_are_refused(tally: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidParameterError, match="tally must hold"):
-        Shares(mechanism=RandomizedResponse(epsilon=1), tally=tally)
+@pytest.mark.parametrize("tally", [(), (1, 2, 3), "34", None, {3: 1, 4: 2}, np.array(5)])
+def test_tallies_that_are_no_list_of_all_answers_are_refused(tally: object) -> None:
+    with pytest.raises(InvalidParameterError, match="tally must hold a number >= 0 for each of 2 answers"):
+        Shares(mechanism=RandomizedResponse(epsilon=1), tally=tally)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tally", [(3.5, 4), (math.nan, 4), (-1, 5), (True, 1), (None, 1), np.ones((2, 2), dtype=int)])
+def test_numbers_of_reports_are_whole(tally: object) -> None:
+    with pytest.raises(InvalidParameterError, match="tally must"):
+        Shares(mechanism=RandomizedResponse(epsilon=1), tally=tally)  # type: ignore[arg-type]
+
+
+def test_there_is_a_report_and_not_too_many() -> None:
+    for tally in ((0, 0), (2**53, 1)):
+        with pytest.raises(InvalidParameterError, match="tally must hold from 1 to 2"):
+            Shares(mechanism=RandomizedResponse(epsilon=1), tally=tally)
+    assert Shares(mechanism=RandomizedResponse(epsilon=1), tally=np.array([3, 4])).tally == (3, 4)  # type: ignore[arg-type]
+
+
+def test_reports_of_other_mechanisms_are_refused() -> None:
+    other = Laplace(scale=Fraction(1))
+    for question in (
+        lambda: Shares(mechanism=other, tally=(3, 4)),  # type: ignore[arg-type]
+        lambda: Shares.of_reports(other, [0, 1]),  # type: ignore[arg-type]
+        lambda: reports_needed(other, error="0.1"),  # type: ignore[arg-type]
+        lambda: variance_of_shares(other, 0.5, reports=9),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidParameterError, match="RandomizedResponse, got Laplace"):
+            question()
+
+
+def test_reports_that_tell_nothing_are_no_estimate() -> None:
+    """Epsilon = 10^-20 divided by zero; how many reports it takes is still known."""
+    blind = RandomizedResponse(epsilon="1e-20")
+    with pytest.raises(InvalidParameterError, match="hardly depend on the answers"):
+        Shares(mechanism=blind, tally=(3, 4))
+    with pytest.raises(InvalidParameterError, match="hardly depend on the answers"):
+        variance_of_shares(blind, 0.5, reports=9)
+    assert reports_needed(blind, error="0.1") > 2**53
+    hardly = Shares(mechanism=RandomizedResponse.of_bias("1e-8"), tally=(3, 4))
+    assert hardly.values.sum() == pytest.approx(1, abs=1e-6)
+    assert hardly.variance() == pytest.approx([1 / (16 * 1e-16) / 7] * 2)
 
 
 @pytest.mark.parametrize("reports", [[0.5], [2], [-1]])

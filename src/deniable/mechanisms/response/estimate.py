@@ -1,7 +1,6 @@
 """What randomised answers say about the people who gave them: shares without bias, their variance, intervals."""
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
+from deniable.mechanisms.response.tally import shares_within
 from deniable.noise import refine
-from deniable.privacy.exact import exact_rational, positive_rational, shown
+from deniable.privacy.exact import (
+    exact_rational,
+    positive_integer,
+    positive_rational,
+    shown,
+    whole_number,
+    yes_or_no,
+)
 
 if TYPE_CHECKING:
     from flint import arb
@@ -25,7 +32,8 @@ Method = Literal["exact"] | Inequality
 
 _MOST_REPORTS = 10**8  # among which the exact number is searched
 _WINDOW = 1000  # tallies on either side that are tried first
-_REACH = 12  # standard deviations beyond which a binomial law is left out: below 10^-30
+_LARGEST_TALLY = 2**53  # reports in all
+_TOLD_APART = 1e-9  # relatively: less cannot be seen in so many reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +52,23 @@ class Shares:
     tally: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.tally) != self.mechanism.choices or sum(self.tally) < 1 or min(self.tally) < 0:
+        _told_apart(self.mechanism)
+        given: object = self.tally
+        choices = self.mechanism.choices
+        listed = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1)
+        if not listed or len(self.tally) != choices:
             raise InvalidParameterError(
-                f"tally must hold a number >= 0 for each of {self.mechanism.choices} answers and at least one report, "
-                f"got {shown(self.tally)}"
+                f"tally must hold a number >= 0 for each of {choices} answers, got {shown(given)}"
             )
-        _require_information(self.mechanism)
+        tally = tuple(whole_number("each number of the tally", count, lower=0) for count in self.tally)
+        if not 1 <= sum(tally) <= _LARGEST_TALLY:
+            raise InvalidParameterError(f"tally must hold from 1 to 2^53 reports, got {sum(tally)}")
+        object.__setattr__(self, "tally", tally)
 
     @classmethod
     def of_reports(cls, mechanism: RandomizedResponse, reports: ArrayLike) -> "Shares":
         """The estimate from reports, an array of codes 0, ..., choices - 1."""
+        _told_apart(mechanism)
         codes = np.asarray(reports).ravel()
         if not codes.size:
             raise InvalidParameterError("reports must hold at least one report, got none")
@@ -70,7 +85,9 @@ class Shares:
     def values(self) -> Floats:
         """The estimated share of each answer; the sum is 1."""
         p, q = _chances(self.mechanism)
-        return np.asarray((np.array(self.tally) / self.reports - q) / (p - q))
+        choices, count = self.mechanism.choices, self.reports
+        above = np.array([(tally * choices - count) / (choices * count) for tally in self.tally])  # the even share
+        return np.asarray(above / (p - q) + 1 / choices)
 
     @property
     def counts(self) -> Floats:
@@ -78,16 +95,9 @@ class Shares:
         return self.values * self.reports
 
     def variance(self, *, population: bool = False) -> Floats:
-        """Of each share, [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2), at the estimate f.
-
-        Args:
-            population: the people are themselves a random sample, and the share of the population is meant: f (1 - f)/n
-                is added.
-        """
-        p, q = _chances(self.mechanism)
-        share = np.clip(self.values, 0.0, 1.0)
-        own = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (self.reports * (p - q) ** 2)
-        return np.asarray(own + share * (1 - share) / self.reports if population else own)
+        """Of each share, as if the estimate were the truth; `variance_of_shares` has it for any truth."""
+        estimate = np.clip(self.values, 0.0, 1.0)
+        return variance_of_shares(self.mechanism, estimate, reports=self.reports, population=population)
 
     def interval(
         self, *, level: object = 0.95, method: Method = "exact", population: bool = False
@@ -97,17 +107,43 @@ class Shares:
         Args:
             level: at least this share of all intervals holds the true share, whatever it is.
             method: "exact" inverts the law of the tally; "hoeffding" and "chebyshev" hold by their inequalities.
-            population: as in `variance`; "exact" is then the interval of Clopper and Pearson (1934).
+            population: as in `variance_of_shares`; "exact" is then the interval of Clopper and Pearson (1934).
         """
         miss = float(_miss(level))
         p, q = _chances(self.mechanism)
         if method == "exact":
-            inverted = _clopper_pearson if population else _inverted
-            ends = [inverted(tally, self.reports, p, q, miss) for tally in self.tally]
-            return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+            tallies = np.array(self.tally)
+            if not population:
+                return shares_within(tallies, self.reports, p, q, miss)
+            if p > q:
+                return _ends(tallies, self.reports, p, q, miss)
+            return _ends(self.reports - tallies, self.reports, 1 - p, 1 - q, miss)
         inequality = _checked(method, "'exact', 'hoeffding' or 'chebyshev'")
         half = float(_half_width(self.mechanism, self.reports, miss, inequality, population))
         return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
+
+
+def variance_of_shares(
+    mechanism: RandomizedResponse, shares: ArrayLike, *, reports: object, population: bool = False
+) -> Floats:
+    """The exact variance of the estimate of each share f, [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2).
+
+    Args:
+        shares: of people who hold an answer, numbers of [0, 1] in any shape, each on its own.
+        reports: how many there are, n.
+        population: the people are themselves a random sample, and the share of the population is meant: f (1 - f)/n
+            is added.
+    """
+    p, q = _told_apart(mechanism)
+    number = positive_integer("reports", reports)
+    try:
+        share = np.asarray(shares, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(f"shares must be numbers in [0, 1], got {shown(shares)}") from error
+    if not ((share >= 0) & (share <= 1)).all():
+        raise InvalidParameterError(f"shares must be numbers in [0, 1], got {shown(shares)}")
+    own = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (number * (p - q) ** 2)
+    return np.asarray(own + share * (1 - share) / number if yes_or_no("population", population) else own)
 
 
 def reports_needed(
@@ -215,14 +251,6 @@ def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: 
     return math.sqrt(nearest * (1 - nearest) / (count * miss)) / abs(p - q)
 
 
-def _clopper_pearson(tally: int, count: int, p: float, q: float, miss: float) -> tuple[float, float]:
-    """The interval for the share."""
-    if p < q:
-        tally, p, q = count - tally, 1 - p, 1 - q
-    low, high = _ends(np.array([tally]), count, p, q, miss)
-    return float(low[0]), float(high[0])
-
-
 def _ends(tallies: NDArray[np.int64], count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
     """Ends of the intervals for the probability of a tally, carried over to the share, which is linear in it; p > q."""
     from scipy.special import betaincinv
@@ -231,31 +259,6 @@ def _ends(tallies: NDArray[np.int64], count: int, p: float, q: float, miss: floa
     rest = np.maximum(count - tallies, 1)
     high = np.where(tallies < count, betaincinv(tallies + 1, rest, 1 - miss / 2), 1.0)
     return np.clip((low - q) / (p - q), 0.0, 1.0), np.clip((high - q) / (p - q), 0.0, 1.0)
-
-
-def _inverted(tally: int, count: int, p: float, q: float, miss: float) -> tuple[float, float]:
-    """All shares m/n whose law of the tally, Bin(m, p) + Bin(n - m, q), has more than miss/2 on either side of it."""
-    if p < q:
-        return _inverted(count - tally, count, 1 - p, 1 - q, miss)
-
-    low = _first(lambda holders: _at_least(tally, holders, count, p, q) >= miss / 2, count)
-    high = _first(lambda holders: _at_least(count - tally, holders, count, 1 - p, 1 - q) < miss / 2, count + 1) - 1
-    return low / count, max(low, high) / count
-
-
-def _first(holds: Callable[[int], bool], high: int) -> int:
-    """The least integer >= 0 for which a growing condition holds; `high` if it does not hold below."""
-    return bisect_left(range(high), True, key=holds)
-
-
-def _at_least(tally: int, holders: int, count: int, p: float, q: float) -> float:
-    """P[Bin(holders, p) + Bin(count - holders, q) >= tally]."""
-    from scipy.stats import binom
-
-    spread = _REACH * math.sqrt(holders * p * (1 - p)) + _REACH
-    centre = holders * p
-    own = np.arange(max(0, math.floor(centre - spread)), min(holders, math.ceil(centre + spread)) + 1)
-    return float((binom.pmf(own, holders, p) * binom.sf(tally - own - 1, count - holders, q)).sum())
 
 
 def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:
@@ -272,12 +275,29 @@ def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
     return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
 
 
-def _require_information(mechanism: RandomizedResponse) -> None:
+def _told_apart(mechanism: object) -> tuple[float, float]:
+    """`_chances` of a mechanism whose reports can tell something."""
+    checked = _require_information(mechanism)
+    p, q = _chances(checked)
+    if abs(p - q) <= _TOLD_APART * max(p, q):
+        raise InvalidParameterError(
+            "reports of this mechanism hardly depend on the answers: 2^53 of them would tell nothing. Take a larger "
+            f"epsilon than that of {shown(checked)}."
+        )
+    return p, q
+
+
+def _require_information(mechanism: object) -> RandomizedResponse:
+    if not isinstance(mechanism, RandomizedResponse):
+        raise InvalidParameterError(
+            f"shares are estimated from the reports of a RandomizedResponse, got {shown(mechanism)}"
+        )
     if mechanism.truth is not None and mechanism.truth * mechanism.choices == 1:
         raise InvalidParameterError(
             f"truth must differ from 1/{mechanism.choices}, got {shown(mechanism.truth)}: the reports do not depend "
             "on the answers, and nothing can be estimated. Take a bias gamma > 0."
         )
+    return mechanism
 
 
 def _miss(level: object) -> Fraction:

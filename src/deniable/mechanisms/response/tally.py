@@ -1,0 +1,109 @@
+"""The law of a tally: of `count` people `holders` report an answer with probability p each, the others with q.
+
+Its tails are sums over a circle (Fourier inversion), about a hundred terms for any number of people.
+Proof: docs/theory/response.md.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_DIGITS = 40.0  # what is left out is below e^-40
+_LEAST, _MOST = 2.0**-200, 1 - 2.0**-53  # nearer to 0 or 1 no chance is told from it
+_BLOCK = 1 << 10  # tails that are computed together
+
+
+def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
+    """For each tally the least and the largest share m / count that leaves it more than miss/2 on either side."""
+    if p < q:
+        return shares_within(count - tallies, count, 1 - p, 1 - q, miss)
+    some, where = np.unique(tallies, return_inverse=True)
+    half = math.sqrt(count * math.log(2 / miss) / 2) / (p - q)  # Hoeffding's, beyond which no end lies
+    centre = (some - count * q) / (p - q)
+    start, stop = (np.clip(end, 0, count).astype(np.int64) for end in (centre - half - 2, centre + half + 2))
+    low = _first(lambda holders: at_least(some, holders, count, p, q) >= miss / 2, start, stop)
+    beyond = np.where(stop == count, count + 1, stop)
+    high = _first(lambda holders: at_least(count - some, holders, count, 1 - p, 1 - q) < miss / 2, start, beyond) - 1
+    return (low / count)[where], (np.maximum(low, high) / count)[where]
+
+
+def _first(holds: Callable[[Integers], NDArray[np.bool_]], start: Integers, stop: Integers) -> Integers:
+    """The least integers from start on for which a growing condition holds; `stop` where it does not hold below."""
+    while (start < stop).any():
+        middle = (start + stop) // 2
+        found, waiting = holds(middle), start < stop
+        stop = np.where(waiting & found, middle, stop)
+        start = np.where(waiting & ~found, middle + 1, start)
+    return start
+
+
+def at_least(tallies: Integers, holders: Integers, count: int, p: float, q: float) -> Floats:
+    """P[Bin(holders, p) + Bin(count - holders, q) >= tally], elementwise.
+
+    Error: about 10^-15 sqrt(count), beside that of p and q in floats.
+    """
+    p, q = (min(max(x, _LEAST), _MOST) for x in (p, q))
+    found = np.empty(tallies.size)
+    for begin in range(0, tallies.size, _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        tally, own = tallies[rows], holders[rows]
+        early = tally < own * p + (count - own) * q  # the other side is the tail
+        tail = _upper_tail(
+            np.where(early, count + 1 - tally, tally),
+            own,
+            count,
+            np.where(early, max(1 - p, _LEAST), p),
+            np.where(early, max(1 - q, _LEAST), q),
+        )
+        found[rows] = np.where(early, 1 - tail, tail)
+    return found
+
+
+def _upper_tail(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
+    """The same where the tally is above the mean."""
+    inside = np.minimum(tallies, count - 1)
+    others = count - holders
+    spread = np.sqrt(holders * p * (1 - p) + others * q * (1 - q))
+    tilt = np.maximum(_saddle(inside, holders, count, p, q), 1 / (spread + 1))
+    grown = np.expm1(tilt)
+    tilted, rest = (x * (1 + grown) / (1 + x * grown) for x in (p, q))
+    width = np.sqrt(holders * tilted * (1 - tilted) + others * rest * (1 - rest))  # of the tilted law
+    points = 1 + 2 * np.ceil(np.maximum(_DIGITS / tilt, 30 + 12 * width) / 2)  # an odd number
+    needed = np.minimum((points - 1) / 2, np.ceil(points * 2.3 / np.maximum(width, 1e-9)))
+    j = np.arange(int(needed.max()) + 1, dtype=np.float64)
+    angle = 2 * math.pi * j / points[:, None]
+    sine, dip = np.sin(angle), 2 * np.sin(angle / 2) ** 2
+    cosine = 1 - dip
+    size, turn = -tallies * tilt, -tallies[:, None] * angle
+    logarithm = np.broadcast_to(size[:, None], angle.shape).copy()
+    for number, chance in ((holders, p), (others, q)):
+        real = chance[:, None] * (grown[:, None] * cosine - dip)  # of chance (e^z - 1)
+        imaginary = chance[:, None] * (1 + grown[:, None]) * sine
+        logarithm += number[:, None] / 2 * np.log1p(2 * real + real**2 + imaginary**2)
+        turn += number[:, None] * np.arctan2(imaginary, 1 + real)
+    fall = -np.expm1(-tilt)[:, None]
+    real, imaginary = fall * cosine + dip, (1 - fall) * sine  # of 1 - e^-z
+    with np.errstate(under="ignore"):
+        terms = np.exp(logarithm) * (np.cos(turn) * real + np.sin(turn) * imaginary) / (real**2 + imaginary**2)
+    terms[:, 1:] *= 2  # for the conjugates
+    terms[j > (points[:, None] - 1) / 2] = 0
+    found = np.clip(terms.sum(axis=1) / points, 0.0, 1.0)
+    with np.errstate(under="ignore"):
+        everybody = np.exp(holders * np.log(p) + others * np.log(q))
+    return np.where(tallies > count, 0.0, np.where(tallies == count, everybody, found))
+
+
+def _saddle(tallies: Integers, holders: Integers, count: int, p: Floats, q: Floats) -> Floats:
+    """About the tilt t under which the mean is the tally: e^t is the positive root of a quadratic equation."""
+    square = p * q * (count - tallies)
+    linear = holders * p * (1 - q) + (count - holders) * q * (1 - p) - tallies * (p * (1 - q) + q * (1 - p))
+    constant = tallies * (1 - p) * (1 - q)
+    root = np.sqrt(linear**2 + 4 * square * constant)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.where(linear > 0, 2 * constant / (root + linear), (root - linear) / (2 * square))
+    return np.asarray(np.log(np.maximum(odds, 1.0)))
