@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import MECHANISMS, Laplace, Mechanism, SampleAndAggregate, TopK
+from deniable.mechanisms import MECHANISMS, ExponentialMechanism, Laplace, Mechanism, SampleAndAggregate, TopK
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 
@@ -202,3 +202,11 @@ def test_the_contract_itself_sees_an_error_of_python() -> None:
         refusals(call, [("scale", "nothing", None)])
     assert issubclass(InvalidParameterError, ValueError)
     assert not issubclass(UnprovedError, InvalidParameterError)
+
+
+def test_slips_in_all_public_methods_are_named() -> None:
+    """Only releases and losses were checked."""
+    with pytest.raises(InvalidParameterError, match=r"gap_bound takes no failur\. Did you mean failure"):
+        ExponentialMechanism(rate=1).gap_bound(3, failur="0.1")
+    with pytest.raises(InvalidParameterError, match="outcomes needs bits"):
+        Laplace(scale=1).outcomes((1,), 5)  # type: ignore[call-arg]

@@ -57,3 +57,7 @@ def test_contains_and_width() -> None:
     assert interval.contains(Fraction(1, 3))
     assert 0 < interval.width < 1e-15
     assert Interval(math.inf, math.inf).width == 0
+
+
+def test_zero_has_no_sign() -> None:
+    assert str(Interval.around(Fraction(0)).upper) == str(round_up(Fraction(0))) == "0.0"

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from types import FunctionType
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from deniable.privacy.call import InWords, in_words
 from deniable.privacy.exact import read_json, shown
 
 _KINDS: dict[str, type["Mechanism"]] = {}
-_CHECKED = ("calibrated", "privacy_loss", "release")  # methods whose calls are refused in words where they do not fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,9 @@ class Mechanism(metaclass=InWords):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name in set(_CHECKED) & set(cls.__dict__):
-            setattr(cls, name, _checked(cls.__dict__[name]))
+        for name, method in list(cls.__dict__.items()):
+            if not name.startswith("_") and isinstance(method, FunctionType | classmethod):
+                setattr(cls, name, _checked(method))  # calls that do not fit are refused in words
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 

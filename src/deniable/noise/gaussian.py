@@ -40,7 +40,7 @@ def sample(*, sigma_squared: Fraction | int, size: parameters.Size = None, bits:
     return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
 
 
-def half_width(sigma_squared: Fraction | int, level: float) -> int:
+def half_width(sigma_squared: Fraction | int, level: float | Fraction) -> int:
     """The smallest t for which P[|X| <= t] >= level could be certified.
 
     Args:

@@ -62,7 +62,7 @@ class Stairs:
         distance = steps * self.step + ((place >> 1) + self.centre)
         return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
 
-    def half_width(self, level: float) -> int:
+    def half_width(self, level: float | Fraction) -> int:
         """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1), an exact binary number."""
         miss = 1 - parameters.probability_level(level)
         from flint import ctx

@@ -74,7 +74,7 @@ def sample_within(
     return np.where(goes_left, ~kept, kept)
 
 
-def half_width(scale: Fraction | int, bound: int, level: float) -> int:
+def half_width(scale: Fraction | int, bound: int, level: float | Fraction) -> int:
     """The smallest t with P[|X| <= t] >= level.
 
     Args:

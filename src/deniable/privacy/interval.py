@@ -75,7 +75,7 @@ def round_down(value: Fraction) -> float:
 
 def round_up(value: Fraction) -> float:
     """The smallest float that is at least `value`."""
-    return -round_down(-value)
+    return 0.0 - round_down(-value)  # never -0.0
 
 
 def _float_down(point: "arb") -> float:

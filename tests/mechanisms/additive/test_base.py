@@ -1,12 +1,16 @@
 """What additive noise does with integers, whatever its law."""
 
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import Laplace, WorstCase
+from deniable.mechanisms import BoundedLaplace, Gaussian, Laplace, Snapping, Staircase, TruncatedLaplace, WorstCase
 from deniable.noise.bits import SECURE, DeterministicBits
-from deniable.privacy import AddRemove, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
 
 LIMIT = 2**63 - 1
 
@@ -79,3 +83,34 @@ def test_outcomes_are_sums_of_entries() -> None:
     exact, neighbour = case.outcomes(5, bits=DeterministicBits(0))
     assert exact.tolist() == [3] * 5
     assert neighbour.tolist() == [1] * 5
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(scale=3),
+        Gaussian(sigma_squared=9),
+        TruncatedLaplace(scale=3, bound=20),
+        Staircase(rate=1, step=3, centre=1),
+        BoundedLaplace(scale=3, lower=0, upper=30),
+        Snapping(scale=3, bound=30),
+    ],
+    ids=lambda mechanism: mechanism.kind,
+)
+def test_levels_are_read_alike(mechanism: Any) -> None:
+    """Text was refused by some, and a float was the binary number beside what its text says."""
+    wanted = mechanism.half_width(Fraction(19, 20))
+    for level in (0.95, "0.95", "19/20", Decimal("0.95"), np.float32(0.95), np.float64(0.95)):
+        assert mechanism.half_width(level) == wanted
+    assert mechanism.half_width(0) <= wanted
+    for wrong in (1, -0.1, "word", None, True, np.nan, [0.95]):
+        with pytest.raises(InvalidParameterError, match="level must be"):
+            mechanism.half_width(wrong)
+    with pytest.raises(InvalidParameterError, match=r"half_width takes no levl\. Did you mean level"):
+        mechanism.half_width(levl=0.5)
+
+
+def test_what_no_unit_moves_has_a_loss_of_zero_with_any_noise() -> None:
+    still = Sensitivity(l1=0, l2_squared=0, linf=0, relation=AddRemove)
+    for mechanism in (Laplace(scale=3), Gaussian(sigma_squared=9), Snapping(scale=3, bound=30)):
+        assert mechanism.privacy_loss(still).delta(0).upper == 0

@@ -86,6 +86,8 @@ def test_a_secret_of_the_wrong_shape_is_refused() -> None:
     for wrong in ([1], [[1, 2]], 3):
         with pytest.raises(InvalidParameterError, match="takes a vector of 2 integers"):
             mechanism.release(wrong)
+        with pytest.raises(InvalidParameterError, match="takes a vector of 2 integers"):
+            mechanism.outcomes(wrong, 5, bits=DeterministicBits(1))
     with pytest.raises(InvalidParameterError, match="exact must hold integers"):
         mechanism.release([0.5, 1.0])
 
@@ -99,3 +101,15 @@ def test_bad_parameters_are_refused_before_anything_is_spent(given: dict[str, ob
 def test_json_keeps_the_strategy() -> None:
     mechanism = EllipticalGaussian(strategy=((1, -2), (0, 3)), sigma_squared="5/2")
     assert Mechanism.from_json(mechanism.to_json()) == mechanism
+
+
+def test_other_releases_and_workloads_are_refused_in_words() -> None:
+    """They used to be errors of Python or numpy."""
+    mechanism = EllipticalGaussian(strategy=((1, 1), (1, 0)), sigma_squared=1)
+    for wrong in (None, [1, 2], Gaussian(sigma_squared=1).release([1, 2, 3]), Gaussian(sigma_squared=1).release(3)):
+        with pytest.raises(InvalidParameterError, match="noisy must be a release of this mechanism"):
+            mechanism.answer(wrong, [[1, 1]])  # type: ignore[arg-type]
+    for workload in ("x", None, [["a"]], [[1], [1, 2]], 1j, np.datetime64(1, "D"), {}, [[1, 2, 3]], [[np.nan, 1]]):
+        with pytest.raises(InvalidParameterError, match="workload must be"):
+            mechanism.covariance(workload)  # type: ignore[arg-type]
+    assert mechanism.covariance(np.array([True, False])).shape == (1, 1)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, Snapping
@@ -83,3 +84,24 @@ def test_no_change_needs_no_noise() -> None:
     still = Sensitivity(l1=0, l2_squared=0, linf=0, relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="sensitivity is 0"):
         Snapping.calibrated(still, epsilon=1, bound=5)
+
+
+@pytest.mark.parametrize(("scale", "bound"), [("5/2", 30), ("1/3", 3), ("3", 1000), ("7", 10)])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_error_bars_hold_for_every_secret_value(scale: str, bound: int, level: float) -> None:
+    """By integrals over the cells. The twin: a t that is smaller by grid + 2 steps fails for some value."""
+    mechanism = Snapping(scale=scale, bound=bound)
+    grid, scale_, t = mechanism.grid, float(mechanism.scale), mechanism.half_width(level)
+
+    def within(exact: int, t: int) -> float:
+        inside = np.arange(-(bound // grid) * grid, bound + 1, grid)
+        inside = inside[np.abs(inside) < bound]
+        edges = stats.laplace.cdf(np.append(inside - grid / 2, inside[-1] + grid / 2) - exact, scale=scale_)
+        masses = np.concatenate([[edges[0]], np.diff(edges), [1 - edges[-1]]])
+        places = np.concatenate([[-bound], inside, [bound]])
+        return float(masses[np.abs(places - exact) <= t].sum())
+
+    chances = [within(exact, t) for exact in range(-bound, bound + 1)]
+    assert min(chances) >= level - 1e-12
+    if t < 2 * bound:
+        assert min(within(exact, t - grid - 2) for exact in range(-bound, bound + 1)) < level

@@ -13,7 +13,7 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import Integers, integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy.exact import positive_rational
+from deniable.privacy.exact import positive_rational, probability
 from deniable.privacy.interval import round_up
 
 
@@ -39,8 +39,8 @@ class AdditiveNoise(Mechanism):
         """Independent draws."""
 
     @abstractmethod
-    def half_width(self, level: float) -> int:
-        """The smallest t, up to one, for which the noise lies in [-t, t] with probability at least `level`."""
+    def _half_width(self, level: Fraction) -> int:
+        """See `half_width`."""
 
     @abstractmethod
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,6 +49,14 @@ class AdditiveNoise(Mechanism):
     @abstractmethod
     def standard_deviation(self) -> float:
         """Standard deviation of the noise."""
+
+    def half_width(self, level: object) -> int:
+        """The smallest t, up to one, for which the noise lies in [-t, t] with probability at least `level`.
+
+        Args:
+            level: in [0, 1).
+        """
+        return self._half_width(probability("level", level))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
         """The exact integers plus fresh noise; whatever the size of either, nothing wraps around.

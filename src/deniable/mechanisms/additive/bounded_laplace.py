@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.mechanisms.additive.base import Noisy, checked_scale
 from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import clamped
-from deniable.noise import parameters, refine, truncated_laplace
+from deniable.noise import refine, truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, BoundedLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import checked_bounds, decimal_above, positive_rational
+from deniable.privacy.exact import checked_bounds, decimal_above, positive_rational, probability
 
 if TYPE_CHECKING:
     from flint import arb
@@ -91,12 +91,12 @@ class BoundedLaplace(Mechanism):
         )
         return Noisy(secret + noise.reshape(secret.shape), bits.safe)
 
-    def half_width(self, level: float) -> int:
+    def half_width(self, level: object) -> int:
         """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
 
         The worst values are an end of the range and its middle: docs/theory/additive.md.
         """
-        miss = refine.ball(1 - parameters.probability_level(level))
+        miss = refine.ball(1 - probability("level", level))
         from flint import ctx
 
         with ctx.workprec(512):

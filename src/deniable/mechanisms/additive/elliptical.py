@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.integers import integers, plus
+from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
@@ -78,21 +78,21 @@ class EllipticalGaussian(Mechanism):
 
         Raises: InvalidParameterError if `exact` is not such a vector.
         """
-        secret = integers("exact", exact)
-        if secret.shape != (len(self.strategy[0]),):
-            raise InvalidParameterError(
-                f"the strategy takes a vector of {len(self.strategy[0])} integers, got shape {secret.shape}"
-            )
-        answers = np.asarray(self._whole @ secret.astype(object))
+        answers = self._answers(exact)
         noise = gaussian.sample(sigma_squared=self.sigma_squared, size=answers.shape, bits=bits)
         return Noisy(plus(answers, noise), bits.safe)
 
     def answer(self, noisy: Noisy, workload: ArrayLike) -> Floats:
         """The best linear estimate of workload @ x without bias, from a release.
 
-        Raises: InvalidParameterError if the strategy does not determine the workload.
+        Raises: InvalidParameterError if the strategy does not determine the workload, or for another release.
         """
-        return np.asarray(self._reconstruction(workload) @ noisy.values.astype(np.float64))
+        made_by = self._reconstruction(workload)
+        if not isinstance(noisy, Noisy) or noisy.values.shape != (len(self.strategy),):
+            raise InvalidParameterError(
+                f"noisy must be a release of this mechanism, with {len(self.strategy)} answers of the strategy"
+            )
+        return np.asarray(made_by @ noisy.values.astype(np.float64))
 
     def covariance(self, workload: ArrayLike) -> Floats:
         """Of the noise in `answer`; the square roots of its diagonal are the standard errors."""
@@ -101,11 +101,12 @@ class EllipticalGaussian(Mechanism):
 
     def _reconstruction(self, workload: ArrayLike) -> Floats:
         """workload @ pseudo-inverse of the strategy."""
-        wanted = np.atleast_2d(np.asarray(workload, dtype=np.float64))
+        given = array_of("workload", workload)
+        wanted = np.atleast_2d(given).astype(np.float64) if given.dtype.kind in "iufb" else np.zeros(0)
         made = self._whole.astype(np.float64)
         if wanted.ndim != 2 or wanted.shape[1] != made.shape[1] or not np.isfinite(wanted).all():
             raise InvalidParameterError(
-                f"workload must be a finite matrix with {made.shape[1]} columns, got shape {np.shape(workload)}"
+                f"workload must be a finite matrix with {made.shape[1]} columns, got {given.dtype}, shape {given.shape}"
             )
         found = wanted @ np.linalg.pinv(made)
         if np.abs(found @ made - wanted).max(initial=0.0) > 1e-8 * (1 + np.abs(wanted).max(initial=0.0)):
@@ -115,13 +116,22 @@ class EllipticalGaussian(Mechanism):
             )
         return np.asarray(found)
 
+    def _answers(self, exact: ArrayLike) -> Integers:
+        """The exact answers of the strategy."""
+        secret = integers("exact", exact)
+        if secret.shape != (len(self.strategy[0]),):
+            raise InvalidParameterError(
+                f"the strategy takes a vector of {len(self.strategy[0])} integers, got shape {secret.shape}"
+            )
+        return np.asarray(self._whole @ secret.astype(object))
+
     @cached_property
     def _whole(self) -> NDArray[Any]:
         return as_whole_numbers(self.strategy)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release."""
-        answers = np.asarray(self._whole @ np.array(exact, dtype=object))
+        answers = self._answers(exact)
         return Gaussian(sigma_squared=self.sigma_squared).outcomes(tuple(answers.tolist()), runs, bits=bits)
 
     @classmethod

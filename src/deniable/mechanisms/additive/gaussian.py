@@ -66,7 +66,7 @@ class Gaussian(AdditiveNoise):
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(mechanism=cls(sigma_squared=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
 
-    def half_width(self, level: float) -> int:
+    def _half_width(self, level: Fraction) -> int:
         return gaussian.half_width(self.sigma_squared, level)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ class Laplace(AdditiveNoise):
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(mechanism=cls(scale=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
 
-    def half_width(self, level: float) -> int:
+    def _half_width(self, level: Fraction) -> int:
         return laplace.half_width(self.scale, level)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """The snapping mechanism, for comparison."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,8 +14,9 @@ from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, LaplaceLoss, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, positive_rational
+from deniable.privacy import AddRemove, Interval, LaplaceLoss, PureLoss, Restricted, Sensitivity, of_count
+from deniable.privacy.exact import positive_integer, positive_rational, probability
+from deniable.privacy.profile import ball, certified
 
 LARGEST_BOUND = 2**58
 
@@ -53,7 +55,12 @@ class Snapping(Mechanism):
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, bound: int) -> "Snapping":
         """The least noise that is epsilon-DP for this sensitivity."""
-        return cls(scale=_moving(sensitivity).l1 / positive_rational("epsilon", epsilon), bound=bound)
+        moved = sensitivity.integral().l1
+        if not moved:
+            raise InvalidParameterError(
+                "the sensitivity is 0: no unit can change this aggregate, and it needs no noise"
+            )
+        return cls(scale=moved / positive_rational("epsilon", epsilon), bound=bound)
 
     @property
     def grid(self) -> int:
@@ -61,7 +68,19 @@ class Snapping(Mechanism):
         return 1 << (-(-self.scale.numerator // self.scale.denominator) - 1).bit_length()
 
     def privacy_loss(self, sensitivity: Sensitivity) -> Restricted:
-        return Restricted(LaplaceLoss(self.scale / _moving(sensitivity).l1), sensitivity.relation)
+        moved = sensitivity.integral().l1
+        loss = LaplaceLoss(self.scale / moved) if moved else PureLoss(0)
+        return Restricted(loss, sensitivity.relation)
+
+    def half_width(self, level: object) -> int:
+        """A t with P[|y - x| <= t] >= level for every secret value x within the bound, at most `grid` + 1 too large.
+
+        Rounding moves the noisy number by grid/2 at most, and to clamp it brings it no further from x. Real Laplace
+        noise exceeds scale ln(1 / (1 - level)) with probability 1 - level.
+        """
+        miss = 1 - probability("level", level)
+        noise = certified(lambda: -ball(miss).log() * ball(self.scale), within=Interval(0.0, math.inf)).upper
+        return min(math.floor(Fraction(noise) + Fraction(self.grid, 2)), 2 * self.bound)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
         """A multiple of `grid` within the bound, or one of its ends, for each secret integer.
@@ -92,10 +111,3 @@ class Snapping(Mechanism):
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         mechanism = cls(scale=Fraction(3, 2), bound=40)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,), attains=False)
-
-
-def _moving(sensitivity: Sensitivity) -> Sensitivity:
-    reach = sensitivity.integral()
-    if reach.l1 == 0:
-        raise InvalidParameterError("the sensitivity is 0: no unit can change this aggregate, and it needs no noise")
-    return reach

@@ -81,7 +81,7 @@ class Staircase(AdditiveNoise):
         mechanism = cls(rate=Fraction(1), step=3, centre=1)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3,), neighbour=(0,))
 
-    def half_width(self, level: float) -> int:
+    def _half_width(self, level: Fraction) -> int:
         return self._stairs.half_width(level)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -82,7 +82,7 @@ class TruncatedLaplace(AdditiveNoise):
         mechanism = cls(scale=Fraction(1), bound=9)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,))
 
-    def half_width(self, level: float) -> int:
+    def _half_width(self, level: Fraction) -> int:
         return truncated_laplace.half_width(self.scale, self.bound, level)
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
