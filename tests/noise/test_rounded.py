@@ -151,3 +151,20 @@ def test_bad_parameters_are_refused(change: dict[str, object], message: str) -> 
     values = {"centre": 0, "scale": 1, "lower": 0, "upper": 1} | change
     with pytest.raises(InvalidParameterError, match=message):
         rounded.sample(rounded.Normal(), **values)
+
+
+@every
+def test_standard_deviations_are_those_of_the_distribution_functions(name: str) -> None:
+    """E Z^2 = 4 * integral of z P(Z > z), by the trapezoidal rule in ln z; infinite where that keeps growing."""
+    law, cdf = LAWS[name]
+    logarithms = np.linspace(-20, 60, 1601)
+
+    def second_moment(upto: float) -> float:
+        z = np.exp(logarithms[logarithms <= upto])
+        return float(4 * integrate.trapezoid(z**2 * cdf(-z), dx=0.05))
+
+    found = law.standard_deviation()
+    if np.isinf(found):
+        assert second_moment(60) > 1e6
+    else:
+        assert np.sqrt(second_moment(60)) == pytest.approx(found, rel=1e-4)

@@ -11,6 +11,7 @@ Source: Normal: the polar method of Marsaglia, Bray (1964); Student's t: Bailey 
     variates with the t-distribution".
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ class Continuous(ABC):
     def value(self, u: Sequence[Real]) -> Real:
         """The variable, written with + - * / log exp sqrt alone."""
 
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """Of the variable, in float64; infinite for heavy tails."""
+
     def condition(self, u: Sequence[Real]) -> Real | None:
         """What must be positive for the draw to count; None if every draw does."""
         return None
@@ -62,6 +67,9 @@ class Laplace(Continuous):
     def value(self, u: Sequence[Real]) -> Real:
         return u[0].log() - u[1].log()
 
+    def standard_deviation(self) -> float:
+        return math.sqrt(2)
+
 
 @dataclass(frozen=True)
 class Pareto(Continuous):
@@ -74,6 +82,10 @@ class Pareto(Continuous):
         sided = u[0] * 2 - 1
         power = (u[1].log() * _like(u[1], -1 / self.tail)).exp()  # of the odds to be this far out
         return sided / (sided * sided).sqrt() * (power - 1) * _like(power, self.tail + 1)
+
+    def standard_deviation(self) -> float:
+        tail = float(self.tail)
+        return (tail + 1) * math.sqrt(2 / ((tail - 1) * (tail - 2))) if tail > 2 else math.inf
 
 
 class _Polar(Continuous):
@@ -94,6 +106,9 @@ class Normal(_Polar):
         x, square = _point(u)
         return x * (square.log() * -2 / square).sqrt()
 
+    def standard_deviation(self) -> float:
+        return 1.0
+
 
 @dataclass(frozen=True)
 class StudentT(_Polar):
@@ -106,6 +121,10 @@ class StudentT(_Polar):
         power = (square.log() * _like(square, -2 / self.degrees)).exp()
         return x * ((power - 1) * _like(square, self.degrees) / square).sqrt()
 
+    def standard_deviation(self) -> float:
+        degrees = float(self.degrees)
+        return math.sqrt(degrees / (degrees - 2)) if degrees > 2 else math.inf
+
 
 @dataclass(frozen=True)
 class LaplaceLogNormal(_Polar):
@@ -117,6 +136,9 @@ class LaplaceLogNormal(_Polar):
     def value(self, u: Sequence[Real]) -> Real:
         normal = Normal().value(u[:2])
         return Laplace().value(u[2:]) * (normal * _like(normal, self.spread)).exp()
+
+    def standard_deviation(self) -> float:
+        return math.sqrt(2) * math.exp(float(self.spread) ** 2)
 
 
 def sample(

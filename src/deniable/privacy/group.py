@@ -35,7 +35,7 @@ from deniable.privacy.sensitivity import Sensitivity
 if TYPE_CHECKING:
     from flint import arb
 
-_MOST_UNITS = 10_000
+MOST_MEMBERS = 10_000
 _POINTS = 2048  # of a curve that guides the search for a split
 _POINTS_ABOVE = 192  # of a curve that is composed
 _FEW_POINTS = 96  # when each has to be computed at length
@@ -385,6 +385,6 @@ def _unit(value: float) -> Fraction:
 
 def _checked_size(size: object) -> int:
     units = positive_integer("size", size)
-    if units > _MOST_UNITS:
-        raise InvalidParameterError(f"size must be at most {_MOST_UNITS}, got {units}")
+    if units > MOST_MEMBERS:
+        raise InvalidParameterError(f"size must be at most {MOST_MEMBERS}, got {units}")
     return units

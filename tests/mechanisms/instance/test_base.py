@@ -38,3 +38,9 @@ def test_that_there_is_no_record_is_told_where_their_number_is_public() -> None:
     assert clamped_records([None], 0, 9, relation=Replace).tolist() == [4]
     with pytest.raises(InvalidParameterError, match="at least one record"):
         clamped_records([], 0, 9, relation=Replace)
+
+
+def test_too_many_records_of_a_unit_are_refused_in_words_of_the_caller() -> None:
+    """It used to say: size must be at most 10000."""
+    with pytest.raises(InvalidParameterError, match="a unit may own at most 10000 records here, got l1=20000"):
+        loss_of_rows(PureLoss(1), of_count(rows=20_000, groups=1, cells=1, relation=Replace))

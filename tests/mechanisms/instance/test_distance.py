@@ -5,7 +5,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace, StableSelection
-from deniable.mechanisms.instance.distance import least_margin, of_steps, tail
+from deniable.mechanisms.instance.distance import NO, least_margin, of_steps, tail
+from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
 
@@ -48,3 +49,19 @@ def test_bad_parameters_are_refused() -> None:
 def test_steps_are_a_sensitivity_in_all_norms() -> None:
     reach = of_steps(3, Replace)
     assert (reach.l1, reach.l2_squared, reach.linf, reach.relation) == (3, 9, 3, Replace)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(20)])
+def test_no_answer_is_as_likely_as_its_sum_says(scale: Fraction) -> None:
+    """Term by term, on both sides of the threshold, and by 100,000 draws: six deviations, one seed in 10^8."""
+    k = np.arange(-3000, 3001)
+    mass = np.exp(-np.abs(k) / float(scale))
+    mechanism = StableSelection(test=Laplace(scale=scale), threshold=7)
+    for distance in (0, 6, 7, 8, 30):
+        truth = mass[k <= 7 - distance].sum() / mass.sum()
+        assert mechanism.no_answer(distance=distance) == pytest.approx(truth, rel=1e-10, abs=1e-300)
+        drawn = mechanism.outcomes((distance, 0), 100_000, bits=DeterministicBits(1))
+        assert (drawn == NO).mean() == pytest.approx(truth, abs=6 * np.sqrt(truth / 100_000) + 1e-4)
+    assert mechanism.no_answer(distance=10**6) <= 1e-290
+    with pytest.raises(InvalidParameterError, match="distance must be"):
+        mechanism.no_answer(distance=-1)

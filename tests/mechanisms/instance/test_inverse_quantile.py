@@ -69,3 +69,11 @@ def test_add_remove_is_refused() -> None:
     with pytest.raises(UnprovedError, match="not for add/remove"):
         mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove))
     assert mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace)).pure_epsilon == 1
+
+
+def test_the_quantiles_0_and_1_are_the_ends() -> None:
+    for quantile, end in ((0, 100), (1, 299)):
+        mechanism = InverseQuantile(rate=30, lower=0, upper=1000, quantile=quantile)
+        assert abs(mechanism.release(range(100, 300), bits=DeterministicBits(1)).value - end) < 2
+    with pytest.raises(InvalidParameterError, match=r"quantile must be in \[0, 1\], got 2"):
+        InverseQuantile(rate=3, lower=0, upper=1000, quantile=2)

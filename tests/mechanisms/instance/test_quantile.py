@@ -27,11 +27,11 @@ def test_the_golden_median() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 5])
-@pytest.mark.parametrize("q", ["1/2", "9/10", "1/5"])
+@pytest.mark.parametrize("q", ["0", "1/2", "9/10", "1/5", "1"])
 def test_the_bound_is_that_of_all_tables_at_all_distances(size: int, q: str) -> None:
     """Brute force over every table; an odd and an even number of records."""
     mechanism, domain = quantile(q), range(5)
-    rank = math.ceil(Fraction(q) * size)
+    rank = max(math.ceil(Fraction(q) * size), 1)
     truth = smooth_sensitivity(
         multisets(domain, size), lambda table: replaced(table, domain), lambda table: table[rank - 1], beta=0.5
     )
@@ -106,7 +106,7 @@ def test_add_remove_is_refused() -> None:
     quantile("1/2").privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
 
 
-@pytest.mark.parametrize("q", [0, "1.5", -1, "half"])
+@pytest.mark.parametrize("q", ["1.5", -1, "half"])
 def test_bad_quantiles_are_refused(q: object) -> None:
     with pytest.raises(InvalidParameterError, match="quantile"):
         quantile(q)

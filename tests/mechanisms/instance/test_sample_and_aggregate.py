@@ -123,6 +123,24 @@ def test_a_function_that_leaves_the_program_counts_as_failed() -> None:
     assert released.value == 6
 
 
+def test_no_exception_tells_of_rows_and_who_waits_may_stop() -> None:
+    class Leaves(BaseException):
+        pass
+
+    def leaves(part: np.ndarray) -> float:
+        raise Leaves
+
+    def stopped(part: np.ndarray) -> float:
+        raise KeyboardInterrupt
+
+    mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=2, upper=9)
+    assert mechanism.release(np.arange(12), leaves, bits=DeterministicBits(1)).value == 6
+    with pytest.raises(KeyboardInterrupt):
+        mechanism.release(np.arange(12), stopped, bits=DeterministicBits(1))
+    with pytest.raises(InvalidParameterError, match=r"blocks must be <= 2\^24"):
+        SampleAndAggregate(inner=Laplace(scale=1), blocks=10**12, lower=2, upper=9)
+
+
 def test_a_function_sees_no_other_block() -> None:
     mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=0, upper=99)
     assert mechanism.release(np.arange(12), lambda part: part.base is not None, bits=DeterministicBits(1)).value == 0

@@ -69,3 +69,13 @@ def test_beta_that_leaves_no_room_is_refused() -> None:
 def test_a_statistic_needs_noise() -> None:
     with pytest.raises(InvalidParameterError, match="SmoothNoise"):
         SmoothQuantile(noise="cauchy", quantile="1/2")
+
+
+def test_the_standard_deviation_is_that_of_the_scaled_law() -> None:
+    """200,000 draws, to 2 %: the deviation of their variance is about 0.5 % for tails of 40 degrees of freedom."""
+    noise = SmoothStudentT.calibrated(epsilon=1, degrees=40, lower=-(10**6), upper=10**6)
+    drawn = noise.draws(Fraction(0), Fraction(1000), 200_000, bits=DeterministicBits(1))
+    assert noise.standard_deviation(1000) == pytest.approx(float(drawn.std()), rel=0.02)
+    assert NOISE.standard_deviation("1/2") == math.inf
+    with pytest.raises(InvalidParameterError, match="bound must be"):
+        NOISE.standard_deviation(0)

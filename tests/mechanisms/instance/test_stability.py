@@ -64,4 +64,9 @@ def test_bad_bounds_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="bound"):
         stability.of_quantile([1], quantile="1/2", bound=0, lower=0, upper=5)
     with pytest.raises(InvalidParameterError, match="quantile"):
-        stability.of_quantile([1], quantile=0, bound=1, lower=0, upper=5)
+        stability.of_quantile([1], quantile=-1, bound=1, lower=0, upper=5)
+
+
+def test_the_quantiles_0_and_1_are_the_ends() -> None:
+    for quantile, end in ((0, 2), (1, 4)):
+        assert stability.of_quantile([3, 4, 2], quantile=quantile, bound=1, lower=0, upper=5)[0] == end

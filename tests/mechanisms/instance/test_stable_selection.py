@@ -1,3 +1,4 @@
+from fractions import Fraction
 from itertools import permutations, product
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Laplace, StableSelection
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, Relation, Replace, of_count
+from deniable.privacy import AddRemove, PureLoss, Relation, Replace, Restricted, Sensitivity, of_count
 
 from .laws import of_lead
 from .test_propose_test_release import excess
@@ -86,3 +87,13 @@ def test_a_threshold_below_what_one_unit_moves_is_refused() -> None:
         StableSelection(test=Laplace(scale=1), threshold=1).privacy_loss(of_count(rows=1, groups=2, relation=Replace))
     with pytest.raises(InvalidParameterError, match="at least two"):
         StableSelection(test=Laplace(scale=1), threshold=1).release([5])
+
+
+def test_what_no_unit_moves_needs_no_noise() -> None:
+    """It used to be calibrated, and then refused in the words of another function: steps must be > 0."""
+    for size in (0, Fraction(1, 2)):  # which no integer can move by
+        still = Sensitivity(l1=size, l2_squared=size**2, linf=size, relation=AddRemove)
+        with pytest.raises(InvalidParameterError, match="the sensitivity is 0"):
+            StableSelection.calibrated(still, epsilon=1, delta="1e-6")
+        loss = StableSelection(test=Laplace(scale=1), threshold=0).privacy_loss(still)
+        assert loss == Restricted(PureLoss(0), AddRemove)

@@ -71,6 +71,14 @@ def test_wrong_weights_are_refused(weights: tuple[int, ...]) -> None:
         ExponentialMechanism(rate=Fraction(1), weights=weights)
 
 
+def test_weights_may_be_an_array() -> None:
+    taken = ExponentialMechanism(rate=Fraction(1), weights=np.array([1, 2]))  # type: ignore[arg-type]
+    assert taken == ExponentialMechanism(rate=Fraction(1), weights=(1, 2))
+    for wrong in (np.array([1.0, 2]), np.array([[1, 2]]), np.array(5), np.array([True, False])):
+        with pytest.raises(InvalidParameterError, match="weights must be ints"):
+            ExponentialMechanism(rate=Fraction(1), weights=wrong)
+
+
 def test_weights_must_be_as_many_as_candidates() -> None:
     mechanism = ExponentialMechanism(rate=Fraction(1), weights=(1, 2))
     for scores in ([1, 2, 3], [1]):

@@ -41,3 +41,5 @@ def test_the_release_is_that_of_the_mechanism() -> None:
 def test_the_size_is_checked() -> None:
     with pytest.raises(InvalidParameterError, match="size"):
         Grouped(base=Laplace(scale=Fraction(10)), size=0)
+    with pytest.raises(InvalidParameterError, match="size must be <= 10000"):  # as far as its loss is proved
+        Grouped(base=Laplace(scale=Fraction(10)), size=10_001)

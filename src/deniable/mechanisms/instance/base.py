@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.rows import left_out, replaced
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity
+from deniable.privacy.group import MOST_MEMBERS
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
 
@@ -30,6 +31,8 @@ def loss_of_rows(
     different sensitivities.
     """
     records = records_of(sensitivity, proved=proved)
+    if records > MOST_MEMBERS:
+        raise InvalidParameterError(f"a unit may own at most {MOST_MEMBERS} records here, got l1={records}")
     return Restricted(loss.group(records) if records > 1 else loss, sensitivity.relation)
 
 

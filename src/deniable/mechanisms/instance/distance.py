@@ -38,6 +38,14 @@ class DistanceTest(Mechanism):
             raise InvalidParameterError(f"test must be Laplace noise, got {shown(self.test)}")
         object.__setattr__(self, "threshold", whole_number("threshold", self.threshold, lower=0))
 
+    def no_answer(self, *, distance: int) -> float:
+        """The probability of no answer at this distance, in float64: of a public guess, before anything is spent.
+
+        By the symmetry of the noise, P(X <= m) = 1 - P(X > m) = P(X > -m - 1), m = threshold - distance.
+        """
+        margin = self.threshold - whole_number("distance", distance, lower=0)
+        return float(1 - tail(self.test.scale, margin) if margin >= 0 else tail(self.test.scale, -margin - 1))
+
     def _passes(self, distance: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         noisy = self.test.release(np.full(runs, min(max(distance, 0), 2**62), dtype=np.int64), bits=bits)
         return np.asarray(noisy.values > self.threshold, dtype=np.bool_)

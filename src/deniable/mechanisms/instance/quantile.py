@@ -20,7 +20,7 @@ class SmoothQuantile(SmoothStatistic):
     """A quantile of records, with noise in proportion to its smooth sensitivity.
 
     The value is the record of rank ceil(quantile n): for quantile = 1/2 the median, and of an even number the lower
-    one. Records are clamped to the bounds of the noise.
+    one; for 0 the least record. Records are clamped to the bounds of the noise.
 
     Guarantee: that of the noise, under replace.
     Source: Nissim, Raskhodnikova, Smith (2007); lemma 3 of docs/theory/smooth_sensitivity.md.
@@ -56,13 +56,13 @@ class SmoothQuantile(SmoothStatistic):
 
 
 def checked_quantile(quantile: object) -> Fraction:
-    """A number of (0, 1], exact."""
+    """A number of [0, 1], exact."""
     value = exact_rational("quantile", quantile)
-    if not 0 < value <= 1:
-        raise InvalidParameterError(f"quantile must be in (0, 1], got {shown(quantile)}")
+    if not 0 <= value <= 1:
+        raise InvalidParameterError(f"quantile must be in [0, 1], got {shown(quantile)}")
     return value
 
 
 def rank_of(quantile: Fraction, count: int) -> int:
-    """The rank ceil(quantile count), from 1."""
-    return -(-quantile.numerator * count // quantile.denominator)
+    """The rank ceil(quantile count), and 1 for the quantile 0."""
+    return max(-(-quantile.numerator * count // quantile.denominator), 1)

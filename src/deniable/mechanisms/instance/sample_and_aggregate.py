@@ -20,9 +20,11 @@ from deniable.mechanisms.integers import array_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import checked_bounds, positive_integer, shown
+from deniable.privacy.exact import checked_bounds, shown, whole_number
 
 Rows = NDArray[Any]
+
+_MOST_BLOCKS = 2**24  # for each of which the function is called
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,8 @@ class SampleAndAggregate(Mechanism):
 
     A unit touches one block, so one of the values changes, however the function behaves. It gets the rows of one
     block and returns a number of lattice steps, which is rounded and clamped. Where it raises an error or returns NaN,
-    the value is `lower`: whether it failed depends on private rows and must not be seen.
+    the value is `lower`: whether it failed depends on private rows and must not be seen. A KeyboardInterrupt alone
+    comes through, from whoever does not want to wait.
 
     Args:
         inner: aggregates the values of the blocks as records: InverseQuantile or a smooth statistic. Additive noise is
@@ -56,7 +59,7 @@ class SampleAndAggregate(Mechanism):
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "blocks", positive_integer("blocks", self.blocks))
+        object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST_BLOCKS))
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
             raise InvalidParameterError(
                 f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
@@ -101,7 +104,9 @@ class SampleAndAggregate(Mechanism):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it says depends on private rows
                 value = float(function(np.asarray(part)))  # type: ignore[arg-type]
-        except (Exception, SystemExit):  # a script may leave with sys.exit() where rows displease it
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # whatever it is, such as sys.exit() of a script, it may depend on a row
             return self.lower
         if np.isnan(value):
             return self.lower

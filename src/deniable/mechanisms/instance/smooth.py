@@ -112,6 +112,13 @@ class SmoothNoise(Mechanism):
             bits=bits,
         )
 
+    def standard_deviation(self, bound: object) -> float:
+        """Of the noise for a public guess of the smooth bound, before it is rounded and clamped.
+
+        It is infinite for tails as heavy as those of Cauchy noise, also where nearly all answers are close.
+        """
+        return self._law().standard_deviation() * float(positive_rational("bound", bound) / self.shift)
+
     @staticmethod
     def _moving(mechanism: "SmoothNoise") -> WorstCase:
         """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""

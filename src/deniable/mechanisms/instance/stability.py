@@ -16,7 +16,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
 
     Args:
         records: secret integers, clamped to the public bounds; what is no number counts as their middle.
-        quantile: in (0, 1]; 1/2 is the median.
+        quantile: in [0, 1]; 1/2 is the median.
         bound: the proposed sensitivity, in lattice steps.
         lower: of the records; upper likewise.
 

@@ -14,7 +14,7 @@ from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.base import moved_apart
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Restricted, Sensitivity, of_count
 from deniable.privacy.exact import positive_rational, shown, yes_or_no
 
 
@@ -51,12 +51,18 @@ class StableSelection(DistanceTest):
     ) -> "StableSelection":
         """The least threshold for (epsilon, delta), where the whole of epsilon goes into the noise."""
         moved = _moved(sensitivity, monotone=yes_or_no("monotone", monotone))
-        test = Laplace(scale=max(moved, 1) / positive_rational("epsilon", epsilon))
+        if not moved:
+            raise InvalidParameterError(
+                "the sensitivity is 0: no unit can change a count, and the choice needs no noise"
+            )
+        test = Laplace(scale=moved / positive_rational("epsilon", epsilon))
         return cls(test=test, threshold=moved + least_margin(test.scale, delta), monotone=monotone)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss for counts with this sensitivity."""
         moved = _moved(sensitivity, monotone=self.monotone)
+        if not moved:
+            return Restricted(PureLoss(0), sensitivity.relation)
         if self.threshold < moved:
             raise InvalidParameterError(
                 f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"

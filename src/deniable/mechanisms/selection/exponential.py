@@ -46,7 +46,10 @@ class ExponentialMechanism(Selection):
         super().__post_init__()
         if self.weights is None:
             return
-        weights = tuple(self.weights) if isinstance(self.weights, Iterable) else ()
+        given: object = self.weights
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        weights = tuple(given) if isinstance(given, Iterable) else ()
         if not all(type(weight) is int and 0 <= weight <= _LARGEST_WEIGHT for weight in weights) or not any(weights):
             raise InvalidParameterError("weights must be ints in [0, 2^62], one of them at least 1")
         object.__setattr__(self, "weights", weights)

@@ -12,7 +12,8 @@ from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import whole_number
+from deniable.privacy.group import MOST_MEMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Grouped(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "size", positive_integer("size", self.size))
+        object.__setattr__(self, "size", whole_number("size", self.size, lower=1, upper=MOST_MEMBERS))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity).group(self.size)
