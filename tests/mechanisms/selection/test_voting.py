@@ -70,3 +70,10 @@ def test_a_spoilt_ballot_moves_no_more_than_another() -> None:
     ballots = list(product((-1, 0, 1, 2), repeat=2))
     moves = [approvals([a], 2) - approvals([b], 2) for a in ballots for b in ballots]
     assert max(np.abs(move).sum() for move in moves) == of_approvals(2, relation=Replace).l1
+
+
+@pytest.mark.parametrize("candidates", [0, 10**12, 2.5, None])
+def test_there_are_some_candidates_and_not_more_than_can_be_counted(candidates: object) -> None:
+    """10^12 ran out of memory without a word."""
+    with pytest.raises(InvalidParameterError, match="candidates must be"):
+        pluralities([0, 1], candidates)  # type: ignore[arg-type]

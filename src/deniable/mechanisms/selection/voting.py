@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.rows import left_out, replaced
 from deniable.privacy import Relation, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import positive_integer, whole_number
+
+_MOST_CANDIDATES = 10**8
 
 
 def approvals(ballots: ArrayLike, candidates: int) -> NDArray[np.int64]:
@@ -37,9 +39,9 @@ def pluralities(votes: ArrayLike, candidates: int) -> NDArray[np.int64]:
     Args:
         votes: secret; for each voter one number of 0, ..., candidates - 1. All else is a spoilt vote, and does not
             count.
-        candidates: how many there are.
+        candidates: how many there are, up to 10^8.
     """
-    number = positive_integer("candidates", candidates)
+    number = whole_number("candidates", candidates, lower=1, upper=_MOST_CANDIDATES)
     array = left_out("votes", votes, lower=-1, upper=number)
     return np.bincount(array[(array >= 0) & (array < number)], minlength=number)
 
