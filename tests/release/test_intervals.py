@@ -165,6 +165,18 @@ def test_a_divisor_whose_sign_is_open_leaves_the_value_open() -> None:
     assert of(clamped, Noisy(name="n", values=np.array([5.0]), law=laplace(10))).lower[0] == 0
 
 
+def test_a_value_that_most_draws_are_below_is_in_its_interval() -> None:
+    """q - m^2 at m = 0, as a variance is published; without the widening the interval ends below it."""
+    measure = Measure(name="v", bases=("q", "m"), evaluate=lambda b: b["q"] - b["m"] ** 2)
+    q, m = (Noisy(name=name, values=np.array([0.0]), law=laplace(scale)) for name, scale in (("q", 0.1), ("m", 2.0)))
+    bounds = of(measure, q, m, level=0.5)
+    at = _spread(4096, 2)
+    below = q.law.quantile(at[0]) - m.law.quantile(at[1]) ** 2
+    assert np.quantile(below, 0.75) < -0.1
+    assert bounds.upper[0] == 0
+    assert bounds.lower[0] == pytest.approx(np.quantile(below, 0.25), rel=0.01)
+
+
 # --- how it is done ----------------------------------------------------------------------------------------------
 
 

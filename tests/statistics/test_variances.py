@@ -142,3 +142,16 @@ def test_bounds_whose_squares_are_no_floats_are_refused(kind: type[Variance]) ->
     for wide, told in ((1e151, r"1e\+151"), (1e-151, "1e-151")):
         with pytest.raises(InvalidParameterError, match=rf"between 1e-150 and 1e\+150 apart, .* got \(0, {told}\)"):
             kind(bounds=(0, wide), epsilon=1)
+
+
+@pytest.mark.parametrize("kind", [Variance, StandardDeviation])
+@pytest.mark.parametrize("level", [0.01, 0.5, 0.95])
+def test_intervals_hold_what_is_published_where_noise_hides_the_rows(kind: type[Variance], level: float) -> None:
+    for epsilon in ("0.001", "0.1", 1):
+        for relation in (AddRemove, Replace):
+            plan = kind(bounds=(0, 1), epsilon=epsilon, relation=relation, rows=2)
+            for seed in range(4):
+                answer = plan(np.linspace(0, 1, 10), units=np.arange(10), bits=DeterministicBits(seed))
+                lower, upper = answer.intervals(level)[plan.name]
+                assert (lower <= answer[plan.name]).all()
+                assert (answer[plan.name] <= upper).all()

@@ -16,6 +16,10 @@ Divisors. Where the draws leave the sign of a divisor open, f is undefined there
 
 Post-processing. Clamping to bounds that the true value obeys, and rounding outwards, lose no true value.
 
+The published value is in its interval, which is widened to it. A ratio hardly needs that, since half of the draws lie
+on each side of it. But a variance is published as R^2 q - (m - c)^2 with m = c: most draws lie below it, and intervals
+at low levels would too.
+
 Source: Fieller (1954), "Some problems in interval estimation", for the ratio.
 """
 
@@ -56,7 +60,9 @@ def of_measure(measure: Measure, noisy: Mapping[str, Noisy], *, level: float) ->
     ends = [_ends(measure, bases, draws, values[:, rows], tail) for rows in _chunks(values.shape[1], draws[0].size)]
     lower = np.concatenate([part.lower for part in ends]) if ends else np.empty(0)
     upper = np.concatenate([part.upper for part in ends]) if ends else np.empty(0)
-    return _post_processed(measure, lower, upper)
+    bounds = _post_processed(measure, lower, upper)
+    published = measure.values({base.name: base.values for base in bases})
+    return Bounds(np.fmin(bounds.lower, published), np.fmax(bounds.upper, published))
 
 
 def check_level(level: float, *, several: bool = False) -> None:
