@@ -14,17 +14,24 @@ import subprocess
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from deniable.mechanisms import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
+from deniable.mechanisms import ContinuousExponential, ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise import races
 from deniable.privacy import AddRemove, of_distinct_units
 
 RATE = Fraction(1, 20)
 SIZES = [1000, 1_000_000]
+SCORES = {
+    "few": "0 to 999",
+    "distinct": "all different, in random order",
+    "equal": "all equal",
+}
 
 PEER = """
 import json, time
@@ -62,12 +69,17 @@ def seconds(call: Callable[[], object], repeats: int = 7) -> float:
     return best
 
 
+def scores_of(kind: str, size: int) -> np.ndarray:
+    if kind == "distinct":
+        return np.random.default_rng(1).permutation(size)
+    return np.arange(size) * 7919 % 1000 if kind == "few" else np.zeros(size, dtype=np.int64)
+
+
 def rows_of_choices(peer: dict[str, float]) -> list[str]:
     generator = np.random.default_rng()
-    everything = np.arange(max(SIZES)) * 7919 % 1000
     rows = []
-    for size in SIZES:
-        scores = everything[:size].copy()
+    for kind, size in product(SCORES, SIZES):
+        scores = scores_of(kind, size)
         weights = tuple((1 + scores % 97).tolist())
 
         def insecure(scores: np.ndarray = scores) -> object:
@@ -83,12 +95,19 @@ def rows_of_choices(peer: dict[str, float]) -> list[str]:
             "top 10, Gumbel": (TopK(rate=RATE, count=10), ""),
             "top 10, exponential, 10 rounds": (TopK(rate=RATE, count=10, noise="exponential"), ""),
             "top 10, joint": (JointTopK(rate=RATE, count=10), ""),
+            "top 100, joint": (JointTopK(rate=RATE, count=100), ""),
         }
-        for name, (mechanism, theirs) in ours.items():
-            mine = seconds(lambda m=mechanism, s=scores: m.release(s), repeats) / size
-            other = peer.get(f"{theirs} {size}")
+        interval = ContinuousExponential(rate=RATE, lower=0, upper=2**40)
+        breaks = np.sort(np.random.default_rng(2).integers(0, 2**40, size - 1))
+        releases = {name: (partial(mechanism.release, scores), theirs) for name, (mechanism, theirs) in ours.items()}
+        releases["over an interval, sorted breaks"] = (partial(interval.release, breaks, scores), "")
+        for name, (release, theirs) in releases.items():
+            mine = seconds(release, repeats) / size
+            other = peer.get(f"{theirs} {size}") if kind == "few" else None
             against = f"{other * 1e9:,.0f} | {other / mine:,.0f}" if other else "- | -"
-            rows.append(f"| {name} | {size:,} | {mine * 1e9:,.1f} | {base * 1e9:.1f} | {base / mine:.2f} | {against} |")
+            rows.append(
+                f"| {name} | {size:,} | {kind} | {mine * 1e9:,.1f} | {base * 1e9:.1f} | {base / mine:.2f} | {against} |"
+            )
     return rows
 
 
@@ -152,11 +171,11 @@ def main() -> None:
     text = "\n".join([
         "# Selection: speed", "", machine(peer),
         "Nanoseconds a candidate for one choice, best of several; ratios are against ours, from this one run. "
-        "Scores are 0 to 999, rate 1/20.",
+        f"The rate is 1/20. Scores: {', '.join(f'{kind} ({words})' for kind, words in SCORES.items())}.",
         "numpy's column is `argmax(scores * rate + rng.gumbel(size=n))`: neither secure nor exact. OpenDP's is "
-        "`make_noisy_max` with the same noise.", "",
-        "| choice | candidates | ours, ns | numpy, ns | numpy / ours | OpenDP, ns | OpenDP / ours |",
-        "|---|---|---|---|---|---|---|", *rows_of_choices(peer), "",
+        "`make_noisy_max` with the same noise, for few scores.", "",
+        "| choice | candidates | scores | ours, ns | numpy, ns | numpy / ours | OpenDP, ns | OpenDP / ours |",
+        "|---|---|---|---|---|---|---|---|", *rows_of_choices(peer), "",
         "Many races at once, milliseconds for all:", "",
         "| races | ours, ms | numpy, ms | numpy / ours |", "|---|---|---|---|", *rows_of_small_races(), "",
         "Errors of the first few out of 10,000 counts 10^4 / sqrt(rank) at epsilon 1, add/remove, a unit may be in "

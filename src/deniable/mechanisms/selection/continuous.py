@@ -112,7 +112,7 @@ class ContinuousExponential(Selection):
         inner = integers("breaks", breaks, listed=True)
         if inner.size != array.size - 1:
             raise InvalidParameterError("breaks must be one fewer than the scores: the score changes at each of them")
-        ends = np.sort(clamped("breaks", inner, lower=self.lower, upper=self.upper))
+        ends = np.sort(clamped("breaks", inner, lower=self.lower, upper=self.upper), kind="stable")  # quick if sorted
         return np.concatenate([[self.lower], ends, [self.upper]]), array
 
     @classmethod

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 FAINT = 40.0  # pieces with less than e^-40 of the largest weight stay as they are
 GROWTH = 1.0  # of ln N within the other pieces, at most
+_FIRST = 64  # pieces of equal length to begin with
+_BLOCK = 1 << 20
 
 
 def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
@@ -33,15 +35,17 @@ def open_places(behind: Integers, count: int, gaps: Integers) -> Integers:
 
 def log_number(behind: Integers, count: int, gaps: Integers) -> Floats:
     """ln N(t), of how many sequences have a gap of at most t; its error is that of `count` logarithms and a sum."""
-    total = np.zeros(gaps.size)
-    for i in range(count):
-        total += log((np.searchsorted(behind, gaps + behind[i], side="right") - i).astype(np.float64))
-    return total
+    found, step = np.empty(gaps.size), max(1, _BLOCK // count)
+    for first in range(0, gaps.size, step):
+        part = slice(first, first + step)
+        found[part] = log((open_places(behind, count, gaps[part]) - np.arange(count)).astype(np.float64)).sum(axis=1)
+    return found
 
 
 def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Integers, Integers]:
     """First and last t of pieces of 0, ..., stop - 1, in any order; N grows little within those that matter."""
-    start, end = np.arange(0, min(stop, 1)), np.arange(stop - 1, stop) if stop else np.arange(0)
+    cuts = np.unique(np.array([stop * i // _FIRST for i in range(_FIRST + 1)]))
+    start, end = cuts[:-1], cuts[1:] - 1
     low, high = log_number(behind, count, start), log_number(behind, count, end)
     while True:
         mass = _log_one_minus_exp(rate * (end - start + 1).astype(np.float64))[0] - rate * start
@@ -50,10 +54,10 @@ def pieces(behind: Integers, count: int, stop: int, rate: float) -> tuple[Intege
         if not wide.size:
             return start, end
         middle, last, highest = (start[wide] + end[wide]) // 2, end[wide], high[wide]
-        end[wide], high[wide] = middle, log_number(behind, count, middle)
+        below, above = np.split(log_number(behind, count, np.concatenate([middle, middle + 1])), 2)
+        end[wide], high[wide] = middle, below
         start, end = np.concatenate([start, middle + 1]), np.concatenate([end, last])
-        low = np.concatenate([low, log_number(behind, count, middle + 1)])
-        high = np.concatenate([high, highest])
+        low, high = np.concatenate([low, above]), np.concatenate([high, highest])
 
 
 def log_weights(
