@@ -1,9 +1,13 @@
 """Errors of statistics at equal epsilon and equal relation, ours beside OpenDP, diffprivlib, PyDP and SmartNoise.
 
-    python benchmarks/statistics/accuracy.py --data DIRECTORY --peer opendp=PYTHON --peer pydp=PYTHON --output FILE
+    python benchmarks/statistics/accuracy.py --data DIRECTORY --peer opendp=PYTHON --peer pydp=PYTHON --parts FOLDER
+    python benchmarks/statistics/accuracy_table.py FOLDER benchmarks/results/statistics-accuracy.md
 
-DIRECTORY holds `adult.csv`, `PUMS_pid.csv` and `histograms.npz`. Each PYTHON has one peer installed, and numpy.
-The error is the root mean squared distance from the exact statistic of the same rows, over `--runs` releases.
+DIRECTORY holds `adult.csv`, `PUMS_pid.csv` and `histograms.npz`. Each PYTHON has one peer installed, and numpy. The
+errors of each data set go to a file of FOLDER when it is done; data sets that have one are not measured again.
+
+Every cell gets at least 200 releases. Where ours then seem to be worse than a peer's, both are measured again with many
+more, and those releases alone count: what made the cell look bad by chance does not stay.
 """
 
 import argparse
@@ -11,17 +15,32 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scores import CHOSEN, OF_CODES, POINTS, SHARES, dense, measure, truth
 
 import deniable as dn
 
 EPSILONS = (0.1, 1.0, 10.0)
-STATISTICS = ("count", "sum", "mean", "variance", "standard_deviation", "median", "quantile_90", "histogram")
-CELLS = 20
+DELTA = 1e-6  # of key_counts
+KEYS = ("histogram", "key_counts", "top_k", "mode")
+CORE = ("count", "sum", "mean", "variance", "standard_deviation", "median", "quantile_90", *KEYS)
+ENDS = ("minimum", "maximum", "interquartile_range")
+MANY = ("deciles", "cumulative_distribution")
+STEPPED = ("median", "quantile_90", "minimum", "maximum", "interquartile_range")  # measured with step= too
+FIRST = {"seconds": 0.1, "least": 200, "most": 4000, "patience": 12.0}
+AGAIN = {"seconds": 1.0, "least": 200, "most": 40000, "patience": 60.0}
+UNHURRIED = {"patience": np.inf}
+UNSURE = 1.5  # standard errors of the logarithm of the ratio above which a cell is measured again
+
+Task = dict[str, Any]
+Measured = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,178 +49,190 @@ class Data:
     values: np.ndarray
     lower: float
     upper: float
+    statistics: tuple[str, ...]
+    cells: int = 20
 
-
-@dataclass(frozen=True)
-class Task:
-    data: Data
-    statistic: str
-    relation: str
-    epsilon: float
-    runs: int
-
-    def to_json(self, path: Path) -> str:
-        facts = {"statistic": self.statistic, "relation": self.relation, "path": str(path), "epsilon": self.epsilon}
-        return json.dumps(
-            {**facts, "lower": self.data.lower, "upper": self.data.upper, "runs": self.runs, "cells": CELLS}
-        )
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The place of every row among equal cells: all that histograms and counts of keys look at."""
+        share = (self.values - self.lower) / (self.upper - self.lower)
+        return np.minimum(np.floor(share * self.cells), self.cells - 1).astype(np.int64)
 
     @property
-    def rows(self) -> np.ndarray:
-        return cells_of(self.data) if self.statistic == "histogram" else self.data.values
+    def stem(self) -> str:
+        return f"{self.name} {len(self.values)}".replace(" ", "-")
 
 
 def datasets(directory: Path) -> Iterator[Data]:
-    """Real columns: small, middle and large, with bounds that their metadata state."""
+    """Real columns of 10^2 to 10^6 rows, with bounds that their metadata state; the most telling ones first."""
+    pick = np.random.default_rng(1)
     pums = np.genfromtxt(directory / "PUMS_pid.csv", delimiter=",", names=True)
-    yield Data("PUMS age, 100 rows", pums["age"][:100], 0.0, 100.0)
-    yield Data("PUMS income", pums["income"], 0.0, 500000.0)
-    adult = np.genfromtxt(directory / "adult.csv", delimiter=",", names=True, deletechars="")
-    yield Data("Adult age", adult["age"], 0.0, 84.0)
-    yield Data("Adult hours", adult[adult.dtype.names[list(adult.dtype.names).index("hours-per-week")]], 0.0, 98.0)
-    income = np.load(directory / "histograms.npz")["INCOME"]
-    drawn = np.random.default_rng(1).choice(len(income), size=1_000_000, p=income / income.sum())
-    yield Data("INCOME, 10^6 rows", drawn.astype(float), 0.0, 4095.0)
+    titles = (directory / "adult.csv").open(encoding="utf-8").readline().strip().split(",")
+    adult = np.loadtxt(directory / "adult.csv", delimiter=",", skiprows=1)
+    age, hours = (adult[:, titles.index(title)] for title in ("age", "hours-per-week"))
+    histograms = np.load(directory / "histograms.npz")
+
+    def drawn(name: str, size: int | None, *statistics: str) -> Data:
+        counts = histograms[name]
+        counts = counts if size is None else pick.multinomial(size, counts / counts.sum())
+        return Data(name, pick.permutation(np.repeat(np.arange(4096.0), counts)), 0.0, 4096.0, statistics, 64)
+
+    yield Data("PUMS age", pums["age"], 0.0, 100.0, (*CORE, *ENDS, *MANY))
+    yield drawn("INCOME", 10_000, *CORE, *ENDS, *MANY)
+    yield drawn("INCOME", 100, *CORE, *ENDS)
+    yield drawn("INCOME", 1_000_000, *CORE)
+    yield Data("Adult age", age, 0.0, 84.0, CORE)
+    yield Data("PUMS income", pums["income"], 0.0, 500000.0, (*CORE, *ENDS))
+    yield drawn("INCOME", 100_000, *CORE)
+    yield Data("PUMS age", pums["age"][:100], 0.0, 100.0, CORE)
+    yield drawn("INCOME", 1_000, *CORE)
+    for name in ("MEDCOST", "ADULT", "NETTRACE", "SEARCHLOGS", "HEPTH"):
+        yield drawn(name, None, "median", *KEYS)
+    yield Data("Adult hours", hours, 0.0, 98.0, CORE)
+    yield Data("Adult age", pick.choice(age, 10_000, replace=False), 0.0, 84.0, CORE)
+    yield Data("PUMS income", pums["income"][:100], 0.0, 500000.0, CORE)
 
 
-def cells_of(data: Data) -> np.ndarray:
-    """The place of every row among CELLS equal bins."""
-    share = (data.values - data.lower) / (data.upper - data.lower)
-    return np.minimum(np.floor(share * CELLS), CELLS - 1)
+def tasks_of(data: Data, folder: Path) -> Iterator[Task]:
+    """Every question about the data, with the rows in a file for the peers."""
+    paths = {False: folder / "values.npy", True: folder / "codes.npy"}
+    np.save(paths[False], data.values)
+    np.save(paths[True], data.codes)
+    for statistic in data.statistics:
+        for relation in ("add/remove", "replace"):
+            for epsilon in EPSILONS:
+                if (statistic, relation) != ("count", "replace"):  # public
+                    yield {
+                        "statistic": statistic,
+                        "relation": relation,
+                        "epsilon": epsilon,
+                        "delta": DELTA,
+                        "lower": data.lower,
+                        "upper": data.upper,
+                        "cells": data.cells,
+                        "path": str(paths[statistic in OF_CODES]),
+                    }
 
 
-def exact(task: Task) -> np.ndarray:
-    values = task.data.values
-    return np.asarray(
-        {
-            "count": lambda: len(values),
-            "sum": values.sum,
-            "mean": values.mean,
-            "variance": values.var,
-            "standard_deviation": values.std,
-            "median": lambda: np.quantile(values, 0.5),
-            "quantile_90": lambda: np.quantile(values, 0.9),
-            "histogram": lambda: np.bincount(cells_of(task.data).astype(int), minlength=CELLS),
-        }[task.statistic]()
-    )
+def ours(task: Task, *, step: bool) -> Callable[[], object]:
+    """Releases of deniable."""
+    s, name = dn.statistics, task["statistic"]
+    relation = dn.AddRemove if task["relation"] == "add/remove" else dn.Replace
+    options: dict[str, Any] = {"epsilon": task["epsilon"], "relation": relation}
+    bounds = {"bounds": (task["lower"], task["upper"])}
+    order = bounds | {"interval": None} | ({"step": (task["upper"] - task["lower"]) / (POINTS - 1)} if step else {})
+    keys = list(range(task["cells"]))
+    plans: dict[str, tuple[Callable[[], Any], str]] = {
+        "count": (lambda: s.Count(**options), "count"),
+        "sum": (lambda: s.Sum(**bounds, **options), "sum"),
+        "mean": (lambda: s.Mean(**bounds, **options), "mean"),
+        "variance": (lambda: s.Variance(**bounds, **options), "variance"),
+        "standard_deviation": (lambda: s.StandardDeviation(**bounds, **options), "standard_deviation"),
+        "median": (lambda: s.Median(**order, **options), "median"),
+        "quantile_90": (lambda: s.Quantile(share=0.9, **order, **options), "quantile"),
+        "minimum": (lambda: s.Minimum(**order, **options), "minimum"),
+        "maximum": (lambda: s.Maximum(**order, **options), "maximum"),
+        "interquartile_range": (lambda: s.InterquartileRange(**order, **options), "interquartile_range"),
+        "deciles": (lambda: s.Quantiles(shares=SHARES["deciles"], **order, **options), "value"),
+        "cumulative_distribution": (lambda: s.CumulativeDistribution(at=keys, **options), "share"),
+        "histogram": (lambda: s.Histogram(keys=keys, **options), "count"),
+        "key_counts": (lambda: s.KeyCounts(delta=task["delta"], **options), "count"),
+        "top_k": (lambda: s.TopK(k=CHOSEN["top_k"], keys=keys, **options), "key"),
+        "mode": (lambda: s.Mode(keys=keys, **options), "mode"),
+    }
+    make, column = plans[name]
+    plan, rows = make(), np.load(task["path"])
+
+    def released() -> object:
+        release = plan(rows)
+        if name == "key_counts":
+            return dense(release["key"], release["count"], task["cells"])
+        return np.squeeze(release[column])
+
+    return released
 
 
-def ours(task: Task) -> list[object] | None:
-    """Releases of deniable; None where the relation makes the answer public."""
-    relation = dn.AddRemove if task.relation == "add/remove" else dn.Replace
-    options = {"epsilon": task.epsilon, "relation": relation}
-    bounds = {"bounds": (task.data.lower, task.data.upper)}
-    s = dn.statistics
-    if task.statistic == "count":
-        if relation is dn.Replace:
-            return None
-        plan, column = s.Count(**options), "count"
-    elif task.statistic in ("median", "quantile_90"):
-        share = 0.5 if task.statistic == "median" else 0.9
-        plan, column = s.Quantile(share=share, interval=None, **bounds, **options), None
-    elif task.statistic == "histogram":
-        plan, column = s.Histogram(keys=list(range(CELLS)), **options), None
-    else:
-        names = {"sum": s.Sum, "mean": s.Mean, "variance": s.Variance, "standard_deviation": s.StandardDeviation}
-        plan, column = names[task.statistic](**bounds, **options), None
-    rows = task.rows.astype(np.int64) if task.statistic == "histogram" else task.rows
-    releases = (plan(rows) for _ in range(task.runs))
-    return [np.asarray(release[column or release.measures[0].name]) for release in releases]
+class Peer:
+    """A process that answers tasks, one line each."""
+
+    def __init__(self, name: str, python: str) -> None:
+        command = [python, str(Path(__file__).with_name("peers.py")), name]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def __call__(self, task: Task, effort: Task) -> Measured:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(task | {"effort": effort}) + "\n")
+        self.process.stdin.flush()
+        answer: Measured = json.loads(self.process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def error(releases: list[object], truth: np.ndarray) -> float:
-    """Root mean squared error; infinite or undefined answers count as they are."""
-    return float(np.sqrt(np.mean((np.asarray(releases, dtype=np.float64).reshape(len(releases), -1) - truth) ** 2)))
+def excess(mine: Measured, theirs: Measured) -> float:
+    """How far our squared error is above theirs, in standard errors of the logarithm of the ratio."""
+    if mine["square"] == 0 or "none" in theirs:
+        return -np.inf
+    if theirs["square"] == 0:
+        return np.inf
+    spread = np.hypot(mine["spread"] / mine["square"], theirs["spread"] / theirs["square"])
+    return float(log(mine["square"] / theirs["square"]) / spread)
 
 
-def peer_answers(tasks: list[Task], peers: dict[str, str], folder: Path, limit: float) -> dict[str, list[str | float]]:
-    """The errors of each peer, or in words why there is none; a peer that is too slow is cut off."""
-    lines = []
-    for place, task in enumerate(tasks):
-        path = folder / f"{place}.npy"
-        np.save(path, task.rows)
-        lines.append(task.to_json(path))
-    found: dict[str, list[str | float]] = {}
-    script = Path(__file__).with_name("peers.py")
-    for name, python in peers.items():
-        found[name] = []
-        try:
-            done = subprocess.run(
-                [python, str(script), name],
-                input="\n".join(lines),
-                capture_output=True,
-                text=True,
-                timeout=limit,
-                check=False,
-            ).stdout
-        except subprocess.TimeoutExpired as late:
-            done = late.stdout.decode() if isinstance(late.stdout, bytes) else (late.stdout or "")
-        answers = [json.loads(line) for line in done.splitlines() if line.startswith("{")]
-        for task, answer in zip(tasks, answers, strict=False):
-            if "releases" in answer:
-                found[name].append(error(answer["releases"], exact(task)))
-            else:
-                found[name].append("" if "not_offered" in answer else answer["error"])
-        found[name] += ["too slow"] * (len(tasks) - len(answers))
-    return found
+def cell(task: Task, peers: dict[str, Peer]) -> Iterator[Measured]:
+    """The errors of everybody, for the question and, where it has one, for the variant on declared points."""
+    exact = truth(task, np.load(task["path"]))
+    found = {name: peer(task, FIRST) for name, peer in peers.items()}
+    for step in (False, True) if task["statistic"] in STEPPED else (False,):
+        # OpenDP alone chooses among declared points, and is asked the same question in both variants
+        shown = {name: part for name, part in found.items() if not step or name == "opendp"}
+        mine = measure(task, ours(task, step=step), exact, **FIRST | UNHURRIED)
+        doubtful = [name for name, part in shown.items() if excess(mine, part) > UNSURE]
+        if doubtful:
+            mine = measure(task, ours(task, step=step), exact, **AGAIN | UNHURRIED)
+            shown |= {name: peers[name](task, AGAIN) for name in doubtful}
+        kept = {key: task[key] for key in ("statistic", "relation", "epsilon")}
+        yield {**kept, "step": step, "deniable": mine, **shown, "again": doubtful}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one peer on one data set")
-    parser.add_argument("--only", default=",".join(STATISTICS), help="statistics, separated by commas")
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--json", type=Path, help="all errors, for the plot of the documentation")
+    parser.add_argument("--parts", type=Path, required=True, help="a folder: one file a data set")
+    parser.add_argument("--only", default="", help="the data sets whose names hold this text")
     arguments = parser.parse_args()
-    peers = dict(entry.split("=", 1) for entry in arguments.peer)
-    chosen = arguments.only.split(",")
-    rows, raw = [], []
-    for data in datasets(arguments.data):
-        runs = arguments.runs if len(data.values) < 10**5 else max(arguments.runs // 10, 1)
-        tasks = [
-            Task(data, statistic, relation, epsilon, runs)
-            for statistic in chosen
-            for relation in ("add/remove", "replace")
-            for epsilon in EPSILONS
-        ]
+    arguments.parts.mkdir(parents=True, exist_ok=True)
+    for place, data in enumerate(datasets(arguments.data)):
+        part = arguments.parts / f"{place:02}-{data.stem}.json"
+        if part.exists() or arguments.only not in data.stem:
+            continue
+        peers = {name: Peer(name, python) for name, python in (entry.split("=", 1) for entry in arguments.peer)}
+        cells = []
         with tempfile.TemporaryDirectory() as folder:
-            found = peer_answers(tasks, peers, Path(folder), arguments.limit)
-        for place, task in enumerate(tasks):
-            releases = ours(task)
-            if releases is None:
-                continue
-            mine = error(releases, exact(task))
-            theirs = {name: found[name][place] for name in peers}
-            best = min((value for value in theirs.values() if isinstance(value, float)), default=None)
-            ratio = None if best is None else mine / best if best else float("inf") if mine else 1.0
-            shown = [f"{value:.4g}" if isinstance(value, float) else value for value in theirs.values()]
-            cells = [data.name, task.statistic, task.relation, f"{task.epsilon:g}", f"{mine:.4g}", *shown]
-            rows.append([*cells, "" if ratio is None else f"{ratio:.2f}"])
-            raw.append(
-                {**dict(zip(("data", "statistic", "relation"), cells[:3], strict=True)), "epsilon": task.epsilon}
-            )
-            raw[-1] |= {"rows": len(data.values), "deniable": mine, **theirs, "ratio": ratio}
-            print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
-    head = ["data", "statistic", "relation", "epsilon", "deniable", *peers, "ours / best"]
-    text = "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)])
-    spread = 100 / np.sqrt(arguments.runs)
-    title = f"""# Errors of statistics at equal epsilon
+            for task in tasks_of(data, Path(folder)):
+                for measured in cell(task, peers):
+                    cells.append({"data": data.name, "rows": len(data.values), **measured})
+                    print(data.stem, summary(cells[-1]), file=sys.stderr, flush=True)
+        for peer in peers.values():
+            peer.close()
+        part.write_text(json.dumps(cells, indent=0) + "\n", encoding="utf-8")
 
-Made by `benchmarks/statistics/accuracy.py`. Root mean squared errors over {arguments.runs} releases (a tenth of it
-above 10^5 rows), so a ratio of two equal errors varies by about {spread:.0f}% (three times that above 10^5 rows).
-SmartNoise, which takes a tenth of a second an answer, has at most 30 releases: 13%.
-An empty cell: the library does not offer the statistic under that relation. Quantiles: OpenDP chooses among 1001
-evenly spaced points; the others, deniable among them, choose between the bounds without a step.
 
-"""
-    if arguments.output:
-        arguments.output.write_text(title + text + "\n", encoding="utf-8")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
-    print(title + text)
+def summary(measured: Measured) -> str:
+    """One line for the log."""
+    names = ("deniable", "opendp", "diffprivlib", "pydp", "smartnoise")
+    parts = [(name, measured[name]) for name in names if name in measured]
+    errors = [f"{name} {part['square'] ** 0.5:.4g} ({part['runs']})" for name, part in parts if "square" in part]
+    failed = [f"{name} {part['none']} {part.get('why', '')}" for name, part in parts if part.get("none")]
+    head = f"{measured['statistic']}{' step' * measured['step']} {measured['relation']} {measured['epsilon']:g}:"
+    return " ".join([head, *errors, *failed, *(f"again: {name}" for name in measured["again"])])
 
 
 if __name__ == "__main__":
