@@ -27,8 +27,9 @@ _HIGHEST = 0.99  # the level that so many draws can tell
 class CumulativeDistribution(Statistic):
     """A step function: for each public value the share of the rows that is not above it.
 
-    The rows between the values are counted through a tree of noisy counts (`prefix_counts`); the shares are then made
-    monotone and kept between 0 and 1, which brings them nearer to the truth.
+    The rows between the values are counted with noise, where there are many values through a tree of counts
+    (`prefix_counts`); the shares are then made monotone and kept between 0 and 1, which brings them nearer to the
+    truth.
 
     Args:
         at: the values, strictly increasing; at most 1023 of them.
@@ -60,14 +61,17 @@ class CumulativeDistribution(Statistic):
     @cached_property
     def counting(self) -> PrefixCounts:
         """How rows between the values are counted."""
-        return PrefixCounts(len(self.at) + 1, self.price, self.relation, self.rows)
+        return PrefixCounts(len(self.at) + 1, self.price, self.relation, self.rows, shares=True)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         return self.price.stated(self.counting.privacy_loss)
 
     def expected_error(self, size: int) -> float:
-        """The root mean squared error of a share before it is made monotone; afterwards it is smaller."""
+        """The root mean squared error of a share before it is made monotone, where rows are spread evenly.
+
+        Afterwards it is smaller, above all where many rows are equal or there are few.
+        """
         return self.counting.standard_deviation / max(size, 1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
@@ -78,13 +82,11 @@ class CumulativeDistribution(Statistic):
         column = np.where(missing[kept], self._edges[(len(self.at) - 1) // 2], column[kept])
         cells = np.searchsorted(self._edges, column, side="left")
         counts = np.bincount(cells, minlength=len(self.at) + 1).astype(np.int64)
-        running = self.counting.release(counts, bits=bits)
-        noise = self.counting.draws(_DRAWS, bits=bits)
-        if self.relation is Relation.REPLACE and units is None:
-            running[-1], noise[:, -1] = column.size, 0.0
-        from scipy.optimize import isotonic_regression
-
-        shares = _ratio(isotonic_regression(running[:-1]).x, running[-1], 0.0)
+        public = column.size if self.relation is Relation.REPLACE and units is None else None
+        running = self.counting.release(counts, bits=bits, total=public)
+        noise = self.counting.draws(_DRAWS, bits=bits, known=public is not None)
+        monotone = self.counting.monotone(running) if running[-1] > 0 else running
+        shares = _ratio(monotone[:-1], running[-1], 0.0)
         tops, totals = running[:-1] - noise[:, :-1], running[-1:] - noise[:, -1:]
         low, high = (np.sort(_ratio(tops, totals, unknown), axis=0) for unknown in (0.0, 1.0))
         share = Estimate(

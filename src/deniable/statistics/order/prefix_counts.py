@@ -1,8 +1,11 @@
 """Counts of consecutive cells and their running sums, from a tree of noisy counts that is made consistent.
 
 Every node of a tree over the cells is counted with noise; least squares then gives the best running sums that all of
-them allow. How many children a node has is chosen by the variance, which no data enter.
+them allow. How many children a node has is chosen by the variance, which no data enter: of the running sums, or of
+their shares of the total, where the noise of both cancels in part. A histogram alone, without a tree, is best for the
+shares of up to fifty cells.
 
+Proof: docs/theory/quantiles.md, "Running sums".
 Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
 """
 
@@ -28,18 +31,19 @@ class PrefixCounts:
 
     Args:
         cells: their number, at most 1024.
+        shares: whether the running sums are to be divided by the total.
     """
 
     cells: int
     price: Price
     relation: Relation
     rows: int = 1
+    shares: bool = False
 
     @cached_property
     def _best(self) -> tuple[float, int]:
-        """The mean variance of a running sum, and the branching that has the least."""
-        options = [branch for branch in BRANCHES if branch < self.cells] + [max(self.cells, 2)]
-        return min((self._variance(branch), branch) for branch in options)
+        """The mean variance, and the branching that has the least."""
+        return min((self._variance(branch), branch) for branch in branches(self.cells))
 
     @property
     def branch(self) -> int:
@@ -63,24 +67,47 @@ class PrefixCounts:
 
     @property
     def standard_deviation(self) -> float:
-        """The root of the mean variance of a running sum."""
+        """The root of the mean variance of a running sum; of shares, times the number of rows, where all cells are
+        equally full."""
         return float(np.sqrt(self._best[0]))
 
-    def release(self, counts: NDArray[np.int64], *, bits: Bits) -> Floats:
-        """Running sums behind every cell, the last one of all cells; they may decrease or be negative."""
+    def release(self, counts: NDArray[np.int64], *, bits: Bits, total: int | None = None) -> Floats:
+        """Running sums behind every cell, the last one of all cells; they may decrease or be negative.
+
+        Args:
+            total: of all cells, where it is public; the others are then the best ones that allow it.
+        """
         tree, running = matrices(self.cells, self.branch)
         exact = tree.astype(np.int64) @ counts
         noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64)
         result: Floats = running @ noisy
-        return result
+        return result if total is None else result + (total - result[-1]) * _slopes(running)
 
-    def draws(self, count: int, *, bits: Bits) -> Floats:
-        """Fresh draws of the error of `release`, shape (count, cells): from public numbers, for intervals."""
+    def draws(self, count: int, *, bits: Bits, known: bool = False) -> Floats:
+        """Fresh draws of the error of `release`, shape (count, cells): from public numbers, for intervals.
+
+        Args:
+            known: whether the total is.
+        """
         _, running = matrices(self.cells, self.branch)
         nodes = running.shape[1]
         noise = self.mechanism.release(np.zeros(count * nodes, dtype=np.int64), bits=bits).values
         errors: Floats = noise.astype(np.float64).reshape(count, nodes) @ running.T
-        return errors
+        return errors - np.outer(errors[:, -1], _slopes(running)) if known else errors
+
+    def monotone(self, running: Floats) -> Floats:
+        """Running sums near these that never fall, from 0 or more to the same total, which must be above 0.
+
+        Without a tree, those of the nearest counts that are not negative. With one, the nearest ones themselves.
+        """
+        total = running[-1]
+        if self.branch >= self.cells:
+            below = np.cumsum(_nonnegative(np.diff(running, prepend=0.0), total))[:-1]
+        else:
+            from scipy.optimize import isotonic_regression
+
+            below = isotonic_regression(running[:-1]).x
+        return np.append(np.clip(below, 0, total), total)
 
     def _moved(self, branch: int) -> Sensitivity:
         """A row lies in one node of every level."""
@@ -95,7 +122,7 @@ class PrefixCounts:
 
     def _variance(self, branch: int) -> float:
         spread = self.price.noise(self._moved(branch)).standard_deviation()
-        return spread**2 * _mean_variance(self.cells, branch)
+        return spread**2 * _mean_variance(self.cells, branch, self.shares)
 
 
 def levels(cells: int, branch: int) -> int:
@@ -104,6 +131,12 @@ def levels(cells: int, branch: int) -> int:
     while branch**depth < cells:
         depth += 1
     return depth
+
+
+def branches(cells: int) -> set[int]:
+    """Numbers of children worth a try: for every number of levels the least, and a few more."""
+    least = {levels(cells, branch): branch for branch in range(max(cells, 2), 1, -1)}
+    return {*least.values(), *filter(cells.__gt__, BRANCHES)}
 
 
 @lru_cache(maxsize=32)
@@ -122,9 +155,26 @@ def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 @lru_cache(maxsize=256)
-def _mean_variance(cells: int, branch: int) -> float:
-    """Of a running sum, for nodes with noise of variance 1."""
+def _mean_variance(cells: int, branch: int, shares: bool) -> float:
+    """Of a running sum, or of a share times the number of rows, for nodes with noise of variance 1."""
     if branch >= cells:
-        return (cells + 1) / 2
+        return (cells + 1) / (6 if shares else 2)
     _, running = matrices(cells, branch)
+    if shares:
+        running = running[:-1] - np.outer(np.arange(1, cells) / cells, running[-1])
     return float((running**2).sum(axis=1).mean())
+
+
+def _slopes(running: Floats) -> Floats:
+    """By how much each running sum is expected to be off when the total is off by 1."""
+    slopes: Floats = running @ running[-1] / (running[-1] @ running[-1])
+    return slopes
+
+
+def _nonnegative(counts: Floats, total: float) -> Floats:
+    """The nearest counts that are not negative and have this sum, above 0: a constant is taken off those that stay."""
+    ordered = np.sort(counts)[::-1]
+    constants = (np.cumsum(ordered) - total) / np.arange(1, counts.size + 1)
+    kept = np.flatnonzero(ordered > constants)[-1]
+    moved: Floats = np.maximum(counts - constants[kept], 0.0)
+    return moved
