@@ -114,7 +114,7 @@ class JointTopK(Selection):
     def worst_case(cls) -> WorstCase:
         """Two of three, whose scores move by 1 against each other; the curve of all pairs is not that of one."""
         reach = of_count(rows=1, groups=3, relation=AddRemove)
-        mechanism = cls(rate=Fraction(1, 2), count=2)
+        mechanism = cls(rate=Fraction(1), count=2)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3, 1, 0), neighbour=(2, 2, 1), attains=False)
 
 
