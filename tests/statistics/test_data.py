@@ -11,7 +11,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.data import arrow_column, bounded_rows, codes, numbers, table, whole_numbers
+from deniable.statistics.data import arrow_column, bounded_rows, codes, labels, numbers, table, whole_numbers
 
 BITS = DeterministicBits(1)
 
@@ -300,3 +300,53 @@ def test_integers_of_128_bits_are_read_one_by_one() -> None:
 )
 def test_types_that_arrow_lacks_are_read_as_the_nearest(column: Any) -> None:
     assert codes(column)[0].tolist() == [0, 1, 0]
+
+
+def days(counts: list[int], unit: str) -> Any:
+    return np.array(counts).view(f"M8[{unit}]")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        days([0, 5_000_000], "D"),
+        days([0, 10_000], "Y"),
+        days([0, 2**40], "s"),
+        pa.array([0, 2**50], type=pa.timestamp("s")),
+        pa.array([0, 2**62], type=pa.duration("s")),
+        np.array([0, 2**62]).view("m8[s]"),
+        pl.Series([0, 2**50]).cast(pl.Datetime("ms")),
+        pa.Array.from_buffers(
+            pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], dtype=np.int32)), pa.py_buffer(b"a\xff")]
+        ),
+    ],
+)
+def test_what_python_cannot_hold_is_a_value_of_its_own_but_no_key(column: Any) -> None:
+    """Reading it as a Python object raised an error of its own, after the ledger had paid."""
+    assert labels(column).tolist() == [0, 1]
+    places, distinct = codes(column)
+    assert places.tolist() == [0, -1]
+    assert len(distinct) == 1
+
+
+@pytest.mark.parametrize("column", [np.array(["a", "\ud800", "b"]), ["a", "\ud800", "b"]])
+def test_text_that_cannot_be_encoded_is_null(column: Any) -> None:
+    assert (labels(column) >= 0).tolist() == [True, False, True]
+    assert codes(column)[1] == ["a", "b"]
+
+
+def test_dates_that_arrow_would_wrap_are_null() -> None:
+    assert labels(days([0, 2**32, 2**40], "D")).tolist() == [0, -1, -1]
+    assert labels(days([0, 2**62], "W")).tolist() == [0, -1]
+    assert labels(days([0, 2**40], "Y")).tolist() == [0, -1]
+
+
+def test_units_of_dates_may_be_multiples() -> None:
+    assert codes(days([0, 3], "7D"))[1] == [datetime.date(1970, 1, 1), datetime.date(1970, 1, 22)]
+    assert codes(days([0, 3], "10ms"))[1][1] == datetime.datetime(1970, 1, 1, 0, 0, 0, 30_000)
+
+
+@pytest.mark.parametrize("kind", [pd.period_range("2020", "2021", freq="Y"), pd.interval_range(0, 2)])
+def test_columns_of_periods_are_refused_in_words(kind: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="must be numbers, text, dates or booleans"):
+        codes(pd.Series(kind))

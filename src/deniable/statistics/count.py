@@ -10,7 +10,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import bounded_rows, codes
+from deniable.statistics.data import bounded_rows, labels
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
@@ -35,7 +35,7 @@ class Count(Noised):
         return of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        present = codes(values)[0] >= 0
+        present = labels(values) >= 0
         exact = int(np.count_nonzero(bounded_rows(units, rows=self.rows, present=present, bits=bits)))
         noisy = self.mechanism.release([exact], bits=bits).values
         return Answer(

@@ -33,7 +33,7 @@ _NO_NUMBERS = (
     "list",
 )  # in the name of a type of pandas, Polars, Arrow
 _KINDS = (bool, int, float, str, bytes, Decimal, datetime.datetime, datetime.date)  # a value is of the first that fits
-_DATES = {"Y": "M8[D]", "M": "M8[D]", "W": "M8[D]", "h": "M8[s]", "m": "M8[s]"}  # units that Arrow lacks
+_UNITS = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}  # finer ones for those that Arrow lacks
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 
 
@@ -82,23 +82,27 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
 def codes(values: object, what: str = "values") -> tuple[NDArray[np.int64], list[Any]]:
     """One column of any kind as places in the list of its distinct values, in order of appearance; -1 for NULL.
 
-    In a list or an array of objects, values of different types are different values.
+    In a list or an array of objects, values of different types are different values. What Python cannot hold, such as
+    a date after the year 9999 or bytes that are no text, is NULL here.
     """
-    import pyarrow as pa
-
     objects = _objects(values)
     if objects is not None:
         return _codes_of_objects(objects, what)
-    column = arrow_column(values, what)
-    if pa.types.is_nested(column.type):
-        raise InvalidParameterError(f"{what} must be numbers, text, dates or booleans, got {column.type}")
-    return _codes_of_column(column)
+    return _codes_of_column(arrow_column(values, what))
+
+
+def labels(values: object, what: str = "values") -> NDArray[np.int64]:
+    """Equal numbers for equal values of one column of any kind, from 0; -1 for NULL."""
+    objects = _objects(values)
+    if objects is not None:
+        return _codes_of_objects(objects, what)[0]
+    return _indices(_encoded(arrow_column(values, what)))
 
 
 def arrow_column(values: object, what: str = "values") -> Any:
-    """One column of any kind as an Arrow array; NaN is null.
+    """One column of any kind as an Arrow array; NaN is null, and text that cannot be encoded.
 
-    Raises: InvalidParameterError if it is not of one type.
+    Raises: InvalidParameterError if it is not of one type, or of one that holds other columns.
     """
     import pyarrow as pa
 
@@ -110,6 +114,8 @@ def arrow_column(values: object, what: str = "values") -> Any:
         raise InvalidParameterError(
             f"{what} must be one column of one type: numbers, text, dates or booleans"
         ) from None
+    if pa.types.is_nested(column.type) or isinstance(column.type, pa.BaseExtensionType):
+        raise InvalidParameterError(f"{what} must be numbers, text, dates or booleans, got {column.type}")
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -128,17 +134,17 @@ def bounded_rows(units: object, *, rows: int, present: NDArray[np.bool_], bits: 
         if rows != 1:
             raise InvalidParameterError(f"rows={rows} needs units=..., which says whose row it is")
         return present
-    owners, _ = codes(units, "units")
+    owners = labels(units, "units")
     if owners.shape != present.shape:
         raise InvalidParameterError("units must have one entry for each row of the values")
-    places = np.flatnonzero(present & (owners >= 0))
-    owners = owners[places]
-    order = np.lexsort((bits.words(len(places)), owners))
+    held = np.flatnonzero(present & (owners >= 0))
+    owners = owners[held]
+    order = np.lexsort((bits.words(len(held)), owners))
     owners = owners[order]
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    ranks = np.arange(len(places)) - np.repeat(starts, np.diff(starts, append=len(places)))
+    ranks = np.arange(len(held)) - np.repeat(starts, np.diff(starts, append=len(held)))
     kept = np.zeros(present.shape, dtype=np.bool_)
-    kept[places[order[ranks < rows]]] = True
+    kept[held[order[ranks < rows]]] = True
     return kept
 
 
@@ -272,12 +278,33 @@ def _is_extension(values: object) -> bool:
 
 def _codes_of_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """Of an Arrow array."""
+    encoded = _encoded(column)
+    found = _indices(encoded)
+    try:
+        return found, encoded.dictionary.to_pylist()
+    except Exception:  # whatever it is, it depends on a value
+        distinct = [_python(value) for value in encoded.dictionary]
+    known = np.array([value is not None for value in distinct] + [False])
+    return np.where(known[found], (np.cumsum(known) - 1)[found], -1), [value for value in distinct if value is not None]
+
+
+def _encoded(column: Any) -> Any:
     import pyarrow as pa
 
-    if not isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_encode()
-    found = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found, column.dictionary.to_pylist()
+    return column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+
+
+def _indices(encoded: Any) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _python(value: Any) -> Any:
+    """What an Arrow scalar holds; None where Python has nothing like it."""
+    try:
+        return value.as_py()
+    except Exception:  # whatever it is, it depends on this value
+        return None
 
 
 def _codes_of_objects(objects: NDArray[np.object_], what: str) -> tuple[NDArray[np.int64], list[Any]]:
@@ -318,6 +345,8 @@ def _kind_of(value: object) -> type | None:
     kind: type = _kind_of_type(type(plain))  # type: ignore[arg-type]  # a type is hashable
     try:
         hash(plain)
+        if kind is str:
+            return kind if _text(str(plain)) is not None else None
         return kind if plain is not None and plain == plain else None  # noqa: PLR0124 - NaN, NaT, and pandas.NA, which raises
     except Exception:  # whatever it is, it depends on this value
         return None
@@ -342,20 +371,41 @@ def _arrow(values: object) -> Any:
         return values
     if _is_extension(values):
         return pa.array(getattr(values, "array", values), from_pandas=True)
-    array = np.asarray(values)
-    with np.errstate(over="ignore"):
-        array = array.astype(_of_arrow(array.dtype), copy=False)
+    array = _for_arrow(np.asarray(values))
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(array, mask=np.ma.getmaskarray(values), from_pandas=True)
+    if array.dtype.kind == "U" and array.ndim == 1:
+        try:
+            return pa.array(array)
+        except Exception:  # whatever it is, it depends on a value
+            return pa.array([_text(value) for value in array.tolist()], type=pa.string())
     return array
 
 
-def _of_arrow(given: np.dtype[Any]) -> np.dtype[Any]:
-    """The nearest type that Arrow can read and compare."""
-    if given.kind == "f" and given.itemsize not in (4, 8):
-        return np.dtype(np.float64)
-    native = given.newbyteorder("=")
-    return np.dtype(_DATES.get(np.datetime_data(given)[0], native)) if given.kind == "M" else native
+def _for_arrow(array: NDArray[Any]) -> NDArray[Any]:
+    """The same in the nearest type that Arrow can read and compare; a date beyond that type is missing."""
+    wanted = array.dtype.newbyteorder("=")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        wanted = np.dtype(np.float64)
+    if array.dtype.kind in "mM":
+        unit = np.datetime_data(array.dtype)[0]
+        wanted = np.dtype(f"{array.dtype.kind}8[{_UNITS.get(unit, unit)}]")
+    with np.errstate(over="ignore"):
+        found = array.astype(wanted, copy=False)
+    if wanted == np.dtype("M8[D]"):  # Arrow has 32 bits for them, and wraps what is beyond
+        found = np.where(found == found.view(np.int64).astype(np.int32).astype(wanted), found, wanted.type("NaT"))
+    if array.dtype.kind in "mM" and wanted != array.dtype.newbyteorder("="):
+        found = np.where(found.astype(array.dtype) == array, found, wanted.type("NaT"))
+    return found
+
+
+def _text(value: str) -> str | None:
+    """None for what cannot be encoded."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return value
 
 
 def _floats(array: NDArray[Any], what: str) -> Floats:

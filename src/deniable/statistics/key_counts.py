@@ -17,7 +17,7 @@ from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, Stated, 
 from deniable.privacy.exact import positive_integer
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import codes
+from deniable.statistics.data import codes, labels
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
@@ -132,7 +132,7 @@ class KeyCounts(Statistic):
         found, keys = codes(values)
         if units is None:
             return np.bincount(found[found >= 0], minlength=len(keys)), keys
-        owners, _ = codes(units, "units")
+        owners = labels(units, "units")
         if owners.shape != found.shape:
             raise InvalidParameterError("units must have one entry for each row of the values")
         return bounded_counts(found, owners, len(keys), groups=self.groups, rows=self.rows, bits=bits), keys

@@ -16,7 +16,7 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.exact import probability, whole_number
 from deniable.release import Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import codes
+from deniable.statistics.data import labels
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
@@ -64,7 +64,7 @@ class SubsampledTest(Noised, HypothesisTest):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         table = _rows(values)
-        owners = np.arange(len(table)) if units is None else codes(units, "units")[0]
+        owners = np.arange(len(table)) if units is None else labels(units, "units")
         if owners.shape != table.shape[:1]:
             raise InvalidParameterError("units must have one entry for each row of the values")
         drawn = bits.words(int(owners.max(initial=-1)) + 1) % np.uint64(self.blocks)
