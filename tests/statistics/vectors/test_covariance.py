@@ -124,3 +124,24 @@ def test_intervals_hold_for_columns_that_depend_on_each_other() -> None:
         half.append(np.abs(truth - (lower + upper) / 2) <= (upper - lower) / 4)
     assert np.mean(held) >= 0.93
     assert np.mean(half) < 0.9
+
+
+@pytest.mark.parametrize(("columns", "epsilon", "most", "error"), [(10, 1, 0.2, 1.0), (3, "0.1", 0.45, 0.65)])
+def test_the_last_step_keeps_its_price_where_noise_hides_the_rows(
+    columns: int, epsilon: object, most: float, error: float
+) -> None:
+    """10,000 rows: twelve steps of a third of the rest left 1% for the last one, whose intervals were 0.85 and 0.66 of
+    what was declared, with an error of 1.13 and 0.63. Means of 12 tables vary by 5% here."""
+    generator = np.random.default_rng(4)
+    plan = VectorCovariance(bounds=[(0, 100)] * columns, deviations=30, epsilon=epsilon)  # type: ignore[arg-type]
+    widths, held, errors = [], [], []
+    for seed in range(12):
+        rows = 50 + 15 * generator.normal(size=(10_000, columns))
+        answer, truth = plan(rows, bits=DeterministicBits(seed)), np.cov(rows.T, bias=True).ravel()
+        lower, upper = answer.intervals(0.95)["covariance"]
+        widths.append(np.mean(upper - lower) / (2 * 30**2))
+        held.append(np.mean((lower <= truth) & (truth <= upper)))
+        errors.append(np.linalg.norm(answer["covariance"] - truth) / 15**2)
+    assert np.mean(widths) < most
+    assert np.mean(held) > 0.95
+    assert np.sqrt(np.mean(np.square(errors))) < error

@@ -30,8 +30,10 @@ _PART = Fraction(1, 3)  # of what is left, at most
 _SMALLEST = Fraction(1, 1000)
 _GOAL = 0.3  # how far noise may hide the least variance in one step, in units of what is known to bound it
 _GUESS = 10_000.0  # rows, before they are counted: the first step is rough anyway
+_MANY = 2.0  # deviations by which rows may be more than they were counted
 _TOO_LARGE = 2.0  # deviations of earlier noise, by which variances are taken to exceed 1 in the coordinates of a step
 _ROUND = 0.5  # all variances are at least so much of their bound: close enough
+_HIDDEN = 0.5  # more than this added to variances to bound them, in units of their bound, is not worth a step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,8 @@ class VectorCovariance(VectorStatistic):
     Interval: by the last step alone. For the covariance of the rows as that step clips them it holds at its level or
         above, whatever the rows are and whatever earlier steps said. It is widened by what clipping takes, on average,
         from normal rows that have a variance of at most 1 + 2 s in any direction of the last coordinates, with s the
-        deviation of what was known when these were chosen: most likely so, but not proved.
+        deviation of what was known when these were chosen, or the most that follows from what is declared: most likely
+        so, but not proved.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
     Proof: docs/theory/coinpress.md, with what is changed.
@@ -105,6 +108,13 @@ class VectorCovariance(VectorStatistic):
         needed = Fraction(float(left) * min(spread / _GOAL, 1.0) ** power).limit_denominator(1000)
         return max(_SMALLEST, min(left * _PART, max(_LEAST, needed)))
 
+    def _sees(self, search: "_Search", share: Fraction, size: float) -> bool:
+        """Whether a step of this share can make rows rounder, if they are as many as they may be."""
+        most = size if self.size_is_public else search.most_rows()
+        deviation = 0.0 if most == math.inf else self._noise(share, most)[1]
+        of_means = deviation / (math.sqrt(2) * self._constant) if self._constant else 0.0
+        return search.margin(deviation, of_means, most) <= _HIDDEN
+
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         public, found, names, notes = self._found(values, units, bits)
         scale = np.hypot(public.deviations, public.half)
@@ -113,8 +123,10 @@ class VectorCovariance(VectorStatistic):
         size = float(max(len(rows), 1)) if self.size_is_public else _GUESS
         left, steps, last = Fraction(1), 0, False
         while not last:
-            last = steps == _MOST or search.is_round
-            share = left if last else self._share(left, size)
+            share = self._share(left, size)
+            last = steps == _MOST or search.is_round or not self._sees(search, share, size)
+            if last:
+                share = left
             size = self._look(search, rows, share, size, bits)
             if not last:
                 search.whiten(size)
@@ -156,8 +168,7 @@ class VectorCovariance(VectorStatistic):
         noisy = (noisy + noisy.T) / 2
         noise = MatrixNoise(mechanism, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
-        if not self.size_is_public:
-            size = search.counted(count, noise.deviation / constant**2)
+        found = size if self.size_is_public else search.counted(count, noise.deviation / constant**2)
         look = Look(
             squares=noisy[1:, 1:] * unit**2 if constant else noisy * unit**2,
             sums=noisy[0, 1:] * (unit / constant) if constant else None,
@@ -166,12 +177,13 @@ class VectorCovariance(VectorStatistic):
             step=unit,
             constant=constant,
             size_is_public=self.size_is_public,
+            size=size,
             squared_radius=squared,
             back=np.asarray(np.linalg.inv(search.transform), dtype=np.float64),
-            variance=1 + _TOO_LARGE * search.combined()[1] if search.looks else 1.0,
+            variance=search.largest_variance(),
         )
-        search.add(look, size)
-        return size
+        search.add(look, found)
+        return found
 
 
 def _ends(level: float, *, look: Look, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
@@ -208,8 +220,22 @@ class _Search:
     def counted(self, rows: float, deviation: float) -> float:
         """The number of rows, at least 1, by the counts of all steps, weighted by precision."""
         self.counts.append((rows, deviation))
+        return self._rows(0.0)
+
+    def largest_variance(self) -> float:
+        """What variances are taken not to exceed in these coordinates: at first they do not exceed 1."""
+        stretched = float(np.linalg.norm(self.transform, 2)) ** 2
+        return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.looks else 1.0
+
+    def most_rows(self) -> float:
+        """How many rows there may be: infinitely many before they are counted."""
+        return self._rows(_MANY) if self.counts else math.inf
+
+    def _rows(self, above: float) -> float:
+        """The number of rows, and so many deviations more."""
         counts, deviations = np.array(self.counts).T
-        return max(1.0, float(np.average(counts, weights=deviations**-2.0)))
+        precision = deviations**-2.0
+        return max(1.0, float(np.average(counts, weights=precision) + above / np.sqrt(precision.sum())))
 
     def add(self, look: Look, size: float) -> None:
         """Take a look at rows of which there are about `size`."""
@@ -241,15 +267,19 @@ class _Search:
         return 1 / np.array(noise)
 
     def whiten(self, size: float) -> None:
-        """Shrink the coordinates along which variances are below their bound 1, with a margin for noise and chance."""
+        """Shrink the coordinates along which variances are below their bound 1, with a margin."""
         matrix, deviation = self.combined()
         variances, axes = np.linalg.eigh(matrix)
         self.is_round = bool(variances[0] >= _ROUND)
-        chance = self.columns / size
-        margin = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
-        margin += self.columns * self.mean_noise**2
+        margin = self.margin(deviation, self.mean_noise, size)
         bounds = np.minimum(np.maximum(variances, 0.0) + margin, 1.0)
         self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
+
+    def margin(self, deviation: float, of_means: float, size: float) -> float:
+        """What bounds the variances beyond what is seen of them: for noise, in squares and in means, and chance."""
+        chance = self.columns / size
+        found = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
+        return found + self.columns * of_means * of_means
 
     def answer(self) -> Floats:
         """The covariance of the rows by all looks, without negative variances."""

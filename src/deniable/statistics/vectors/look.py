@@ -9,9 +9,7 @@ from deniable.release import Bounds
 from deniable.statistics.data import Floats
 from deniable.statistics.vectors.matrix_noise import MatrixNoise
 
-_FOR_SQUARES = 0.94  # of the chance that an interval misses
-_FOR_MEANS = 0.02  # for each of two
-_FOR_ROWS = 0.02
+_FOR_MEANS = 0.02, 0.04, 0.07, 0.1, 0.15, 0.2  # of the chance that an interval misses, for each of two means
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +24,7 @@ class Look:
         step: that of the lattice on which w lies.
         constant: what stands before w, in steps; 0 if nothing does.
         size_is_public: whether `rows` is exact.
+        size: the number of rows, as far as it was known before.
         squared_radius: at which w is clipped.
         back: from w to the coordinates of the answer.
         variance: that w is taken to have in any direction at most, for what clipping and rounding take.
@@ -38,6 +37,7 @@ class Look:
     step: float
     constant: int
     size_is_public: bool
+    size: float
     squared_radius: float
     back: Floats
     variance: float
@@ -47,9 +47,9 @@ class Look:
         chance = 1 - level
         gram = self.back @ self.back.T
         norms = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))
-        fewest, most = self._rows(_FOR_ROWS * chance)
-        lower, upper = self._second_moments(gram, _FOR_SQUARES * chance)
-        least, greatest = self._products_of_means(gram, fewest, most, _FOR_MEANS * chance)
+        part = min(_FOR_MEANS, key=lambda part: self._expected(part, chance))
+        lower, upper = self._second_moments(gram, (1 - 2 * part) * chance)
+        least, greatest = self._products_of_means(gram, part * chance)
         taken = self.variance * float(lost(len(gram), self.squared_radius / self.variance))
         sizes = np.abs(self.back).sum(axis=1)
         rounded = 2 * self.step * math.sqrt(self.variance) * np.outer(sizes, sizes)
@@ -58,42 +58,53 @@ class Look:
             upper - least + rounded + taken * (gram + norms) / 2,
         )
 
+    def _expected(self, part: float, chance: float) -> float:
+        """Half of an interval of a variance 1, about, if each of two means has this part of the chance.
+
+        It is a function of what was known before the noise was drawn, so that the part may be chosen by it.
+        """
+        square = math.hypot(self.noise.deviation * self.step**2, self._deviation_of_rows)
+        return self._half(square, (1 - 2 * part) * chance) + self._half(self._deviation_of_sums, part * chance) ** 2
+
+    def _half(self, deviation: float, chance: float) -> float:
+        """Half of an interval for a small quotient whose dividend has noise of this deviation, about."""
+        reach = self.noise.of_sum(chance)
+        rest = self.size**2 - (reach * self._deviation_of_rows) ** 2
+        return reach * deviation / math.sqrt(rest) if rest > 0 else math.inf
+
     @property
     def _deviation_of_rows(self) -> float:
         return 0.0 if self.size_is_public else self.noise.deviation / self.constant**2
 
-    def _rows(self, chance: float) -> tuple[float, float]:
-        """Between which numbers of rows; the lower one is at least 1."""
-        away = self.noise.of_sum(chance) * self._deviation_of_rows
-        return max(1.0, self.rows - away), max(1.0, self.rows + away)
+    @property
+    def _deviation_of_sums(self) -> float:
+        return 0.0 if self.sums is None else self.noise.deviation * self.step / (math.sqrt(2) * self.constant)
 
     def _second_moments(self, gram: Floats, chance: float) -> tuple[Floats, Floats]:
-        """Of the clipped rows about the centre, each as a quotient of two noisy numbers (Fieller)."""
+        """Of the clipped rows about the centre."""
+        spread = np.sqrt((np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2)
         found = self.back @ self.squares @ self.back.T
-        deviations = np.sqrt((np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2)
-        reach = self.noise.of_sum(chance)
-        squares = reach * self.noise.deviation * self.step**2 * deviations
-        miscount = reach * self._deviation_of_rows
-        if self.rows <= miscount:
-            return np.full(gram.shape, -math.inf), np.full(gram.shape, math.inf)
-        divisor = self.rows**2 - miscount**2
-        width = np.sqrt((self.rows * squares) ** 2 + (miscount * found) ** 2 - (miscount * squares) ** 2)
-        return (self.rows * found - width) / divisor, (self.rows * found + width) / divisor
+        return self._quotients(found, self.noise.deviation * self.step**2 * spread, chance)
 
-    def _products_of_means(self, gram: Floats, fewest: float, most: float, chance: float) -> tuple[Floats, Floats]:
+    def _products_of_means(self, gram: Floats, chance: float) -> tuple[Floats, Floats]:
         """Between which the product of the means of two columns lies, about the centre."""
         if self.sums is None:
             return np.zeros(gram.shape), np.zeros(gram.shape)
-        found = self.back @ self.sums
-        one = self.noise.deviation * self.step / (math.sqrt(2) * self.constant)
-        away = self.noise.of_sum(chance) * one * np.sqrt(gram.diagonal())
-        ends = found - away, found + away
+        ends = self._quotients(self.back @ self.sums, self._deviation_of_sums * np.sqrt(gram.diagonal()), chance)
         products = np.stack([np.outer(first, second) for first in ends for second in ends])
         lower, upper = products.min(axis=0), products.max(axis=0)
-        return (
-            lower / np.where(lower < 0, fewest, most) ** 2,
-            upper / np.where(upper < 0, most, fewest) ** 2,
-        )
+        np.fill_diagonal(lower, np.maximum(lower.diagonal(), 0.0))  # these are squares
+        return lower, upper
+
+    def _quotients(self, found: Floats, deviations: Floats, chance: float) -> tuple[Floats, Floats]:
+        """Intervals for quotients of what has noise of these deviations by the number of rows (Fieller)."""
+        reach = self.noise.of_sum(chance)
+        spread, miscount = reach * deviations, reach * self._deviation_of_rows
+        if self.rows <= miscount:
+            return np.full(found.shape, -math.inf), np.full(found.shape, math.inf)
+        divisor = self.rows**2 - miscount**2
+        width = np.sqrt((self.rows * spread) ** 2 + (miscount * found) ** 2 - (miscount * spread) ** 2)
+        return (self.rows * found - width) / divisor, (self.rows * found + width) / divisor
 
 
 def lost(columns: int, squared: Floats | float) -> Floats:
