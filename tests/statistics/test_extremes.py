@@ -26,7 +26,10 @@ from deniable.statistics import (
 BOUNDS: list[object] = [(-1e75, 1e75), (-1e-150, 1e-150), (1e16, 1e16 + 2), "auto"]
 PRICES = [{"epsilon": 1}, {"epsilon": 1e15}, {"epsilon": 1e-3, "delta": 1e-300}, {"rho": 1e-12}, {"rho": 1e6}]
 ROWS = [[], [np.nan, 3.0], [np.inf, -np.inf, 0.0], [1e300, -1e300, 5e-324, 1e16]]
-ONE = {each.__name__: partial(each) for each in (Mean, Sum, Variance, StandardDeviation)}
+ONE: dict[str, Callable[..., Statistic]] = {
+    each.__name__: partial(each) for each in (Mean, Sum, Variance, StandardDeviation)
+}
+ONE["Variance, rows 3"] = partial(Variance, rows=3)
 DEVIATIONS = {"1": 1, "tiny": 1e-75, "huge": 1e75}
 
 
@@ -71,9 +74,12 @@ def answers(
         assert np.isfinite(statistic.expected_error(size))
     for rows in ROWS:
         column = np.array(rows, dtype=np.float64)
-        answer = statistic(column if columns == 1 else np.column_stack([column] * 2), bits=DeterministicBits(3))
-        for name, (lower, upper) in answer.intervals(0.95).items():
-            assert np.isfinite(answer[name]).all()
-            assert (lower <= answer[name]).all()
-            assert (answer[name] <= upper).all()
+        units = None if statistic.rows == 1 else np.arange(len(rows)) // 2
+        values = column if columns == 1 else np.column_stack([column] * 2)
+        answer = statistic(values, units=units, bits=DeterministicBits(3))
+        for level in (0.5, 0.95):
+            for name, (lower, upper) in answer.intervals(level).items():
+                assert np.isfinite(answer[name]).all()
+                assert (lower <= answer[name]).all()
+                assert (answer[name] <= upper).all()
     return True
