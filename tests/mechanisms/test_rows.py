@@ -1,6 +1,8 @@
 """Private rows: each is read by itself, and whether a call is taken depends on none of them."""
 
+import array
 import math
+import warnings
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -311,3 +313,49 @@ def test_the_sweep_can_fail() -> None:
     assert policy is not LEFT_OUT
     others = [compute(with_row(rows, other)) for other in (0, 9)]
     assert any(other != compute(with_row(rows, policy)) for other in others)
+
+
+class Tensor:
+    """A number that numpy reads in a list, as those of torch."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.value, dtype)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pd.Series([1, 0]),
+        pl.Series([1, 0]),
+        pa.array([1, 0]),
+        array.array("q", [1, 0]),
+        memoryview(np.array([1, 0])),
+        range(1, -1, -1),
+        np.array([1, 0]),
+        (True, False),
+        [Tensor(1), Tensor(0)],
+        [np.array(1), np.array(0)],
+    ],
+    ids=lambda row: type(row).__name__,
+)
+def test_a_spoilt_row_changes_how_no_other_is_read(row: Any) -> None:
+    """numpy reads rows of many types where all are alike; one row that is not must not spoil the others."""
+    assert approvals([row] * 5, 2).tolist() == [5, 0]
+    for spoilt in (None, "7", [1], [1, 2, 3]):
+        assert approvals([*[row] * 5, spoilt], 2).tolist() == [5, 0]
+
+
+def test_numbers_of_any_type_are_read_alone_as_in_a_list() -> None:
+    assert left_out("rows", [Tensor(3), Tensor(4)]).tolist() == [3, 4]
+    assert left_out("rows", [Tensor(3), None, Tensor(4)]).tolist() == [3, 4]
+    assert left_out("rows", [np.datetime64(5, "ns"), np.timedelta64(5, "ns"), 1]).tolist() == [1]
+
+
+def test_floats_beyond_those_of_python_are_moved_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        far = np.array([np.finfo(np.longdouble).max, 1], dtype=np.longdouble)
+        assert left_out("rows", far, lower=0, upper=9).tolist() == [9, 1]

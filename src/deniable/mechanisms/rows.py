@@ -11,6 +11,7 @@ An array has a type, which is public, and one that holds no numbers is refused. 
 So rows become rows by a public function of each one alone, and neighbours become neighbours.
 """
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -130,7 +131,8 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
     """Numbers of any type, as they are in int64 where they fit."""
     spoilt = np.zeros(array.shape[0], dtype=np.bool_)
     if array.dtype.kind == "f":
-        nearest = np.rint(array.astype(np.float64, copy=False))
+        with np.errstate(over="ignore"):
+            nearest = np.rint(array.astype(np.float64, copy=False))
         missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
         found: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
         if far.any():
@@ -142,10 +144,14 @@ def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
 
 
 def _entries(row: object, columns: int) -> Sequence[Any]:
-    """Of one row; none if it is no list of them. One alone needs no list."""
+    """Of one row, of any type that numpy reads; none if it is no list of them. One alone needs no list."""
     try:
-        listed = isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
-        return list(row) if listed else [row] if columns == 1 else ()  # type: ignore[call-overload]
+        if isinstance(row, list | tuple):
+            return row
+        listed = row if isinstance(row, np.ma.MaskedArray) else np.asarray(row)
+        if listed.ndim == 1:
+            return list(listed)
+        return [row] if columns == 1 and not listed.ndim else ()
     except Exception:  # whatever it is, it depends on this row
         return ()
 
@@ -154,10 +160,13 @@ def _nearest(entry: Any) -> int | None:
     """The nearest whole number, or one of 65 bits on the same side; None for what is no number."""
     try:
         if isinstance(entry, np.ndarray | np.generic):
-            if np.ma.is_masked(entry) or entry.ndim or isinstance(entry, np.timedelta64):  # an integer to numpy
-                return None
+            if np.ma.is_masked(entry) or entry.ndim or isinstance(entry, np.timedelta64 | np.datetime64):
+                return None  # the last two are integers to numpy
             entry = float(entry) if isinstance(entry, np.floating) else entry.item()
-        if not isinstance(entry, int | float | Decimal | Fraction) or entry != entry:  # noqa: PLR0124 - NaN
+        if not isinstance(entry, int | float | Decimal | Fraction):  # a tensor, say, which numpy reads in a list
+            alone = np.asarray(entry)
+            entry = alone.item() if not alone.ndim and alone.dtype.kind in "fiub" else math.nan
+        if entry != entry:  # noqa: PLR0124 - NaN
             return None
         return round(entry) if -_BEYOND < entry < _BEYOND else _BEYOND if entry > 0 else -_BEYOND
     except Exception:  # whatever it is, it depends on this entry
