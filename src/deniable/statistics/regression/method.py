@@ -48,9 +48,9 @@ def linear_regression(
         method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
             feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 150 to
-            1,200 / epsilon rows, under replace 200 to 2,400 / epsilon. It takes them with
-            interval=None alone, because their interval is half of the price. Medians of skewed scatter are another line
-            than least squares: name the method if that matters.
+            1,200 / epsilon rows, under replace 200 to 2,400 / epsilon. It takes them with interval=None alone, because
+            their interval is half of the price. Name "sufficient" where scatter is skewed, as medians are another line
+            there, and where most rows may have one value of the feature: pairs of equal features are of no use.
         size: about how many rows there are, from public knowledge; "auto" needs it to consider "theil_sen".
         matchings, interval: for "theil_sen" alone, as of `TheilSen`; the others have intervals at every level for
             nothing.

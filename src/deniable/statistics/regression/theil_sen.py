@@ -48,7 +48,9 @@ class TheilSen(Regression):
         under add/remove, where it exchanges one pair and adds one.
     Proof: docs/theory/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
-    Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions.
+    Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions. It
+        counts all pairs; those of rows with one value of the feature say nothing and are left out, which is worth
+        knowing of a feature of few values: where a share p has one of two values, 2 p (1 - p) of the pairs are left.
     Raises: InvalidParameterError unless there is one feature.
     Source: Alabi, McMillan, Sarathy, Smith, Vadhan (2020), arXiv:2007.05157, "Differentially private simple linear
         regression", for the matchings; Asi, Duchi (2020), arXiv:2005.10630, for the medians.
