@@ -93,3 +93,45 @@ def test_the_truth_itself_has_no_interval() -> None:
     """At epsilon = 1000 chances are 0 and 1 in floats."""
     low, high = Shares(mechanism=RandomizedResponse(epsilon=1000), tally=(600, 400)).interval()
     assert low.tolist() == high.tolist() == [0.6, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "count"),
+    [
+        (0.02, 0.49, 1),
+        (1 - 1e-16, 1e-16, 1),
+        (0.001, 0.4995, 10),
+        *[(p, q, n) for p in (0.01, 0.3, 0.99) for q in (0.02, 0.5, 0.98) for n in (1, 2, 3, 7)],
+    ],
+)
+def test_few_reports_have_intervals_like_many(p: float, q: float, count: int) -> None:
+    """All shares of all tallies at two levels; rows whose search ends early were once asked for count + 1 people."""
+    both = np.array([tails(holders, count, p, q) for holders in range(count + 1)])
+    for miss in (0.05, 0.45):
+        likely = (both[:, :-1] >= miss / 2) & (1 - both[:, 1:] >= miss / 2)
+        low, high = shares_within(np.arange(count + 1), count, p, q, miss)
+        assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+        for tally in range(count + 1):
+            kept = np.flatnonzero(likely[:, tally])
+            if kept.size:
+                assert (round(low[tally] * count), round(high[tally] * count)) == (kept[0], kept[-1])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "tally"),
+    [
+        (RandomizedResponse(choices=3, truth="1/50"), (0, 1, 0)),
+        (RandomizedResponse(epsilon=37), (1, 0)),
+        (RandomizedResponse(choices=3, truth="1/1000"), (0, 5, 5)),
+    ],
+)
+def test_answers_that_are_found_early_wait_for_the_others(
+    mechanism: RandomizedResponse, tally: tuple[int, ...]
+) -> None:
+    """Once "cannot convert float NaN to integer"; each answer has the interval that it has alone."""
+    low, high = Shares(mechanism=mechanism, tally=tally).interval()
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+    p = float(mechanism.truth) if mechanism.truth else 1 / (1 + np.exp(-37.0))
+    for answer, number in enumerate(tally):
+        alone = shares_within(np.array([number]), sum(tally), p, (1 - p) / (mechanism.choices - 1), 0.05)
+        assert (low[answer], high[answer]) == (alone[0][0], alone[1][0])

@@ -26,19 +26,26 @@ def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float
     half = math.sqrt(count * math.log(2 / miss) / 2) / (p - q)  # Hoeffding's, beyond which no end lies
     centre = (some - count * q) / (p - q)
     start, stop = (np.clip(end, 0, count).astype(np.int64) for end in (centre - half - 2, centre + half + 2))
-    low = _first(lambda holders: at_least(some, holders, count, p, q) >= miss / 2, start, stop)
+    rest = count - some
+    low = _first(lambda rows, holders: at_least(some[rows], holders, count, p, q) >= miss / 2, start, stop)
     beyond = np.where(stop == count, count + 1, stop)
-    high = _first(lambda holders: at_least(count - some, holders, count, 1 - p, 1 - q) < miss / 2, start, beyond) - 1
+    ends = _first(lambda rows, holders: at_least(rest[rows], holders, count, 1 - p, 1 - q) < miss / 2, start, beyond)
+    high = ends - 1
     return (low / count)[where], (np.maximum(low, high) / count)[where]
 
 
-def _first(holds: Callable[[Integers], NDArray[np.bool_]], start: Integers, stop: Integers) -> Integers:
-    """The least integers from start on for which a growing condition holds; `stop` where it does not hold below."""
-    while (start < stop).any():
-        middle = (start + stop) // 2
-        found, waiting = holds(middle), start < stop
-        stop = np.where(waiting & found, middle, stop)
-        start = np.where(waiting & ~found, middle + 1, start)
+def _first(holds: Callable[[Integers, Integers], NDArray[np.bool_]], start: Integers, stop: Integers) -> Integers:
+    """The least integers from start on for which a growing condition holds; `stop` where it does not hold below.
+
+    Args:
+        holds: of rows and an integer below `stop` for each; rows that are found are asked no more.
+    """
+    start, stop = start.copy(), stop.copy()
+    while (rows := np.flatnonzero(start < stop)).size:
+        middle = (start[rows] + stop[rows]) // 2
+        found = holds(rows, middle)
+        stop[rows] = np.where(found, middle, stop[rows])
+        start[rows] = np.where(found, start[rows], middle + 1)
     return start
 
 
