@@ -359,3 +359,49 @@ def test_floats_beyond_those_of_python_are_moved_without_a_warning() -> None:
         warnings.simplefilter("error")
         far = np.array([np.finfo(np.longdouble).max, 1], dtype=np.longdouble)
         assert left_out("rows", far, lower=0, upper=9).tolist() == [9, 1]
+
+
+class Talkative:
+    """Rows that warn when they are read."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        warnings.warn("seven", stacklevel=2)
+        return np.array([1, 0], dtype)
+
+
+@pytest.mark.parametrize("shown", ["always", "error"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1, 2], [np.ma.masked, 4]],
+        [[1, 2], (3, np.ma.masked)],
+        [[1, 2], [[np.ma.masked], 4]],
+        np.array([[1, 2], [np.ma.masked, 4]], dtype=object),
+        [[1, 2], np.ma.masked],
+        [[1, 2], [np.ma.array(3.5, mask=True), 4]],
+    ],
+    ids=repr,
+)
+def test_no_row_draws_a_warning(shown: Any, rows: Any) -> None:
+    """numpy warned of "converting a masked element to nan", and of the same list without the mask it did not."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(shown)
+        found, spoilt = read("rows", rows, columns=2)
+    assert not caught
+    assert found[0].tolist() == [1, 2]
+    assert spoilt.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("shown", ["always", "error"])
+def test_rows_that_warn_when_they_are_read_are_read_in_silence(shown: Any) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(shown)
+        assert left_out("rows", Talkative()).tolist() == [1, 0]  # type: ignore[arg-type]
+        assert approvals([Talkative(), None, Talkative()], 2).tolist() == [2, 0]
+    assert not caught
+
+
+def test_a_warning_would_be_seen() -> None:
+    """The twin: what numpy says of such a list."""
+    with pytest.warns(UserWarning, match="masked element"):
+        np.asarray([[1.0, 2.0], [np.ma.masked, 4.0]])

@@ -8,10 +8,12 @@ An array has a type, which is public, and one that holds no numbers is refused. 
 * NaN, None, a masked entry, text, a row of another length are spoilt. What becomes of them is the mechanism's policy:
   they are left out under add/remove, and count as a fixed public row under replace, where the number of rows is public.
 
-So rows become rows by a public function of each one alone, and neighbours become neighbours.
+So rows become rows by a public function of each one alone, and neighbours become neighbours. Nor does a row make
+numpy warn: a warning that one list draws and its neighbour does not would tell of the row.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -48,7 +50,8 @@ def read(
     Raises: InvalidParameterError for another number of dimensions or columns, or a type that holds no numbers.
     """
     given = container(name, rows)
-    found, spoilt = _of_array(name, given, columns) if isinstance(given, np.ndarray) else _of_list(given, columns)
+    with warnings.catch_warnings(action="ignore"):  # whether numpy warns may depend on a row
+        found, spoilt = _of_array(name, given, columns) if isinstance(given, np.ndarray) else _of_list(given, columns)
     if lower is not None or upper is not None:
         found = np.clip(found, LEAST if lower is None else lower, LARGEST if upper is None else upper)
     elif found.dtype == object:
@@ -82,7 +85,8 @@ def container(name: str, rows: ArrayLike) -> NDArray[Any] | Sequence[Any]:
     if isinstance(rows, list | tuple | np.ndarray):
         return rows
     try:
-        return np.asarray(rows)
+        with warnings.catch_warnings(action="ignore"):
+            return np.asarray(rows)
     except Exception:  # whatever it is, it may depend on a row
         raise InvalidParameterError(f"{name} must be an array or a list of numbers") from None
 
