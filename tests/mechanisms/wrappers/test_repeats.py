@@ -1,6 +1,7 @@
 """The best of a random number of runs: the numbers of runs, the choice, and why a fixed number is not free."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -8,14 +9,24 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import BestOf, BestOfPoisson, Laplace, Mixed
+from deniable.mechanisms import BestOf, BestOfPoisson, Laplace, Mixed, PostProcessed
 from deniable.mechanisms.additive.base import Noisy
+from deniable.mechanisms.wrappers.post_processed import Function, define
 from deniable.mechanisms.wrappers.repeats import chain
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 from tests.mechanisms.wrappers.laws import noisy
 
 QUIET = Laplace(scale=Fraction(1, 1000))
+FUNCTIONS: dict[str, Function] = {
+    "half of it": lambda values: values / 2,
+    "times 2^70": lambda values: values.astype(object) * 2**70,
+    "beyond 2^63": lambda values: values.astype(np.uint64) + np.uint64(2**63 + 2),
+    "unless seven": lambda values: np.where(values == 7, np.nan, values),
+    "one for even numbers": lambda values: np.where(values % 2 == 0, 1.0, np.nan),
+}
+for name, function in FUNCTIONS.items():
+    define(name, function)
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 
 
@@ -101,6 +112,27 @@ def test_without_a_score_a_release_is_one_number() -> None:
     large = mechanism.release([2**2000])  # beyond floats
     assert isinstance(large, Noisy)
     assert abs(int(large.values[0]) - 2**2000) < 1000
+
+
+@pytest.mark.parametrize("mechanism", [BestOf(base=QUIET, stop="1/2"), BestOfPoisson(base=QUIET, mean=1)])  # type: ignore[arg-type]
+def test_outcomes_keep_their_kind(mechanism: BestOf | BestOfPoisson) -> None:
+    """Halves were cut to integers, and what is beyond 64 bits was an error of Python."""
+    for name, exact, best in (
+        ("half of it", 7, 3.5),
+        ("times 2^70", 7, 7 * 2**70),
+        ("beyond 2^63", 7, 2**63 + 9),
+        ("unless seven", 8, 8.0),
+    ):
+        base = PostProcessed(base=QUIET, function=name)
+        found = replace(mechanism, base=base).outcomes((exact,), 50, bits=DeterministicBits(3))
+        assert set(found.tolist()) - {-(2**63)} == {best}
+
+
+def test_an_outcome_that_is_no_number_is_the_least() -> None:
+    """As in a release: half of the runs give NaN, and hardly any of 1,000 best ones does."""
+    base = PostProcessed(base=Laplace(scale=Fraction(50)), function="one for even numbers")
+    found = BestOf(base=base, stop=Fraction(1, 50)).outcomes((0,), 1000, bits=DeterministicBits(6))
+    assert np.isnan(found).mean() < 0.1
 
 
 def test_no_run_gives_nothing() -> None:

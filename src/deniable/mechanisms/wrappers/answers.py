@@ -34,6 +34,11 @@ def with_answer(release: object, function: Callable[[object], object]) -> object
     return function(answer)
 
 
+def room_for(outcomes: NDArray[Any]) -> np.dtype[Any]:
+    """The type that holds these outcomes and what stands for none, all unchanged."""
+    return np.dtype(object) if outcomes.dtype == np.uint64 else np.result_type(outcomes.dtype, np.int64)
+
+
 def missing(outcomes: NDArray[Any]) -> NDArray[np.bool_]:
     """Which outcomes stand for no answer."""
     return np.asarray((outcomes == NO) | (outcomes == NOTHING), dtype=np.bool_)

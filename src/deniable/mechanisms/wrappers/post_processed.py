@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import LEAST
-from deniable.mechanisms.wrappers.answers import missing, with_answer
+from deniable.mechanisms.wrappers.answers import missing, room_for, with_answer
 from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
@@ -92,7 +92,7 @@ class PostProcessed(Wrapper):
         if not none.any():
             return self._applied(found)
         applied = self._applied(found[~none])
-        result = np.empty(found.shape, dtype=np.result_type(applied.dtype, np.int64))
+        result = np.empty(found.shape, dtype=room_for(applied))
         result[none], result[~none] = found[none], applied
         return result
 

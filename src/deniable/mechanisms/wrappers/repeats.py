@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.wrappers.answers import NOTHING, answer_of
+from deniable.mechanisms.wrappers.answers import NOTHING, answer_of, room_for
 from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.mechanisms.wrappers.inputs import check_inputs, release_of
 from deniable.noise import bernoulli
@@ -82,7 +82,8 @@ class Repeated(Wrapper):
         best: NDArray[Any] = np.full(runs, NOTHING, dtype=np.int64)
         if some.any():
             found = self.base.outcomes(exact, int(counts.sum()), bits=bits)
-            best[some] = np.maximum.reduceat(found, (np.cumsum(counts) - counts)[some])
+            best = best.astype(room_for(found))
+            best[some] = np.fmax.reduceat(found, (np.cumsum(counts) - counts)[some])  # NaN is the least
         return best
 
 
