@@ -300,6 +300,23 @@ def test_the_exact_number_of_reports_is_enough_and_one_less_is_not(
     assert reports_needed(mechanism, error=error, level=level, method="exact") == least
 
 
+def test_more_reports_may_have_a_longer_interval_yet_within_those_of_two_neighbours() -> None:
+    """Docs/theory/response.md: 51 reports are enough, and 53 are not; each is within two of 51, Hoeffding's hold."""
+    mechanism = RandomizedResponse(choices=5, epsilon=1)
+    assert reports_needed(mechanism, error="0.49", method="exact") == 51
+    assert longest(mechanism, 51, "0.95") <= 0.98
+    assert longest(mechanism, 53, "0.95") == pytest.approx(0.98025, abs=1e-5)
+    p, q = _chances(mechanism)
+    low, high = _ends(np.arange(52), 51, p, q, 0.05)
+    hoeffding = reports_needed(mechanism, error="0.49")
+    for count in range(51, 2 * hoeffding):
+        inner_low, inner_high = _ends(np.arange(count + 1), count, p, q, 0.05)
+        at = np.minimum(np.arange(count + 1) * 51 // count, 50)
+        assert (low[at] <= inner_low + 1e-12).all()
+        assert (inner_high <= high[at + 1] + 1e-12).all()
+        assert count < hoeffding or (inner_high - inner_low).max() <= 0.98
+
+
 def test_the_whole_search_agrees_with_all_tallies() -> None:
     """At 8,136 reports, where the search tries 2,000 or so; one less has a tally that it has to find."""
     mechanism = RandomizedResponse(choices=3, epsilon=1)
