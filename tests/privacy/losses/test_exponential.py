@@ -149,3 +149,11 @@ def test_relations_json_and_refusals() -> None:
         with pytest.raises(InvalidParameterError, match="sensitivity must be > 0"):
             kind.of_scores(rate=1, sensitivity=-1)
     assert ExponentialMechanismLoss(1) != PermuteAndFlipLoss(1)
+
+
+def test_large_epsilons_of_rounds_with_exponential_noise_are_bounded() -> None:
+    """The chance e^-774 of a tail was 0 in floats, and a divisor: a ZeroDivisionError of Python."""
+    rounds = PermuteAndFlipLoss(1000) * 2
+    assert rounds.proves(Fraction(2000), Fraction(1, 10**6))
+    assert not rounds.proves(Fraction(999), Fraction(1, 10**6))
+    assert rounds.epsilon("1e-6", tolerance=1).upper <= 2000

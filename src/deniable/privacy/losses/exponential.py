@@ -128,8 +128,8 @@ class PermuteAndFlipLoss(_SelectionLoss):
 
     def laws(self) -> Pairs:
         limit = float(self.limit)
-        ours, theirs = (math.exp(-share * limit) / 2 for share in (1 - _THRESHOLD, _THRESHOLD))  # tails of the noise
-        attained = bounded_law(math.log((1 - ours) / theirs), math.log((1 - theirs) / ours))
+        ours, theirs = (-share * limit - math.log(2) for share in (1 - _THRESHOLD, _THRESHOLD))  # ln of tails
+        attained = bounded_law(math.log1p(-math.exp(ours)) - theirs, math.log1p(-math.exp(theirs)) - ours)
         return Pairs.symmetric(LaplaceLaw(limit), attained)
 
     @property
