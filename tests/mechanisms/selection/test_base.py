@@ -134,6 +134,31 @@ def test_the_same_calibration_is_searched_once() -> None:
     assert base._limit_within.cache_info().misses == 1
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [(1, "0.9", 2), (1, "0.99", 5), (400, "1e-6", 2)])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_rounds_are_calibrated_where_curves_of_far_settings_are_unknown(
+    epsilon: int, delta: str, count: int, monotone: bool
+) -> None:
+    """It was refused after seconds, with words about an argument that is not there."""
+    parameters = {"epsilon": epsilon, "count": count, "monotone": monotone}
+    pure = TopK.calibrated(COUNT, **parameters)  # type: ignore[arg-type]
+    mechanism = TopK.calibrated(COUNT, delta=delta, **parameters)  # type: ignore[arg-type]
+    assert mechanism.rate >= pure.rate * (10 if epsilon == 1 else 1)
+    assert mechanism.privacy_loss(COUNT).proves(Fraction(epsilon), Fraction(delta))
+
+
+def test_rounds_fall_back_to_the_pure_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(make: object, **settings: object) -> Fraction:
+        if "over" in settings:
+            raise InvalidParameterError("no curve is known")
+        return Fraction(7)
+
+    base._limit_within.cache_clear()
+    monkeypatch.setattr(base, "calibrate", lost)
+    assert TopK.calibrated(COUNT, epsilon=1, delta="0.1", count=2).rate == Fraction(1, 4)
+    base._limit_within.cache_clear()
+
+
 @pytest.mark.parametrize("target", [{}, {"delta": 0.1}, {"rho": 1, "epsilon": 1}, {"rho": 1, "delta": 0.1}])
 def test_one_target_is_needed(target: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError, match="give one target"):

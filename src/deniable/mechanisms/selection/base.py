@@ -90,7 +90,11 @@ class Selection(Mechanism):
             return epsilon_within(positive_rational("rho", rho) / unit.rho, per=1)
         target, failure = positive_rational("epsilon", epsilon), probability("delta", 0 if delta is None else delta)
         pure = target / unit.pure_epsilon
-        return max(pure, _limit_within(self, target, failure)) if failure else pure
+        return max(pure, _limit_within(self, pure, target, failure)) if failure else pure
+
+    def _one_round(self) -> "Selection":
+        """One of the equal choices that this one is made of."""
+        return self
 
     @abstractmethod
     def _loss(self, limit: Fraction) -> PrivacyLoss:
@@ -98,11 +102,21 @@ class Selection(Mechanism):
 
 
 @lru_cache(maxsize=8)
-def _limit_within(mechanism: Selection, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest argument of `_loss` that is found to be (epsilon, delta)-DP: curves of single choices are exact, and
-    searched to the eighth digit."""
-    repeated = isinstance(mechanism._loss(Fraction(1)), Composed)
-    return calibrate(mechanism._loss, epsilon=epsilon, delta=delta, tolerance=DEFAULT_TOLERANCE if repeated else 1e-8)
+def _limit_within(mechanism: Selection, pure: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest argument of `_loss` that is found to be (epsilon, delta)-DP.
+
+    Curves of single choices are exact, and searched to the eighth digit. Several rounds admit `pure` at least, and what
+    one of them admits at most; where no curve above `pure` is known well enough, that is the answer.
+    """
+    if not isinstance(mechanism._loss(Fraction(1)), Composed):
+        return calibrate(mechanism._loss, epsilon=epsilon, delta=delta, tolerance=1e-8)
+    if not mechanism._loss(pure * (1 + Fraction(DEFAULT_TOLERANCE))).proves(epsilon, delta):
+        return pure  # a little more is too much, or not known to be within the target
+    most = max(pure, calibrate(mechanism._one_round()._loss, epsilon=epsilon, delta=delta, tolerance=1e-8))
+    try:
+        return calibrate(mechanism._loss, over=(pure, most), epsilon=epsilon, delta=delta, tolerance=DEFAULT_TOLERANCE)
+    except InvalidParameterError:
+        return pure
 
 
 def moved_apart(sensitivity: Sensitivity, *, monotone: bool) -> Fraction:
