@@ -58,6 +58,15 @@ def test_oneshot_laplace_noise_is_no_sequence_of_rounds() -> None:
     assert stats.chisquare(observed, np.array(list(shares.values())) * runs).pvalue < 1e-12
 
 
+def test_numbers_of_sequences_never_wrap() -> None:
+    """Both rows gave 0 when the first digit stood for more than 64 bits."""
+    rows = np.array([[1, 0, 0, 0, 0], [7, 0, 0, 0, 0]])
+    assert transcripts(rows, 2**16).tolist() == [2**64, 7 * 2**64]
+    last = transcripts(np.full((1, 9), 127), 128)  # the greatest that has room
+    assert last.dtype == np.int64
+    assert last.tolist() == [2**63 - 1]
+
+
 def test_the_loss_is_that_of_the_rounds_together() -> None:
     loss = TopK(rate=Fraction(1, 2), count=5).privacy_loss(COUNT)
     assert loss == Restricted(ExponentialMechanismLoss(1) * 5, AddRemove)
@@ -101,6 +110,9 @@ def test_probabilities_of_too_many_sequences_are_refused() -> None:
         TopK(rate=Fraction(1), count=4).probabilities(range(20))
     with pytest.raises(InvalidParameterError, match="count must be <="):
         TopK(rate=Fraction(1), count=4).probabilities(range(3))
+    for candidates in (9, 10**6):
+        with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
+            TopK(rate=Fraction(1), count=candidates).probabilities(range(candidates))
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import perm
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from deniable.privacy.exact import positive_integer, shown
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 LARGEST_LAW = 10**5  # sequences whose probabilities are listed
+_MOST_FEW = 9  # whose 9! orders are more already
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class TopK(Selection):
             left = np.delete(left, place)
         return Chosen(tuple(chosen), bits.safe)
 
-    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
         require_enough(len(exact), self.count)
         scores = np.broadcast_to(np.array(exact), (runs, len(exact)))
@@ -160,13 +161,16 @@ def require_enough(candidates: int, count: int) -> None:
 def require_few(candidates: int, count: int) -> None:
     """Refuse to list the probabilities of too many sequences."""
     require_enough(candidates, count)
-    if perm(candidates, count) > LARGEST_LAW:
+    if perm(candidates, min(count, _MOST_FEW)) > LARGEST_LAW:
         raise InvalidParameterError(
             f"probabilities are listed for at most {LARGEST_LAW} sequences, and there are more of {count} out of "
             f"{candidates} candidates"
         )
 
 
-def transcripts(found: NDArray[np.int64], base: int) -> NDArray[np.int64]:
-    """Rows of digits as numbers; shape (runs, digits) to (runs,)."""
-    return np.asarray(found @ base ** np.arange(found.shape[1] - 1, -1, -1, dtype=np.int64), dtype=np.int64)
+def transcripts(found: NDArray[np.int64], base: int) -> NDArray[Any]:
+    """Rows of digits as numbers, of Python where 64 bits are too few; shape (runs, digits) to (runs,)."""
+    digits = found.shape[1]
+    kind = np.int64 if base**digits <= 2**63 else object
+    powers = np.array([base**place for place in reversed(range(digits))], dtype=kind)
+    return np.asarray(found.astype(kind, copy=False) @ powers)
