@@ -1,5 +1,6 @@
 """The joint choice: its law by enumeration, on every way that a draw may take; sensitivity of the gap; speed."""
 
+import math
 import time
 from fractions import Fraction
 from itertools import permutations, product
@@ -172,6 +173,46 @@ def test_probabilities_are_those_of_all_sequences() -> None:
         assert mean <= mechanism.expected_gap(len(scores)) + 1e-12
     with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
         JointTopK(rate=Fraction(1), count=4).probabilities(range(20))
+
+
+def test_large_scores_keep_their_differences_in_the_law() -> None:
+    """Floats of 2^61 and 2^61 + 1 are equal, and gave one half each; the logistic function of 1 is right."""
+    mechanism = JointTopK(rate=Fraction(1), count=2)
+    for scores in ([2**61, 0, -1], [2**70, 2**70 - 2**61, 2**70 - 2**61 - 1]):
+        assert mechanism.probabilities(scores)[0, 1] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-12)
+
+
+def test_scores_far_behind_count_alike_in_the_draw_and_in_the_law() -> None:
+    """Behind by 2^62 + 1 and by 2^64 - 1: both are chosen as if by 2^62 - 1, and for a rate of 2^-62 that matters.
+
+    Chi-square, one seed in a million; the twin is the law of the scores as they are.
+    """
+    scores, runs = (2**63 - 1, 2**62 - 2, -(2**63)), 4000
+    mechanism = JointTopK(rate=Fraction(1, 2**62), count=1)
+    observed = np.bincount(mechanism.outcomes(scores, runs, bits=DeterministicBits(9)), minlength=3)
+    law = np.array(list(mechanism.probabilities(scores).values()))
+    moved = np.exp([0.0, -1.0, -1.0])
+    assert law == pytest.approx(moved / moved.sum(), abs=1e-12)
+    assert stats.chisquare(observed, law * runs).pvalue > 1e-6
+    plain = np.array(list(joint(mechanism, scores).values()))
+    assert stats.chisquare(observed, plain * runs).pvalue < 1e-6
+
+
+def test_sequences_beyond_64_bits_have_numbers_of_their_own() -> None:
+    """Nine of 200 need 69 bits, of which the first five were lost."""
+    found = JointTopK(rate=Fraction(50), count=9).outcomes(tuple(range(200)), 2, bits=DeterministicBits(4))
+    digits = [[int(code) // 200**place % 200 for place in reversed(range(9))] for code in found]
+    assert digits == [list(range(199, 190, -1))] * 2
+    assert int(found[0]) > 2**63
+
+
+def test_bounds_of_very_many_sequences_are_quick() -> None:
+    """A million of ten million took 17 seconds, by a number of 23 million bits."""
+    mechanism, start = JointTopK(rate=Fraction(1), count=10**6), time.perf_counter()
+    mean, bound = mechanism.expected_gap(10**7), mechanism.gap_bound(10**7, failure="1/10")
+    assert time.perf_counter() - start < 2
+    assert mean == pytest.approx(math.lgamma(10**7 + 1) - math.lgamma(9 * 10**6 + 1), rel=1e-9)
+    assert bound == pytest.approx(mean + math.log(9), rel=1e-12)
 
 
 def test_distinct_scores_take_about_as_long_as_few_values() -> None:

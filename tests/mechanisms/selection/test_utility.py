@@ -45,6 +45,21 @@ def test_the_bound_of_the_exponential_mechanism_is_attained() -> None:
         assert mechanism.probabilities(scores)[best:].sum() == pytest.approx(failure, rel=1e-5)
 
 
+@pytest.mark.parametrize(("candidates", "count"), [(2000, 372), (2000, 373), (5000, 5000), (10**400, 3), (10**400, 9)])
+def test_bounds_of_sequences_are_just_above_the_truth(candidates: int, count: int) -> None:
+    """By the product in mpmath, on both sides of where the number of sequences is no longer written down."""
+    rate = Fraction(1, 3)
+    with mp.workdps(60):
+        every = mp.fprod(candidates - i for i in range(count))
+        truth = 3 * mp.log(every)
+        assert truth <= mp.mpf(utility.sequences_expectation(candidates, count, rate)) <= truth * (1 + 1e-15)
+        for failure in (Fraction(1, 1000), Fraction(999, 1000)):
+            truth = 3 * mp.log((every - 1) * (1 - failure.numerator / mp.mpf(1000)) / failure.numerator * 1000)
+            found = utility.sequences_gap(candidates, count, rate, failure)
+            assert truth * (1 - mp.mpf(10) ** -50) <= mp.mpf(found) <= truth * (1 + 1e-15)
+    assert utility.sequences_gap(candidates, count, rate, 1 - Fraction(1, 10**30000)) == 0
+
+
 def test_a_threshold_is_rounded_up() -> None:
     """E15: of 4 (ln 100 + ln 100) = 36.84 the notes print 36.8, where the bound on the failure is 0.0101 > 0.01."""
     assert 100 * np.exp(-36.8 / 4) == pytest.approx(0.010104, abs=1e-6)

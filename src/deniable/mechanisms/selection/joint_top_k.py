@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from math import ceil, perm, prod
-from typing import TYPE_CHECKING, ClassVar
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.selection import sequences, utility
-from deniable.mechanisms.selection.base import Chosen, Selection, behind, below_the_best, checked_array
-from deniable.mechanisms.selection.top_k import LARGEST_LAW, require_enough, require_few, transcripts
+from deniable.mechanisms.selection.base import Chosen, Selection, behind, checked_array
+from deniable.mechanisms.selection.top_k import require_enough, require_few, transcripts
 from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.certified import log
@@ -32,7 +32,8 @@ class JointTopK(Selection):
     """Choose an ordered sequence of `count` candidates with probability proportional to exp(-rate gap).
 
     The gap of a sequence is the largest of (i-th best score) - (score of its i-th member), over i. One choice among all
-    sequences, no composition: for more than a few it is far better than rounds at equal epsilon.
+    sequences, no composition: for more than a few it is far better than rounds at equal epsilon. Scores more than
+    2^62 - 1 below the best count as that far below it, in all that is said here.
 
     Args:
         count: how many are chosen.
@@ -61,36 +62,37 @@ class JointTopK(Selection):
         array = checked_array(scores)
         return Chosen(tuple(self._draw(array, 1, bits)[0].tolist()), bits.safe)
 
-    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
         return transcripts(self._draw(np.array(exact), runs, bits), len(exact))
 
     def gap_bound(self, candidates: int, *, failure: object) -> float:
         """No member of the sequence is farther below the score of its place, with probability 1 - failure at least."""
         number, places = utility.checked_counts(candidates, self.count)
-        return utility.exponential_gap(Fraction(perm(number, places) - 1), self.rate, utility.checked_failure(failure))
+        return utility.sequences_gap(number, places, self.rate, utility.checked_failure(failure))
 
     def expected_gap(self, candidates: int) -> float:
         """The farthest member is at most ln(number of sequences) / rate below the score of its place on average."""
         number, places = utility.checked_counts(candidates, self.count)
-        return utility.exponential_expectation(Fraction(perm(number, places) - 1), self.rate)
+        return utility.sequences_expectation(number, places, self.rate)
 
     def probabilities(self, scores: ArrayLike) -> dict[tuple[int, ...], float]:
         """The law of the choice, in float64: each sequence of indices with its probability; for at most 10^5 of them.
 
         Raises: InvalidParameterError if there are more.
         """
-        lead = below_the_best(scores, LARGEST_LAW)
-        require_few(lead.size, self.count)
-        every = np.array(list(permutations(range(lead.size), self.count)))
-        gaps = (-np.sort(-lead)[: self.count] - lead[every]).max(axis=1)
+        array = checked_array(scores)
+        require_few(array.size, self.count)
+        distances = _distances(array)
+        every = np.array(list(permutations(range(array.size), self.count)))
+        gaps = (distances[every] - np.sort(distances)[: self.count]).max(axis=1)
         mass = np.exp(-float(self.rate) * gaps)
         return dict(zip(map(tuple, every.tolist()), (mass / mass.sum()).tolist(), strict=True))
 
     def _draw(self, scores: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
         """Sequences of indices, shape (runs, count)."""
         require_enough(scores.size, self.count)
-        distances = np.minimum(behind(scores), _FARTHEST).astype(np.int64)  # which moves no two scores apart
+        distances = _distances(scores)
         farthest, worst_place = int(distances.max()), int(np.partition(distances, self.count - 1)[self.count - 1])
         every = log(scores.size - np.arange(self.count, dtype=np.float64)).sum()  # ln of how many sequences there are
         stop = min(farthest, ceil(Fraction(every + sequences.FAINT) / self.rate))
@@ -168,6 +170,11 @@ class _Gaps:
     def _exact(self, _row: int, place: int) -> "Callable[[], arb]":
         number = prod(int(n) - i for i, n in enumerate(self.limits(np.array([place]))[0]))
         return sequences.weight(self.rate, int(self.start[place]), number, self._length(place))
+
+
+def _distances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How far each score is below the best, or _FARTHEST, which moves no two scores apart."""
+    return np.minimum(behind(scores), _FARTHEST).astype(np.int64)
 
 
 def _best_first(distances: NDArray[np.int64], limit: int) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _NONNEGATIVE = Interval(0.0, math.inf)
+_MOST_BITS = 4096  # of a number of sequences that is written down
 
 
 def checked_counts(candidates: object, best: object) -> tuple[int, int]:
@@ -46,6 +47,21 @@ def exponential_gap(rest: Fraction, rate: Fraction, failure: Fraction) -> float:
 def exponential_expectation(rest: Fraction, rate: Fraction) -> float:
     """ln(1 + rest) / rate: by Gibbs' variational principle, without the "+ 1" of the usual statement."""
     return _quotient(1 + rest, rate)
+
+
+def sequences_gap(candidates: int, count: int, rate: Fraction, failure: Fraction) -> float:
+    """The bound of the exponential mechanism among all ordered sequences of `count` candidates."""
+    if _few(candidates, count):
+        return exponential_gap(Fraction(math.perm(candidates, count) - 1), rate, failure)
+    odds = (1 - failure) / failure
+    return _upper(lambda: ((_log_sequences(candidates, count) + ball(odds).log()) / ball(rate)).max(0))
+
+
+def sequences_expectation(candidates: int, count: int, rate: Fraction) -> float:
+    """ln(number of sequences) / rate."""
+    if _few(candidates, count):
+        return exponential_expectation(Fraction(math.perm(candidates, count) - 1), rate)
+    return _upper(lambda: _log_sequences(candidates, count) / ball(rate))
 
 
 def permute_and_flip_gap(candidates: int, best: int, rate: Fraction, failure: Fraction) -> float:
@@ -89,6 +105,16 @@ def laplace_expectation(candidates: int, best: int, rate: Fraction) -> float:
     if candidates == best:
         return 0.0
     return _upper(lambda: (1 + ball(Fraction(candidates, 2)).log()) / ball(rate))
+
+
+def _few(candidates: int, count: int) -> bool:
+    """Whether the number of sequences is short enough to be written down."""
+    return count * candidates.bit_length() <= _MOST_BITS
+
+
+def _log_sequences(candidates: int, count: int) -> "arb":
+    """ln of the number of sequences, which is Gamma(candidates + 1) / Gamma(candidates - count + 1)."""
+    return ball(Fraction(candidates + 1)).lgamma() - ball(Fraction(candidates - count + 1)).lgamma()
 
 
 def _quotient(odds: Fraction, rate: Fraction) -> float:
