@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SmoothQuantile, SmoothStudentT, smooth_bound
+from deniable.mechanisms import SmoothGaussian, SmoothQuantile, SmoothStudentT, smooth_bound
 from deniable.mechanisms.instance.smooth import LEAST_BOUND
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
@@ -79,3 +79,15 @@ def test_the_standard_deviation_is_that_of_the_scaled_law() -> None:
     assert NOISE.standard_deviation("1/2") == math.inf
     with pytest.raises(InvalidParameterError, match="bound must be"):
         NOISE.standard_deviation(0)
+
+
+def test_guesses_that_no_smooth_bound_reaches_are_refused() -> None:
+    """10^400 was a raw OverflowError, and 10^-400 of Cauchy noise not a number."""
+    normal = SmoothGaussian.calibrated(epsilon=1, delta="1e-6", lower=0, upper=1)
+    for noise in (NOISE, normal):
+        for guess in (10**400, Fraction(1, 10**400), 2**62 + 1):
+            with pytest.raises(InvalidParameterError, match="bound must be in"):
+                noise.standard_deviation(guess)
+    for guess in (LEAST_BOUND, 2**62):
+        assert normal.standard_deviation(guess) == pytest.approx(float(guess / normal.shift))
+        assert NOISE.standard_deviation(guess) == math.inf

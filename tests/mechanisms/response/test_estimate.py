@@ -364,3 +364,33 @@ def test_wrong_levels_and_methods_are_refused() -> None:
         reports_needed(RandomizedResponse(epsilon=1), error="1e-6", method="exact")
     with pytest.raises(InvalidParameterError, match="error must be"):
         reports_needed(RandomizedResponse(epsilon=1), error=0)
+
+
+def test_levels_next_to_one_are_exact_or_refused() -> None:
+    """10^-400 is 0 in floats: a raw ZeroDivisionError; and 1 - 10^-20 was 1, so that upper ends were."""
+    shares = Shares(mechanism=RandomizedResponse(truth="9/10"), tally=(620, 380))
+    for method in METHODS:
+        for population in (False, True):
+            with pytest.raises(InvalidParameterError, match="level must be at most 1 - 2"):
+                shares.interval(level=1 - Fraction(1, 10**400), method=method, population=population)  # type: ignore[arg-type]
+            low, high = shares.interval(level=1 - Fraction(1, 2**200), method=method, population=population)  # type: ignore[arg-type]
+            assert low + high[::-1] == pytest.approx([1, 1])  # what one answer has the other has not
+    low, high = shares.interval(level=1 - Fraction(1, 10**20), population=True)
+    for end, below in ((low, 0.0), (high, 1.0)):
+        chance = 0.1 + 0.8 * end[0]
+        tail = stats.binom.cdf(620, 1000, chance) if below else stats.binom.sf(619, 1000, chance)
+        assert tail == pytest.approx(0.5e-20, rel=1e-6)
+
+
+def test_numbers_of_reports_for_levels_next_to_one() -> None:
+    """Upper ends are lower ends of the other tally, as chances are 3/4 and 1/4. They were 1 before."""
+    mechanism, tiny = RandomizedResponse(truth="3/4"), Fraction(1, 10**20)
+    count = reports_needed(mechanism, error="0.2", level=1 - tiny, method="exact")
+    assert count < reports_needed(mechanism, error="0.2", level=1 - tiny)
+    for number, holds in ((count, True), (count - 1, False)):
+        low, high = _ends(np.arange(number + 1), number, 0.75, 0.25, float(tiny))
+        assert high == pytest.approx(1 - low[::-1])
+        assert ((high - low).max() <= 0.4) == holds
+    with pytest.raises(InvalidParameterError, match="level must be at most 1 - 2"):
+        reports_needed(mechanism, error="0.2", level=1 - Fraction(1, 10**400), method="exact")
+    assert reports_needed(mechanism, error="0.2", level=1 - Fraction(1, 10**400)) > count

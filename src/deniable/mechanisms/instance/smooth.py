@@ -116,8 +116,14 @@ class SmoothNoise(Mechanism):
         """Of the noise for a public guess of the smooth bound, before it is rounded and clamped.
 
         It is infinite for tails as heavy as those of Cauchy noise, also where nearly all answers are close.
+
+        Args:
+            bound: in lattice steps, from 2^-20, below which no smooth bound is, to 2^62, the widest bounds.
         """
-        return self._law().standard_deviation() * float(positive_rational("bound", bound) / self.shift)
+        guess = positive_rational("bound", bound)
+        if not LEAST_BOUND <= guess <= 2 * LARGEST_BOUND:
+            raise InvalidParameterError(f"bound must be in [2^-20, 2^62], got {shown(bound)}")
+        return self._law().standard_deviation() * float(guess / self.shift)
 
     @staticmethod
     def _moving(mechanism: "SmoothNoise") -> WorstCase:

@@ -33,6 +33,7 @@ Method = Literal["exact"] | Inequality
 _MOST_REPORTS = 10**8  # among which the exact number is searched
 _WINDOW = 1000  # tallies on either side that are tried first
 _LARGEST_TALLY = 2**53  # reports in all
+_LEAST_MISS = Fraction(1, 2**200)  # below it floats lose tails
 _TOLD_APART = 1e-9  # relatively: less cannot be seen in so many reports
 
 
@@ -105,11 +106,11 @@ class Shares:
         """Lower and upper ends, within [0, 1], each answer on its own at this level.
 
         Args:
-            level: at least this share of all intervals holds the true share, whatever it is.
+            level: at least this share of all intervals holds the true share, whatever it is; at most 1 - 2^-200.
             method: "exact" inverts the law of the tally; "hoeffding" and "chebyshev" hold by their inequalities.
             population: as in `variance_of_shares`; "exact" is then the interval of Clopper and Pearson (1934).
         """
-        miss = float(_miss(level))
+        miss = _miss_in_floats(level)
         p, q = _chances(self.mechanism)
         if method == "exact":
             tallies = np.array(self.tally)
@@ -164,7 +165,7 @@ def reports_needed(
     _require_information(mechanism)
     wide, miss = positive_rational("error", error), _miss(level)
     if method == "exact":
-        return _exactly_needed(mechanism, wide, miss, level)
+        return _exactly_needed(mechanism, wide, level)
     if _checked(method, "'exact', 'hoeffding' or 'chebyshev'") == "chebyshev" and mechanism.truth is not None:
         p = mechanism.truth
         q = (1 - p) / (mechanism.choices - 1)
@@ -179,7 +180,7 @@ def reports_needed(
     return -refine.certified_floor(minus)
 
 
-def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, miss: Fraction, level: object) -> int:
+def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object) -> int:
     """A number with which no interval is too long, while with one less there is one that is.
 
     No report says nothing, and Hoeffding's number is enough. Between them bisection looks for long intervals where it
@@ -193,12 +194,13 @@ def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, miss: Fractio
         )
     p, q = _chances(mechanism)
     p, q = (p, q) if p > q else (1 - p, 1 - q)  # of the other tally
+    chance = _miss_in_floats(level)
 
     def too_long(count: int, *, near: int | None = None) -> int | None:
         tallies = np.append(np.arange(0, count, -(-count // 64)), count)
         if near is not None:
             tallies = np.append(tallies, np.clip(np.arange(near - _WINDOW, near + _WINDOW), 0, count))
-        ends = partial(_ends, count=count, p=p, q=q, miss=float(miss))
+        ends = partial(_ends, count=count, p=p, q=q, miss=chance)
         return _longer(np.unique(tallies), ends, float(2 * wide), everywhere=near is None)
 
     least, place = 0, Fraction(1, 2)
@@ -254,11 +256,11 @@ def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: 
 
 def _ends(tallies: NDArray[np.int64], count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
     """Ends of the intervals for the probability of a tally, carried over to the share, which is linear in it; p > q."""
-    from scipy.special import betaincinv
+    from scipy.special import betainccinv, betaincinv
 
     low = np.where(tallies > 0, betaincinv(np.maximum(tallies, 1), count - tallies + 1, miss / 2), 0.0)
     rest = np.maximum(count - tallies, 1)
-    high = np.where(tallies < count, betaincinv(tallies + 1, rest, 1 - miss / 2), 1.0)
+    high = np.where(tallies < count, betainccinv(tallies + 1, rest, miss / 2), 1.0)
     return np.clip((low - q) / (p - q), 0.0, 1.0), np.clip((high - q) / (p - q), 0.0, 1.0)
 
 
@@ -306,6 +308,13 @@ def _miss(level: object) -> Fraction:
     if not 0 < miss < 1:
         raise InvalidParameterError(f"level must be in (0, 1), got {shown(level)}")
     return miss
+
+
+def _miss_in_floats(level: object) -> float:
+    miss = _miss(level)
+    if miss < _LEAST_MISS:
+        raise InvalidParameterError(f"level must be at most 1 - 2^-200, got {shown(level)}")
+    return float(miss)
 
 
 def _checked(method: object, known: str) -> Inequality:
