@@ -113,7 +113,9 @@ def _few(candidates: int, count: int) -> bool:
 
 
 def _log_sequences(candidates: int, count: int) -> "arb":
-    """ln of the number of sequences, which is Gamma(candidates + 1) / Gamma(candidates - count + 1)."""
+    """ln of the number of sequences, Gamma(candidates + 1) / Gamma(candidates - count + 1), or of candidates^count."""
+    if candidates.bit_length() > _MOST_BITS // 4:
+        return count * ball(Fraction(candidates)).log()
     return ball(Fraction(candidates + 1)).lgamma() - ball(Fraction(candidates - count + 1)).lgamma()
 
 
