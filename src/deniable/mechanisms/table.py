@@ -42,15 +42,20 @@ def _row(mechanism: type[Mechanism]) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Write the page to the file named, or to standard output."""
+    write(arguments, table(), subject="mechanisms")
+
+
+def write(arguments: list[str], page: str, *, subject: str) -> None:
+    """Write a page about `subject` to the file that the arguments name, or to standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m deniable.mechanisms.table", description="Write the reference table of mechanisms as Markdown."
+        prog=f"python -m deniable.{subject}.table", description=f"Write the reference table of {subject} as Markdown."
     )
     parser.add_argument("file", type=Path, nargs="?", help="where to write it; standard output if left out")
     file: Path | None = parser.parse_args(arguments).file
     if file:
-        file.write_text(table(), encoding="utf-8")
+        file.write_text(page, encoding="utf-8")
     else:
-        sys.stdout.write(table())
+        sys.stdout.write(page)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """The reference table of statistics, made from their docstrings: `python -m deniable.statistics.table [FILE]`."""
 
-import argparse
 import inspect
 import re
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 from deniable import statistics
+from deniable.mechanisms.table import write
 from deniable.statistics import Statistic
 
 FAMILIES: dict[str, tuple[type[Statistic], ...]] = {
@@ -91,15 +90,7 @@ def _row(statistic: type[Statistic]) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Write the page to the file named, or to standard output."""
-    parser = argparse.ArgumentParser(
-        prog="python -m deniable.statistics.table", description="Write the reference table of statistics as Markdown."
-    )
-    parser.add_argument("file", type=Path, nargs="?", help="where to write it; standard output if left out")
-    file: Path | None = parser.parse_args(arguments).file
-    if file:
-        file.write_text(table(), encoding="utf-8")
-    else:
-        sys.stdout.write(table())
+    write(arguments, table(), subject="statistics")
 
 
 if __name__ == "__main__":
