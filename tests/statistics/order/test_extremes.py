@@ -2,12 +2,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order import Maximum, Minimum, maximum, minimum
@@ -120,3 +122,33 @@ def test_bounds_twice_as_wide_as_the_rows_seldom_win(size: int, epsilon: object,
         values = np.random.default_rng(seed).uniform(0, 100, size)
         outside += [each(values, bits=DeterministicBits(seed)).scalar() > values.max() for each in (plan, twin)]
     assert outside[0] <= 20 < 60 < outside[1]
+
+
+@given(total=some.integers(0, 10**12), rate=some.fractions(Fraction(1, 10**12), 10**6))
+def test_under_tight_bounds_the_aim_is_one_rank_inside(total: int, rate: Fraction) -> None:
+    assert depth(total, rate, tight=True) == min(Fraction(total, 2), 1)
+
+
+def test_rows_move_distances_from_the_tight_aim_by_their_number_at_most() -> None:
+    for target in (lambda n: depth(n, Fraction(1), tight=True), lambda n: n - depth(n, Fraction(1), tight=True)):
+        for gone, come in ((0, 1), (1, 1), (2, 1), (2, 2)):
+            assert furthest(target, gone=gone, come=come) <= max(gone, come)
+
+
+@pytest.mark.parametrize("question", [minimum, maximum])
+def test_who_knows_that_bounds_are_tight_errs_less(question: Any) -> None:
+    """1,000 rows that fill the bounds, epsilon 0.1: about 3 % of the bounds against 12 %, over 60 answers."""
+    errors = np.zeros(2)
+    for seed in range(60):
+        values = np.random.default_rng(seed).uniform(0, 100, 1000)
+        answers = [
+            question(values, bounds=(0, 100), epsilon="1/10", tight=tight, interval=None, bits=DeterministicBits(seed))
+            for tight in (False, True)
+        ]
+        errors += [(answer.scalar() - (0 if question is minimum else 100)) ** 2 / 60 for answer in answers]
+    assert 2 * np.sqrt(errors[1]) < np.sqrt(errors[0])
+
+
+def test_tight_is_said_with_a_boolean() -> None:
+    with pytest.raises(InvalidParameterError, match="tight"):
+        Maximum(bounds=(0, 1), epsilon=1, tight="yes")  # type: ignore[arg-type]
