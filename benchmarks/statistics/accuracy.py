@@ -114,7 +114,16 @@ def tasks_of(data: Data, folder: Path) -> Iterator[Task]:
                     }
 
 
-def ours(task: Task, *, step: bool) -> Callable[[], object]:
+def variants(statistic: str) -> Iterator[dict[str, bool]]:
+    """What ours are told: nothing; the points of OpenDP; that bounds are tight, which all peers assume."""
+    yield {"step": False, "tight": False}
+    if statistic in STEPPED:
+        yield {"step": True, "tight": False}
+    if statistic in ("minimum", "maximum"):
+        yield {"step": False, "tight": True}
+
+
+def ours(task: Task, *, step: bool, tight: bool) -> Callable[[], object]:
     """Releases of deniable."""
     s, name = dn.statistics, task["statistic"]
     relation = dn.AddRemove if task["relation"] == "add/remove" else dn.Replace
@@ -130,8 +139,8 @@ def ours(task: Task, *, step: bool) -> Callable[[], object]:
         "standard_deviation": (lambda: s.StandardDeviation(**bounds, **options), "standard_deviation"),
         "median": (lambda: s.Median(**order, **options), "median"),
         "quantile_90": (lambda: s.Quantile(share=0.9, **order, **options), "quantile"),
-        "minimum": (lambda: s.Minimum(**order, **options), "minimum"),
-        "maximum": (lambda: s.Maximum(**order, **options), "maximum"),
+        "minimum": (lambda: s.Minimum(**order, **options, tight=tight), "minimum"),
+        "maximum": (lambda: s.Maximum(**order, **options, tight=tight), "maximum"),
         "interquartile_range": (lambda: s.InterquartileRange(**order, **options), "interquartile_range"),
         "deciles": (lambda: s.Quantiles(shares=SHARES["deciles"], **order, **options), "value"),
         "cumulative_distribution": (lambda: s.CumulativeDistribution(at=keys[:-1], **options), "share"),
@@ -191,16 +200,16 @@ def cell(task: Task, peers: dict[str, Peer]) -> Iterator[Measured]:
     """The errors of everybody, for the question and, where it has one, for the variant on declared points."""
     exact = truth(task, np.load(task["path"]))
     found = {name: peer(task, FIRST) for name, peer in peers.items()}
-    for step in (False, True) if task["statistic"] in STEPPED else (False,):
+    for told in variants(task["statistic"]):
         # OpenDP alone chooses among declared points, and is asked the same question in both variants
-        shown = {name: part for name, part in found.items() if not step or name == "opendp"}
-        mine = measure(task, ours(task, step=step), exact, **FIRST | UNHURRIED)
+        shown = {name: part for name, part in found.items() if not told["step"] or name == "opendp"}
+        mine = measure(task, ours(task, **told), exact, **FIRST | UNHURRIED)
         doubtful = [name for name, part in shown.items() if excess(mine, part) > UNSURE]
         if doubtful:
-            mine = measure(task, ours(task, step=step), exact, **AGAIN | UNHURRIED)
+            mine = measure(task, ours(task, **told), exact, **AGAIN | UNHURRIED)
             shown |= {name: peers[name](task, AGAIN) for name in doubtful}
         kept = {key: task[key] for key in ("statistic", "relation", "epsilon")}
-        yield {**kept, "step": step, "deniable": mine, **shown, "again": doubtful}
+        yield {**kept, **told, "deniable": mine, **shown, "again": doubtful}
 
 
 def main() -> None:
@@ -233,7 +242,8 @@ def summary(measured: Measured) -> str:
     parts = [(name, measured[name]) for name in names if name in measured]
     errors = [f"{name} {part['square'] ** 0.5:.4g} ({part['runs']})" for name, part in parts if "square" in part]
     failed = [f"{name} {part['none']} {part.get('why', '')}" for name, part in parts if part.get("none")]
-    head = f"{measured['statistic']}{' step' * measured['step']} {measured['relation']} {measured['epsilon']:g}:"
+    told = " step" * measured["step"] + " tight" * measured["tight"]
+    head = f"{measured['statistic']}{told} {measured['relation']} {measured['epsilon']:g}:"
     return " ".join([head, *errors, *failed, *(f"again: {name}" for name in measured["again"])])
 
 

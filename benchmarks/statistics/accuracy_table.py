@@ -81,7 +81,8 @@ def worse(mine: Cell, theirs: Cell, level: float) -> bool:
 
 
 def name_of(entry: Cell) -> str:
-    return f"{entry['statistic'].replace('_', ' ')}{', with step' if entry['step'] else ''}"
+    told = ", with step" if entry["step"] else ", told tight" if entry.get("tight") else ""
+    return f"{entry['statistic'].replace('_', ' ')}{told}"
 
 
 def number(value: float) -> str:
@@ -172,7 +173,7 @@ def failures(cells: list[Cell]) -> str:
         f"{PEERS[peer]}, {entry['statistic'].replace('_', ' ')}: {entry[peer]['why'].split(' Debugging')[0]}"
         for entry in cells
         for peer in PEERS
-        if not entry["step"] and "why" in entry.get(peer, {})
+        if not (entry["step"] or entry.get("tight")) and "why" in entry.get(peer, {})
     )
     return "\n".join(f"- {words} (cells: {count})" for words, count in said.items()) or "None."
 
