@@ -10,7 +10,8 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import bounded_rows, labels
+from deniable.statistics.data import bounded_rows
+from deniable.statistics.keys import labels
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release

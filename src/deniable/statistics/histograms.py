@@ -15,7 +15,8 @@ from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, arrow_column, bounded_rows, codes, has_type, match_of, numbers
+from deniable.statistics.data import Floats, bounded_rows, numbers
+from deniable.statistics.keys import arrow_column, codes, has_type, match_of
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release

@@ -17,7 +17,7 @@ from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, Stated, 
 from deniable.privacy.exact import positive_integer
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import codes, labels
+from deniable.statistics.keys import codes, labels
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 

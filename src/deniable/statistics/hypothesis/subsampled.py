@@ -16,8 +16,8 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.exact import probability, whole_number
 from deniable.release import Release
 from deniable.statistics.call import in_words
-from deniable.statistics.data import labels
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
+from deniable.statistics.keys import labels
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
