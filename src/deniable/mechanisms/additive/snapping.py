@@ -8,13 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import Noisy, require_range
 from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, Interval, LaplaceLoss, PureLoss, Restricted, Sensitivity, of_count
+from deniable.privacy import (
+    AddRemove,
+    Interval,
+    LaplaceLoss,
+    PureLoss,
+    Restricted,
+    Sensitivity,
+    laplace_scale,
+    of_count,
+)
 from deniable.privacy.exact import positive_integer, positive_rational, probability
 from deniable.privacy.profile import ball, certified
 
@@ -55,12 +63,7 @@ class Snapping(Mechanism):
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, bound: int) -> "Snapping":
         """The least noise that is epsilon-DP for this sensitivity."""
-        moved = sensitivity.integral().l1
-        if not moved:
-            raise InvalidParameterError(
-                "the sensitivity is 0: no unit can change this aggregate, and it needs no noise"
-            )
-        return cls(scale=moved / positive_rational("epsilon", epsilon), bound=bound)
+        return cls(scale=laplace_scale(sensitivity, epsilon), bound=bound)
 
     @property
     def grid(self) -> int:

@@ -25,8 +25,8 @@ class MatrixNoise:
 
     @property
     def deviation(self) -> float:
-        """Of the noise in one entry, before it is averaged; so little that all noise is 0 counts as a bit of a step."""
-        return max(self.mechanism.standard_deviation(), _LEAST)
+        """Of the noise in one entry, before it is averaged."""
+        return deviation_of(self.mechanism)
 
     def of_sum(self, chance: float) -> float:
         """How many deviations of its own any linear combination of noisy entries exceeds with at most this chance.
@@ -36,6 +36,11 @@ class MatrixNoise:
         """
         found = _gaussian(chance) if isinstance(self.mechanism, Gaussian) else _laplace(chance)
         return found + (self.columns + found) / self.deviation
+
+
+def deviation_of(mechanism: AdditiveNoise) -> float:
+    """That of the noise in steps; so little that all noise is 0 counts as a bit of a step, by which one may divide."""
+    return max(mechanism.standard_deviation(), _LEAST)
 
 
 def _gaussian(chance: float) -> float:

@@ -25,13 +25,13 @@ from deniable.statistics.vectors.ball import ball_sum, squared_norms
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.cut import Cut
+from deniable.statistics.vectors.matrix_noise import deviation_of
 from deniable.statistics.vectors.plan import COUNT, SMALLEST_SHARE, Plan, Planner
 from deniable.statistics.vectors.tail import Search
 
 _STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
 _CUT = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
-_NO_NOISE = 1e-6  # steps; with less all noise is 0
 _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 
@@ -104,7 +104,7 @@ class VectorMean(VectorStatistic):
         return part_of(self.rest, _COUNT).noise(once)
 
     def _plan(self, size: float, public: Columns) -> Plan:
-        whole = max(self.mechanism(Fraction(1)).standard_deviation(), _NO_NOISE) / _STEPS
+        whole = deviation_of(self.mechanism(Fraction(1))) / _STEPS
         return Planner(
             size=size,
             columns=len(public),
