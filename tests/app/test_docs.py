@@ -5,9 +5,11 @@ import re
 import shlex
 from pathlib import Path
 
+import markdown
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from deniable.app.cli import app
@@ -129,6 +131,27 @@ def anchors(page: Path) -> set[str]:
 def test_every_page_is_in_the_menu_and_every_entry_is_a_page() -> None:
     listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def loose_dollars(text: str) -> list[str]:
+    """The lines of the rendered page, outside of formulas and code, that still hold a dollar sign."""
+    extensions: dict[str, dict[str, object]] = {}
+    for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["markdown_extensions"]:
+        extensions.update(entry if isinstance(entry, dict) else {entry: {}})
+    page = markdown.markdown(text, extensions=list(extensions), extension_configs=extensions)
+    page = re.sub(r'<(span|div) class="arithmatex">.*?</\1>|<(code|pre).*?</\2>', "", page, flags=re.DOTALL)
+    return [line for line in page.splitlines() if "$" in line]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_formula_is_rendered(page: Path) -> None:
+    assert not loose_dollars(page.read_text(encoding="utf-8"))
+
+
+def test_a_formula_that_is_not_rendered_is_noticed() -> None:
+    assert not loose_dollars("The loss $\\epsilon$.\n\n$$a\n= b,$$\n\nand `$PATH`.")
+    assert loose_dollars("it is\n$$a\n= b,$$\nso")
+    assert loose_dollars("$5 and more")
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
