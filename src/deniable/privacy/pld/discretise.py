@@ -81,7 +81,8 @@ def discretise(law: LossLaw, grid: Grid | Mesh) -> Discretised:
     if least.size:  # beyond its least loss, which may be an atom, a curve lies above its tangent
         rest = law.above(losses[least] + 2 * room[least])
         tangent = rest.p * (1 - rest.error - 4 * UNIT) - bins.odds * (rest.q * (1 + rest.error + 8 * UNIT))
-        line = np.where(losses > losses[least[0]], tangent, line)
+        first = losses[least[0]]  # within `room` of the atom, on either side: there the lower of the two lines holds
+        line = np.where(losses > first, tangent, np.where(losses == first, np.minimum(line, tangent), line))
     lower = _lower(bins, at_the_top, line)
     return Discretised(upper, law.infinite * (1 + 4 * UNIT) + beyond, lower, law.infinite * (1 - 4 * UNIT), slack)
 
