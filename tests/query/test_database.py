@@ -69,7 +69,7 @@ def test_four_lines_give_an_answer() -> None:
     people = pd.DataFrame({"respondent": range(1000), "affairs": [0, 0, 1, 3] * 250})
     db = dn.connect(people, name="survey", unit="respondent", budget=dn.Budget(epsilon=1))
     answer = db.sql("SELECT COUNT(*) AS n FROM survey WHERE affairs > 0", epsilon=0.1)
-    assert abs(answer.scalar() - 500) < 250  # fails once in 10^10
+    assert abs(answer.scalar(unsafe=True) - 500) < 250  # fails once in 10^10
     assert str(db.budget) == "budget epsilon=1; left epsilon=0.9"
     assert answer.safe
 

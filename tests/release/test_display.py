@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -39,7 +40,7 @@ class Reader(HTMLParser):
 def test_text_shows_values_errors_cost_and_what_is_left(release: Release) -> None:
     lines = str(release).splitlines()
     assert lines[0].split() == ["region", "n", "average"]
-    assert "2053 ± 30" in lines[2]
+    assert "2,053 ± 30" in lines[2]
     assert "NULL" in lines[3]
     assert "0 [0, 27]" in lines[4]
     assert lines[5] == "95% intervals; cost epsilon=0.1; left epsilon=0.9"
@@ -56,9 +57,14 @@ def test_numbers_end_below_each_other(release: Release) -> None:
 @pytest.mark.parametrize(
     ("value", "lower", "upper", "text"),
     [
-        (2053.0, 1993.0, 2113.0, "2053 ± 60"),
+        (2053.0, 1993.0, 2113.0, "2,053 ± 60"),
+        (516_623_451.0, 516_623_451 - 15_580_000.0, 516_623_451 + 15_580_000.0, "516,600,000 ± 15,600,000"),
+        (-4_321.0, -4_321 - 990.0, -4_321 + 990.0, "-4,320 ± 990"),
+        (-3.0, -603.0, 597.0, "0 ± 600"),
+        (123_456.7, float("nan"), float("nan"), "123,457"),
+        (1.5e17, float("nan"), float("nan"), "1.5e+17"),
         (29.225, 26.18, 32.26, "29.2 ± 3.0"),
-        (0.012345, 0.011, 0.0137, "0.0123 ± 0.0014"),
+        (0.012345, 0.011, 0.0137, "0.01235 ± 0.00136"),
         (10.0, 0.0, 70.0, "10 [0, 70]"),
         (5.0, float("-inf"), float("inf"), "5 [-inf, inf]"),
         (5.0, 1.0, float("inf"), "5.0 [1.0, inf]"),
@@ -88,6 +94,9 @@ def test_a_price_is_told_in_a_currency_that_knows_it(loss: PrivacyLoss, text: st
 
 def test_repr_is_one_line(release: Release) -> None:
     assert repr(release) == "<Release: 3 rows of region, n, average; cost epsilon=0.1>"
+    assert repr(one(np.array([2053]), laplace(10))) == "<Release: n = 2,053 ± 30; cost epsilon=0.1>"
+    wide = [Key(name=f"k{index}", values=(1,)) for index in range(9)]
+    assert repr(Release(parts=tuple(wide), cost=PureLoss(1))).startswith("<Release: 1 row of k0, k1, k2, k3, k4 and 4 ")
 
 
 def test_html_escapes_every_text(release: Release) -> None:
@@ -106,16 +115,8 @@ def test_html_shows_error_bars_cost_and_what_is_left(release: Release) -> None:
     words = " ".join(reader.words)
     assert reader.tags.count("svg") == 6
     assert reader.open == []
-    for part in ("2053 ± 30", "cost epsilon=0.1", "left epsilon=0.9", "SELECT region", "a < 3"):
+    for part in ("2,053 ± 30", "cost epsilon=0.1", "left epsilon=0.9", "SELECT region", "a < 3"):
         assert part in words
-
-
-def test_test_noise_is_announced_wherever_it_is_shown(release: Release) -> None:
-    unsafe = replace(release, safe=False)
-    for text in (str(unsafe), unsafe._repr_html_()):
-        assert "UNSAFE" in text
-    assert "safe=False" in repr(unsafe)
-    assert '"safe": false' in unsafe.to_json()
 
 
 def test_long_tables_are_cut_and_say_so() -> None:
@@ -125,9 +126,18 @@ def test_long_tables_are_cut_and_say_so() -> None:
     assert len(str(release).splitlines()) < 70
 
 
-def test_a_key_with_control_characters_stays_on_its_line() -> None:
-    noisy = (Noisy(name="n", values=np.array([1.0]), law=laplace(1)),)
-    parts = (Key(name="k", values=("a\nb\x1b[31m",)), Measure(name="n", bases=("n",)))
-    text = str(Release(parts=parts, noisy=noisy, cost=PureLoss(1)))
-    assert "\x1b" not in text
-    assert len(text.splitlines()) == 4
+def test_heads_stand_over_what_they_name(release: Release) -> None:
+    """Numbers and their heads end at the right, in text and in HTML; texts begin at the left."""
+    parts = (Key(name="year", values=(2024, 2025, None)), *release.parts)
+    shown = replace(release, parts=parts)
+    lines = str(shown).splitlines()[:5]
+    assert [line[:4] for line in lines] == ["year", "----", "2024", "2025", "NULL"]
+    heads = re.findall(r"<th[^>]*>", shown._repr_html_())
+    numbers = '<th class="number">'
+    assert heads == [numbers, "<th>", numbers, "<th>", numbers, "<th>"]  # a measure has a column for its error bars
+
+
+def test_the_unit_is_told_where_it_is_known(release: Release) -> None:
+    known = replace(release, protects="one patient of visits (add/remove)")
+    assert "protects one patient of visits (add/remove)" in " ".join(Reader(known._repr_html_()).words)
+    assert "protects" not in release._repr_html_()

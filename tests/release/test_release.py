@@ -2,13 +2,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
 from deniable.privacy import PureLoss
 from deniable.release import Key, Measure, Noisy, Release
 
@@ -30,7 +31,11 @@ def test_columns_are_read_by_name(release: Release) -> None:
 def test_a_single_answer_is_a_number() -> None:
     assert one(np.array([12]), laplace(1)).scalar() == 12
     assert isinstance(one(np.array([12]), laplace(1)).scalar(), int)
-    assert one([1.25], laplace(1), digits=1).scalar() == 1.2
+    rounded = one([1.25], laplace(1), digits=1)
+    assert rounded.scalar() == float(rounded) == 1.2
+    assert int(one(np.array([12]), laplace(1))) == 12
+    with pytest.raises(InvalidParameterError, match=r"round\(float\(release\)\)"):
+        int(rounded)
 
 
 def test_a_table_is_not_a_single_answer(release: Release) -> None:
@@ -137,6 +142,66 @@ def test_rows_and_columns_are_chosen_after_the_noise(release: Release) -> None:
         assert end.tolist() == all_ends[[2, 0]].tolist()
     with pytest.raises(InvalidParameterError, match="no column"):
         release.select(["age"])
+
+
+HOSTILE = "=1+1\n\x1b[31m\u202eevil\u200b<b>&\udc80"
+FORMS: dict[str, Callable[[Release], object]] = {  # every way out of a release
+    "to_arrow": lambda release: release.to_arrow().to_pylist(),
+    "to_csv": lambda release: release.to_csv(),
+    "to_dicts": lambda release: release.to_dicts(),
+    "to_json": lambda release: json.loads(release.to_json()),
+    "to_pandas": lambda release: release.to_pandas(intervals=False).to_dict("records"),
+    "to_polars": lambda release: release.to_polars().to_dicts(),
+    "stream": lambda release: pa.table(release).to_pylist(),
+    "rows": list,
+    "text": str,
+    "repr": repr,
+    "html": lambda release: release._repr_html_(),
+    "plot": lambda release: release.plot().get_title(),
+    "scalar": lambda release: release.scalar(),
+    "float": float,
+    "int": int,
+}
+SHOWN = ("to_csv", "text", "repr", "html", "plot")  # by screens and spreadsheets
+MARKS = ("unsafe_test_noise", "UNSAFE", "safe=False")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_test_noise_is_marked_in_every_form(form: str) -> None:
+    """A form that is added to Release and not to the list fails the last line."""
+    safe = one(np.array([12]), laplace(1))
+    assert not any(mark in str(FORMS[form](safe)) for mark in MARKS)
+    unsafe = replace(safe, safe=False)
+    if form in ("scalar", "float", "int"):
+        with pytest.raises(UnsafeReleaseError, match=r"test stream.*scalar\(unsafe=True\)"):
+            FORMS[form](unsafe)
+        assert unsafe.scalar(unsafe=True) == 12
+    else:
+        assert any(mark in str(FORMS[form](unsafe)) for mark in MARKS)
+    assert {name for name in dir(Release) if name.startswith("to_")} <= set(FORMS)
+
+
+def test_the_mark_is_a_column_that_no_name_hides_and_no_row_lacks(release: Release) -> None:
+    unsafe = replace(release, safe=False)
+    assert unsafe.to_arrow().column_names == ["unsafe_test_noise", *NAMES]
+    assert all(row["unsafe_test_noise"] is True for row in unsafe)
+    assert unsafe.take([]).to_arrow().schema == unsafe.to_arrow().schema
+    taken = replace(unsafe, parts=(Key(name="unsafe_test_noise", values=(False, False, False)), *release.parts))
+    assert [(row["unsafe_test_noise_"], row["unsafe_test_noise"]) for row in taken] == [(True, False)] * 3
+
+
+@pytest.mark.parametrize("form", SHOWN)
+def test_what_steers_a_screen_or_a_spreadsheet_is_escaped(form: str) -> None:
+    """Line breaks, colours, turned writing, signs without width, half letters, tags and formulas; in keys, names, the
+    question and the notes."""
+    noisy = (Noisy(name="n", values=np.array([1.0]), law=laplace(1)),)
+    key = HOSTILE if form != "to_csv" else HOSTILE[:-1]  # no Arrow text holds half a letter
+    parts = (Key(name=key, values=(key,)), Measure(name=f"n{key}", bases=("n",)))
+    hostile = Release(parts=parts, noisy=noisy, cost=PureLoss(1), text=HOSTILE, notes=(HOSTILE,), protects=HOSTILE)
+    shown = str(FORMS[form](hostile))
+    assert all(letter.isprintable() or letter == "\n" for letter in shown)
+    assert r"\x1b[31m\u202eevil\u200b" in shown
+    assert form != "html" or "<b>" not in shown
 
 
 N = Noisy(name="n", values=np.array([1, 2]), law=laplace(1))

@@ -4,30 +4,30 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable.app.terminal import printable
 from deniable.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from deniable.release import Release
 
+# Text, links and tables take the colours of the browser, light or dark.
 PAGE = (
-    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
-    '<body style="font-family:sans-serif;margin:2em">{body}</body></html>\n'
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark">'
+    "<title>{title}</title><style>body{{font-family:sans-serif;margin:2em auto;max-width:60em;padding:0 1em}}</style>"
+    "</head><body>{body}</body></html>\n"
 )
 
 
 def as_csv(release: "Release") -> bytes:
-    """Comma-separated values with interval columns; nothing between commas is a missing value, "" an empty text."""
-    import io
-
-    import pyarrow.csv
-
-    buffer = io.BytesIO()
-    pyarrow.csv.write_csv(release.to_arrow(), buffer)
-    return buffer.getvalue()
+    """What `Release.to_csv` writes."""
+    return (release.to_csv() or "").encode()
 
 
 def as_json(release: "Release") -> bytes:
@@ -46,9 +46,13 @@ def as_parquet(release: "Release") -> bytes:
     return buffer.getvalue()
 
 
-def as_page(release: "Release") -> bytes:
-    """A small page that loads nothing."""
-    return PAGE.format(title=escape(release.text or "answer"), body=release._repr_html_()).encode()
+def as_page(release: "Release", policy: str = "") -> bytes:
+    """A small page that loads nothing, with the day on which it was written and the name of the policy."""
+    title = f"{policy}: {release.text or 'answer'}" if policy else release.text or "answer"
+    origin = f"policy {policy}, " if policy else ""
+    written = f'<p class="small">{escape(printable(origin))}written on {date.today().isoformat()}</p>'
+    body = f'{release._repr_html_()}<div class="deniable">{written}</div>'
+    return PAGE.format(title=escape(printable(title)), body=body).encode()
 
 
 FORMATS: Mapping[str, Callable[["Release"], bytes]] = {

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from deniable.release import Release
 
 STYLE = """<style>
-body { max-width: 46em; margin: 3em auto !important; line-height: 1.5; color: #223; }
-h2 { margin-top: 2em; border-bottom: 1px solid #ccd; }
-code { font-size: 85%; color: #456; }
-.exposed { background: #fdecea; border-left: 4px solid #b00; padding: 0.6em 1em; }
+body { max-width: 46em; line-height: 1.5; }
+h2 { margin-top: 2em; border-bottom: 1px solid rgba(128,128,128,.35); }
+code { font-size: 85%; opacity: .8; }
+.exposed { background: rgba(220,40,40,.12); border-left: 4px solid #d22; padding: 0.6em 1em; }
 .answer { margin: 1em 0 1.6em; }
-img { max-width: 100%; }
+img { max-width: 100%; background: white; }
 </style>"""
 
 

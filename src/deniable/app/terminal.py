@@ -32,8 +32,10 @@ def hint(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text on one line, with escapes for what is not printable."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    """The text on one line, with escapes for what is not printable; as in every form of a release."""
+    from deniable.release.display import printable as escaped
+
+    return escaped(text)
 
 
 @contextmanager

@@ -81,6 +81,7 @@ def build_release(
         text=plan.query.text,
         safe=safe,
         notes=(FREE,) if stored else (),
+        protects=plan.query.question.table.protects,
     )
     environment = {**{base.name: base.values.astype(np.float64) for base in bases}, **keys}
     rows, chosen = _rows(outcome, environment, len(release))

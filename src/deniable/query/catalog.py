@@ -171,6 +171,11 @@ class Table:
                 f"the unit column {column!r} has a type that cannot identify a unit. Use numbers or text."
             )
 
+    @property
+    def protects(self) -> str:
+        """Whose data a price is about, in words."""
+        return f"{self.unit} of {self.name} ({self.relation})"
+
     def column(self, name: str) -> Expression:
         """What `name` means: a column, by exact name or failing that by any case, with its missing values filled.
 

@@ -22,7 +22,7 @@ class Explanation:
         """(subject, statement) pairs, in reading order."""
         question, plan = self.plan.query.question, self.plan
         table = question.table
-        yield "protects", f"{table.unit} of {table.name} ({table.relation})"
+        yield "protects", table.protects
         if table.total_rows is not None:
             yield "bounding", f"at most {counted(table.total_rows, 'row')} of one {table.unit.noun} in all"
         elif table.unit.column is not None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +52,13 @@ class Key:
 
     Args:
         kind: Arrow's name of the type, such as "string" or "int64"; None lets Arrow infer it from the values.
+        edge: which end of a bin the values are, where the rows are bins of numbers.
     """
 
     name: str
     values: Sequence[object]
     kind: str | None = None
+    edge: Literal["lower", "upper"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

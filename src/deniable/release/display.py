@@ -17,6 +17,25 @@ _LEVEL = 0.95
 _ROWS = 60  # more are counted, not shown
 _UNSAFE = "UNSAFE: the noise comes from a test stream. Do not publish."
 _BAR = (120, 12)  # width and height of an error bar
+_FINEST = 12  # decimal places that are ever shown
+_IN_FULL = 1e15  # numbers below are shown without an exponent
+_NAMES = 5  # columns that a line names
+# Colours that a light and a dark page both carry: text takes the page's own.
+_STYLE = (
+    ".deniable .wide{overflow-x:auto}.deniable table{border-collapse:collapse;margin:.4em 0}"
+    ".deniable th,.deniable td{padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.35);text-align:left}"
+    ".deniable .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
+    ".deniable .small{opacity:.75;font-size:90%}.deniable .unsafe{color:#d22;font-weight:bold}"
+)
+
+
+def printable(text: object) -> str:
+    """The text on one line, with escapes for what steers a screen or cannot be seen on it.
+
+    Control characters, line breaks, signs that turn the direction of writing, signs without width and halves of
+    surrogate pairs are escaped; letters of every script stay as they are.
+    """
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
 def price(loss: PrivacyLoss) -> str:
@@ -34,49 +53,69 @@ def price(loss: PrivacyLoss) -> str:
 
 def as_text(release: "Release") -> str:
     """An aligned table; each noisy value with its error, and below it the cost and what is left."""
-    columns = [[name, *cells] for name, cells in _cells(release).items()]
+    columns = [[name, *cells] for name, cells in _cells(release)]
     widths = [max(map(len, column)) for column in columns]
-    numeric = {measure.name for measure in release.measures}
     lines = []
     for row in zip(*columns, strict=True):
         padded = [
-            cell.rjust(width) if name in numeric else cell.ljust(width)
-            for cell, width, name in zip(row, widths, release.columns, strict=True)
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, _numeric(release), strict=True)
         ]
         lines.append("  ".join(padded).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join([*lines, *_footer(release)])
 
 
+def as_line(release: "Release") -> str:
+    """What is in a release, on one line: its number if it is one, else how much there is."""
+    if len(release) == 1 and len(release.parts) == 1:
+        ((name, (only,)),) = _cells(release)
+        content = f"{name} = {only}"
+    else:
+        names = [printable(name) for name in release.columns]
+        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        content = f"{len(release):,} row{'s' * (len(release) != 1)} of {', '.join(names[:_NAMES])}{more}"
+    unsafe = "" if release.safe else ", safe=False"
+    return f"<Release: {content}; cost {price(release.cost)}{unsafe}>"
+
+
 def as_html(release: "Release") -> str:
     """A small table with error bars. Every text is escaped; it loads nothing."""
-    cells, bounds = _cells(release), _shown(release).intervals(_LEVEL)
-    numeric = {measure.name for measure in release.measures}
-    style = "padding:2px 10px;border-bottom:1px solid #ddd;"
-    rows = ["<tr>" + "".join(f'<th style="{style}text-align:left">{_safe(name)}</th>' for name in cells) + "</tr>"]
+    bounds = _shown(release).intervals(_LEVEL)
+    classes = [' class="number"' if right else "" for right in _numeric(release)]
+    cells = _cells(release)
+    heads = "".join(
+        f"<th{style}>{_safe(name)}</th>{'' if isinstance(part, Key) else '<th></th>'}"
+        for part, (name, _), style in zip(release.parts, cells, classes, strict=True)
+    )
+    rows = [f"<tr>{heads}</tr>"]
     for at in range(min(len(release), _ROWS)):
         row = []
-        for name, column in cells.items():
-            align = "right;white-space:nowrap;font-variant-numeric:tabular-nums" if name in numeric else "left"
-            bar = f" {_bar(release[name], bounds[name], at)}" if name in numeric else ""
-            row.append(f'<td style="{style}text-align:{align}">{_safe(column[at])}{bar}</td>')
+        for part, (_, column), style in zip(release.parts, cells, classes, strict=True):
+            bar = "" if isinstance(part, Key) else f"<td>{_bar(release[part.name], bounds[part.name], at)}</td>"
+            row.append(f"<td{style}>{_safe(column[at])}</td>{bar}")
         rows.append("<tr>" + "".join(row) + "</tr>")
-    lines = "".join(
-        f'<div style="color:{"#b00" if line == _UNSAFE else "#555"};font-size:90%">{_safe(line)}</div>'
-        for line in _footer(release)
-    )
+    footer = [*_footer(release), *([f"protects {release.protects}"] if release.protects else [])]
+    lines = "".join(f'<div class="{"unsafe" if line == _UNSAFE else "small"}">{_safe(line)}</div>' for line in footer)
     question = f"<code>{_safe(release.text)}</code>" if release.text else ""
-    return f'<div>{question}<table style="border-collapse:collapse">{"".join(rows)}</table>{lines}</div>'
+    table = f'<div class="wide"><table>{"".join(rows)}</table></div>'
+    return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}</div>'
 
 
 def number(value: float, spread: float, digits: int | None = None) -> str:
-    """A value with as many decimals as its error leaves meaning in."""
+    """A value in groups of three digits, with as many digits as its error leaves meaning in.
+
+    The error keeps two significant digits, three if the first is 1; the value ends where its error does.
+    """
     if not math.isfinite(value):
         return str(value)
     if not math.isfinite(spread) or spread <= 0:
-        return f"{value:.6g}"
-    decimals = min(max(0, 1 - math.floor(math.log10(spread))), 12)
-    return f"{value:.{decimals if digits is None else max(0, min(decimals, digits))}f}"
+        return _bare(value)
+    exponent = math.floor(math.log10(spread))
+    places = 1 - exponent + (spread < 2 * 10.0**exponent)
+    if digits is not None:
+        places = min(places, digits)
+    return f"{round(value, min(places, _FINEST)) + 0.0:,.{min(max(places, 0), _FINEST)}f}"
 
 
 def cell(value: float, lower: float, upper: float, *, digits: int | None = None) -> str:
@@ -84,7 +123,7 @@ def cell(value: float, lower: float, upper: float, *, digits: int | None = None)
     if math.isnan(value):
         return "undefined"
     if math.isnan(lower) and math.isnan(upper):
-        return f"{value:.6g}" if digits is None else f"{value:.{digits}f}"
+        return _bare(value) if digits is None else f"{value:,.{digits}f}"
     below, above = value - lower, upper - value
     spread = max(below, above) if math.isfinite(below + above) else min(abs(below), abs(above))
     if math.isfinite(below + above) and abs(above - below) <= 0.05 * spread:
@@ -93,24 +132,41 @@ def cell(value: float, lower: float, upper: float, *, digits: int | None = None)
     return f"{number(value, spread, digits)} [{ends}]"
 
 
+def _bare(value: float) -> str:
+    """A value without an error: whole numbers in full, others with six digits."""
+    if abs(value) < _IN_FULL and (value == int(value) or abs(value) >= 10**5):
+        return f"{value:,.0f}"
+    return f"{value:,.6g}"
+
+
 def _shown(release: "Release") -> "Release":
     """The rows that are shown; intervals of the others are not worth their time."""
     return release if len(release) <= _ROWS else release.take(np.arange(_ROWS))
 
 
-def _cells(release: "Release") -> dict[str, list[str]]:
-    """The shown rows as text, by column."""
+def _numeric(release: "Release") -> list[bool]:
+    """Whether each column holds numbers, which end below each other."""
+    return [not isinstance(part, Key) or all(map(_is_number, part.values)) for part in release.parts]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool))
+
+
+def _cells(release: "Release") -> list[tuple[str, list[str]]]:
+    """The name and the shown rows of every column, as text."""
     release = _shown(release)
-    bounds, shown = release.intervals(_LEVEL), len(release)
-    table = {}
+    bounds = release.intervals(_LEVEL)
+    table = []
     for part in release.parts:
-        if not isinstance(part, Key):
+        if isinstance(part, Key):
+            cells = ["NULL" if value is None else printable(value) for value in part.values]
+        else:
             values = release[part.name]
             digits = 0 if values.dtype.kind in "iu" else part.digits
-            ends = zip(values[:shown].tolist(), *(end[:shown].tolist() for end in bounds[part.name]), strict=True)
-            table[part.name] = [cell(float(value), lower, upper, digits=digits) for value, lower, upper in ends]
-        else:
-            table[part.name] = ["NULL" if value is None else _one_line(value) for value in part.values[:shown]]
+            ends = zip(values.tolist(), *(end.tolist() for end in bounds[part.name]), strict=True)
+            cells = [cell(float(value), lower, upper, digits=digits) for value, lower, upper in ends]
+        table.append((printable(part.name), cells))
     return table
 
 
@@ -119,21 +175,16 @@ def _footer(release: "Release") -> list[str]:
     left = "" if release.budget_left is None else f"; left {release.budget_left}"
     steps = [f"{measure.name}: {measure.post_processing}" for measure in release.measures if measure.post_processing]
     return [
-        *([f"... and {hidden} more rows"] if hidden > 0 else []),
+        *([f"... and {hidden:,} more rows"] if hidden > 0 else []),
         *([_UNSAFE] if not release.safe else []),
         f"{_LEVEL:.0%} intervals; cost {price(release.cost)}{left}",
-        *(["after the noise: " + "; ".join(steps)] if steps else []),
-        *release.notes,
+        *(["after the noise: " + printable("; ".join(steps))] if steps else []),
+        *map(printable, release.notes),
     ]
 
 
-def _one_line(value: object) -> str:
-    text = str(value)
-    return text if text.isprintable() else repr(value)
-
-
 def _safe(text: object) -> str:
-    return html.escape(str(text), quote=True)
+    return html.escape(printable(text), quote=True)
 
 
 def _bar(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", bounds: Bounds, at: int) -> str:
@@ -150,7 +201,7 @@ def _bar(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", bounds: Bounds,
 
     left, middle, right = place(bounds.lower[at]), place(float(values[at])), place(bounds.upper[at])
     return (
-        f'<svg width="{width}" height="{height}" style="vertical-align:middle">'
-        f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{height / 2}" y2="{height / 2}" stroke="#4477aa"/>'
-        f'<circle cx="{middle:.1f}" cy="{height / 2}" r="3" fill="#4477aa"/></svg>'
+        f'<svg width="{width}" height="{height}" style="vertical-align:middle" aria-hidden="true">'
+        f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{height / 2}" y2="{height / 2}" stroke="#5588cc"/>'
+        f'<circle cx="{middle:.1f}" cy="{height / 2}" r="3" fill="#5588cc"/></svg>'
     )

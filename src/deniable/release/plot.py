@@ -1,19 +1,31 @@
 """A release as a picture; needs matplotlib."""
 
-from typing import TYPE_CHECKING
+import textwrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.release.columns import Key
+from deniable.release.display import price, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from deniable.release.release import Release
 
+_BAR, _WHISKER = "#88aacc", "#223344"
+_LINE = 72  # letters of a title on one line
+_SHADES = 10  # groups of bars that have colours of their own
+_TURNED = 60  # letters below an axis from which labels are turned
+_LABELS = 40  # labels that are written below an axis
+
 
 def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | None") -> "Axes":
-    """Bars over one key column, points otherwise, with the intervals at `level`.
+    """Bars with the intervals at `level`: between their edges if the rows are bins, in groups over two key columns.
+
+    Without a key column, and over three or more, each value is a point.
 
     Args:
         measure: the name of a noisy column; None for the first.
@@ -31,35 +43,95 @@ def draw(release: "Release", measure: str | None, *, level: float, ax: "Axes | N
         raise InvalidParameterError(f"measure must be one of {names}, got {measure!r}")
     name = names[0] if measure is None else measure
     values, bounds = release[name].astype(np.float64), release.intervals(level)[name]
-    places = np.arange(len(release))
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
     # An unbounded side has no whisker; matplotlib does not draw NaN.
     whiskers = np.stack([values - bounds.lower, bounds.upper - values])
     whiskers = np.where(np.isfinite(whiskers), np.maximum(whiskers, 0.0), np.nan)
-    if len(release.keys) == 1:
-        ax.bar(places, values, yerr=whiskers, capsize=3, color="#88aacc", ecolor="#223344")
-        ax.set_xlabel(_plain(release.keys[0].name))
+    keys, edges = release.keys, {key.edge: key for key in release.keys}
+    if len(keys) == 2 and {"lower", "upper"} <= set(edges):
+        _bins(ax, edges["lower"], edges["upper"], values, whiskers)
+    elif len(keys) == 1:
+        places = np.arange(len(release))
+        ax.bar(places, values, yerr=whiskers, capsize=3, color=_BAR, ecolor=_WHISKER)
+        _label(ax, places, [_text(value) for value in keys[0].values])
+        ax.set_xlabel(_plain(keys[0].name))
+    elif len(keys) == 2 and len({_text(value) for value in keys[1].values}) <= _SHADES:
+        _groups(ax, keys[0], keys[1], values, whiskers)
     else:
-        ax.errorbar(places, values, yerr=whiskers, fmt="o", capsize=3, color="#4477aa", ecolor="#223344")
-    labels = [_plain(" / ".join(str(value) for value in row)) for row in zip(*_keys(release), strict=True)]
-    ax.set_xticks(places, labels or [""] * len(release), rotation=45 if len("".join(labels)) > 60 else 0)
+        places = np.arange(len(release))
+        ax.errorbar(places, values, yerr=whiskers, fmt="o", capsize=3, color="#4477aa", ecolor=_WHISKER)
+        rows = zip(*(key.values for key in keys), strict=True)
+        _label(ax, places, [" / ".join(map(_text, row)) for row in rows] or [""] * len(release))
     ax.set_ylabel(_plain(name))
-    ax.set_title(_title(release, level))
+    ax.set_title(_title(release, level), fontsize="medium")
     return ax
 
 
-def _keys(release: "Release") -> list[list[object]]:
-    return [["NULL" if value is None else value for value in key.values] for key in release.keys]
+def _bins(ax: "Axes", lower: Key, upper: Key, values: NDArray[Any], whiskers: NDArray[Any]) -> None:
+    """A bar between the edges of each bin; rows in no bin have one of their own, behind the last."""
+    ends = [(low, high) for low, high in zip(lower.values, upper.values, strict=True) if low is not None]
+    starts, stops = (np.array(side, dtype=np.float64) for side in (zip(*ends, strict=True) if ends else ((), ())))
+    inside = np.array([low is not None for low in lower.values], dtype=bool)
+    middles = (starts + stops) / 2
+    ax.bar(starts, values[inside], width=stops - starts, align="edge", color=_BAR, edgecolor="white")
+    ax.errorbar(middles, values[inside], yerr=whiskers[:, inside], fmt="none", capsize=3, ecolor=_WHISKER)
+    ax.set_xlabel("value")
+    if not inside.all() and ends:
+        width = float(np.median(stops - starts))
+        place = float(stops.max()) + width
+        ax.bar([place], values[~inside], yerr=whiskers[:, ~inside], width=width, capsize=3, color="#cccccc",
+               ecolor=_WHISKER, label="in no bin")  # fmt: skip
+        ax.legend()
+
+
+def _groups(ax: "Axes", outer: Key, inner: Key, values: NDArray[Any], whiskers: NDArray[Any]) -> None:
+    """Bars side by side: a place for each value of the first key, a colour for each value of the second."""
+    from matplotlib import colormaps
+
+    firsts, seconds = (list(dict.fromkeys(map(_text, key.values))) for key in (outer, inner))
+    place, shade = (
+        np.array([listed.index(_text(value)) for value in key.values], dtype=np.int64)
+        for listed, key in ((firsts, outer), (seconds, inner))
+    )
+    width = 0.8 / max(len(seconds), 1)
+    colours = colormaps["tab10"].colors  # type: ignore[attr-defined]
+    for index, label in enumerate(seconds):
+        rows = shade == index
+        middles = place[rows] + width * (index - (len(seconds) - 1) / 2)
+        ax.bar(middles, values[rows], width, yerr=whiskers[:, rows], capsize=2, color=(*colours[index], 0.7),
+               ecolor=_WHISKER, label=_plain(label))  # fmt: skip
+    _label(ax, np.arange(len(firsts)), firsts)
+    ax.set_xlabel(_plain(outer.name))
+    ax.legend(title=_plain(inner.name), loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the bars
+
+
+def _label(ax: "Axes", places: NDArray[np.int64], labels: list[str]) -> None:
+    """Write as many labels below the axis as there is room for."""
+    step = max(1, -(-len(labels) // _LABELS))
+    turned = len("".join(labels[::step])) > _TURNED
+    shown = [_plain(label) for label in labels[::step]]
+    ax.set_xticks(places[::step], shown, rotation=45 if turned else 0, ha="right" if turned else "center")
+
+
+def _text(value: object) -> str:
+    return "NULL" if value is None else printable(value)
 
 
 def _title(release: "Release", level: float) -> str:
-    from deniable.release.display import price
+    """What was asked, and below it how sure the answer is, what it cost, and whom the cost is about."""
+    unsafe = "" if release.safe else "UNSAFE test noise. Do not publish.\n"
+    asked = textwrap.shorten(printable(release.text), 3 * _LINE, placeholder=" ...")
+    small = f"{100 * level:g}% intervals, cost {price(release.cost)}"
+    protects = f"; protects {printable(release.protects)}" if release.protects else ""
+    return unsafe + _plain("\n".join([*textwrap.wrap(asked, _LINE), *textwrap.wrap(small + protects, _LINE)]))
 
-    unsafe = "" if release.safe else "UNSAFE test noise; "
-    return f"{unsafe}{100 * level:g}% intervals, cost {price(release.cost)}"
 
-
-def _plain(text: str) -> str:
+def _plain(text: object) -> str:
     """Text that matplotlib shows as it is: a dollar sign would begin a formula."""
-    return text.replace("$", r"\$")
+    return printable_lines(str(text)).replace("$", r"\$")
+
+
+def printable_lines(text: str) -> str:
+    """The text with its line breaks, and escapes for all else that cannot be seen."""
+    return "\n".join(map(printable, text.split("\n")))

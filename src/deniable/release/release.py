@@ -5,12 +5,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
 from deniable.privacy.filters import Remaining
 from deniable.privacy.loss import PrivacyLoss
 from deniable.release.columns import Bounds, Estimate, Key, Measure, Noisy, Numbers, select
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
     from matplotlib.axes import Axes
+
+MARK = "unsafe_test_noise"  # the column that says that nothing here may be published
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,8 +36,10 @@ class Release:
         cost: the privacy loss of this release.
         budget_left: what the ledger had left after it; None if there is no ledger.
         text: the question as it was asked.
-        safe: False if the noise came from a test stream; such a release says so wherever it is shown.
+        safe: False if the noise came from a test stream. Such a release says so wherever it is shown, its tables in
+            every form begin with the column `unsafe_test_noise`, and it is no number unless `unsafe=True` is said.
         notes: what a reader must know, one sentence each.
+        protects: whose data the cost is about, such as "one patient of visits (add/remove)"; empty if not known.
     """
 
     parts: tuple[Key | Measure | Estimate, ...]
@@ -44,6 +49,7 @@ class Release:
     text: str = ""
     safe: bool = True
     notes: tuple[str, ...] = ()
+    protects: str = ""
 
     def __post_init__(self) -> None:
         names, bases = [part.name for part in self.parts], [base.name for base in self.noisy]
@@ -91,14 +97,34 @@ class Release:
         """The rows, each as a dictionary with interval ends."""
         return iter(self.to_dicts())
 
-    def scalar(self) -> float | int:
-        """The one value of a release with one row and one column."""
+    def scalar(self, *, unsafe: bool = False) -> float | int:
+        """The one value of a release with one row and one column; `float(release)` is the same.
+
+        Args:
+            unsafe: take the number although the noise came from a test stream: a number has no room for the mark.
+
+        Raises: InvalidParameterError if this is a table, UnsafeReleaseError if it holds test noise.
+        """
         if len(self) != 1 or len(self.parts) != 1 or not self.measures:
             raise InvalidParameterError(
                 f"scalar() needs one row and one noisy column, got {len(self)} rows of {', '.join(self.columns)}. "
                 'Take a column with release["name"].'
             )
+        if not self.safe and not unsafe:
+            raise UnsafeReleaseError(
+                "this release holds noise of a test stream, which anyone can compute, and a bare number cannot say so. "
+                "Leave the argument bits out to publish it; in a test, take it with scalar(unsafe=True)."
+            )
         value: float | int = self[self.columns[0]][0].item()
+        return value
+
+    def __float__(self) -> float:
+        return float(self.scalar())
+
+    def __int__(self) -> int:
+        value = self.scalar()
+        if not isinstance(value, int):
+            raise InvalidParameterError("int() takes a release of a whole number. Write round(float(release)).")
         return value
 
     def intervals(self, level: float = 0.95) -> dict[str, Bounds]:
@@ -134,7 +160,7 @@ class Release:
     # --- other forms ---------------------------------------------------------------------------------------------
 
     def to_dicts(self, *, intervals: bool = True, level: float = 0.95) -> list[dict[str, Any]]:
-        """One dictionary a row; None stands for what is undefined or unbounded."""
+        """One dictionary a row; None stands for what is undefined or unbounded. Columns as in `to_arrow`."""
         table = self._table(intervals=intervals, level=level)
         lists = [_plain(values) for values, _ in table.values()]
         return [dict(zip(table, row, strict=True)) for row in zip(*lists, strict=True)]
@@ -153,12 +179,16 @@ class Release:
             "left": None if self.budget_left is None else str(self.budget_left),
             "post_processing": {m.name: m.post_processing for m in self.measures if m.post_processing},
             "notes": list(self.notes),
+            "protects": self.protects,
             "safe": self.safe,
         }
         return json.dumps(document, indent=indent, default=str, allow_nan=False)
 
     def to_arrow(self, *, intervals: bool = True, level: float = 0.95) -> "pyarrow.Table":
-        """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null."""
+        """An Arrow table with columns `name_lower` and `name_upper` beside each measure; undefined values are null.
+
+        If the noise came from a test stream, the first column is `unsafe_test_noise`, and true in every row.
+        """
         import pyarrow as pa
 
         table = self._table(intervals=intervals, level=level)
@@ -169,6 +199,20 @@ class Release:
             for values, kind in table.values()
         ]
         return pa.Table.from_arrays(arrays, names=list(table))
+
+    def to_csv(self, path: str | Path | None = None, *, intervals: bool = True, level: float = 0.95) -> str | None:
+        """Comma-separated values with columns as in `to_arrow`: the text, or None if it was written to a file.
+
+        Nothing between commas is a missing value, "" an empty text. Spreadsheets take a text that begins with = + - or
+        @ for a formula, so such a text gets an apostrophe before it; what cannot be seen is escaped.
+        """
+        from deniable.release.csv import as_csv
+
+        text = as_csv(self.to_arrow(intervals=intervals, level=level))
+        if path is None:
+            return text
+        Path(path).write_text(text, encoding="utf-8", newline="")
+        return None
 
     def to_pandas(self, *, intervals: bool = True, level: float = 0.95) -> "pandas.DataFrame":
         """A pandas frame; columns as in `to_arrow`."""
@@ -205,10 +249,9 @@ class Release:
         return as_text(self)
 
     def __repr__(self) -> str:
-        from deniable.release.display import price
+        from deniable.release.display import as_line
 
-        unsafe = "" if self.safe else ", safe=False"
-        return f"<Release: {len(self)} rows of {', '.join(self.columns)}; cost {price(self.cost)}{unsafe}>"
+        return as_line(self)
 
     def _repr_html_(self) -> str:
         from deniable.release.display import as_html
@@ -239,6 +282,8 @@ class Release:
         """Values and Arrow kinds by name, with interval columns where asked for."""
         bounds = self.intervals(level) if intervals else {}
         table: dict[str, tuple[Any, str | None]] = {}
+        if not self.safe:
+            table[_free(MARK, self.columns)] = (np.ones(len(self), dtype=bool), None)
         for part in self.parts:
             if isinstance(part, Key):
                 table[part.name] = (list(part.values), part.kind)

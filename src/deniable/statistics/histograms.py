@@ -86,7 +86,8 @@ class Histogram(Noised):
         if self.keys is not None:
             return (Key(name="key", values=(*self.keys, *rest)),)
         edges = tuple(self.bins or ())
-        return Key(name="lower", values=(*edges[:-1], *rest)), Key(name="upper", values=(*edges[1:], *rest))
+        lower, upper = (*edges[:-1], *rest), (*edges[1:], *rest)
+        return Key(name="lower", values=lower, edge="lower"), Key(name="upper", values=upper, edge="upper")
 
     def _exact(self, values: object, units: object, bits: Bits) -> NDArray[np.int64]:
         """The counts."""

@@ -8,7 +8,7 @@ import typer
 
 from deniable.app.opening import read
 from deniable.app.options import AsJson, Delta, Epsilon, Memory, PolicyFile, Question, Rho, Threads
-from deniable.app.output import as_csv, as_json, format_of, whole_file
+from deniable.app.output import as_csv, as_json, as_page, format_of, whole_file
 from deniable.app.terminal import hint, show_release, waiting
 from deniable.errors import InvalidParameterError
 
@@ -44,7 +44,7 @@ def query(
         with waiting("asking..."):
             release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh)
         if form is not None and write is not None:
-            write(form(release))
+            write(as_page(release, policy.name) if form is as_page else form(release))
             hint(f"{output} written; left {database.ledger.left()}")
         elif to_json or to_csv:
             typer.echo((as_json if to_json else as_csv)(release), nl=False)

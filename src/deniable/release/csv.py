@@ -1,0 +1,37 @@
+"""A table as comma-separated values that neither a spreadsheet nor a screen takes for commands."""
+
+import io
+from typing import TYPE_CHECKING
+
+from deniable.release.display import printable
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_FORMULA = tuple("=+-@＝＋－＠")  # what begins a formula in a spreadsheet, also in full width
+
+
+def as_csv(table: "pyarrow.Table") -> str:
+    """The table with a heading; nothing between commas is a missing value, "" an empty text.
+
+    Numbers, dates and truth values are written as they are. Texts and headings are made harmless.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    columns = [
+        pa.array([None if value is None else harmless(value) for value in column.to_pylist()], pa.string())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        else column
+        for column in table.columns
+    ]
+    buffer = io.BytesIO()
+    names = [harmless(name) for name in table.column_names]
+    pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names=names), buffer)
+    return buffer.getvalue().decode()
+
+
+def harmless(text: str) -> str:
+    """The text on one line, with an apostrophe before it where a spreadsheet would take it for a formula."""
+    shown = printable(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
