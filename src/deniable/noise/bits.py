@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError, UnsafeReleaseError
+from deniable.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -55,18 +55,6 @@ class Bits(ABC):
         out = np.empty(count, dtype=np.uint64)
         self.fill(out)
         return out
-
-
-def require_safe(bits: Bits) -> None:
-    """Refuse to publish what a test stream touched.
-
-    Raises: UnsafeReleaseError if `bits.safe` is false.
-    """
-    if not bits.safe:
-        raise UnsafeReleaseError(
-            f"{bits!r} is a test stream, its noise can be computed by anyone. "
-            "Leave the argument bits out, so that SECURE is used."
-        )
 
 
 class SecureBits(Bits):
