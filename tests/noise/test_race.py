@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import race, races
+from deniable.noise import contest, race, races
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.noise.contest import Noise
 from deniable.noise.race import _Race, exponential_mechanism, noisy_max, permute_and_flip
@@ -155,6 +155,24 @@ def test_nobody_who_would_win_is_passed_over(kind: Noise, count: int, weighted: 
             scores[None], count=count, rate=Fraction(1, 7), noise=kind, weights=table, bits=DeterministicBits(seed)
         )
         assert found.tolist() == expected[0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["exponential", "laplace"])
+def test_coarse_bounds_are_above_scores_that_no_float_holds(kind: Noise) -> None:
+    """Words where the coarse noise is exact, and scores that floats round down: the margin alone keeps the bound above.
+
+    The float sum of the other terms, which is the bound less its margin, is the twin that fails.
+    """
+    rate, width = Fraction(3, 7), 64 if kind == "exponential" else 63
+    runner = _Race(kind, rate, DeterministicBits(0))
+    scores = np.array([2**62 - 2**k - 3 for k in range(2, 40)])
+    words = np.full(len(scores), 1 << 40, dtype=np.uint64)
+    found = runner._coarse_bounds(scores, None, words)
+    margin = contest.margin(float(rate), float(scores.max()))
+    noise = (width - 40) * mp.log(2)
+    truth = [mp.mpf(rate.numerator) * int(score) / rate.denominator + noise for score in scores]
+    assert all(bound >= true for bound, true in zip(found.tolist(), truth, strict=True))
+    assert any(bound - margin < true for bound, true in zip(found.tolist(), truth, strict=True))
 
 
 @pytest.mark.parametrize("kind", ONE_SIDED)
