@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
-from deniable.privacy import PermuteAndFlipLoss
+from deniable.privacy import AddRemove, PermuteAndFlipLoss, of_count
 
 
 def by_subsets(rate: float, scores: list[int]) -> list[float]:
@@ -62,6 +62,10 @@ def largest_loss(rate: Fraction, scores: list[int], others: list[int]) -> float:
 def test_the_smaller_scale_is_for_monotone_scores_alone() -> None:
     """E18: at epsilon 1 with scale 1/epsilon, (0, 10) against (1, 9) has loss 2; monotone moves have at most 1."""
     assert largest_loss(Fraction(1), [0, 10], [1, 9]) == pytest.approx(2, abs=1e-3)
+    one = of_count(rows=1, groups=1, relation=AddRemove)
+    calibrated = {kind: PermuteAndFlip.calibrated(one, epsilon=1, monotone=kind) for kind in (False, True)}
+    assert [calibrated[kind].rate for kind in (False, True)] == [Fraction(1, 2), 1]
+    assert PermuteAndFlip(rate=1).privacy_loss(one).epsilon(0).lower >= 2 - 1e-9
     generator, worst, monotone = np.random.default_rng(4), 0.0, 0.0
     for _ in range(600):
         scores = generator.integers(0, 12, int(generator.integers(2, 5)))

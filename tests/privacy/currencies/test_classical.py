@@ -95,6 +95,8 @@ def test_the_dropped_term_has_the_wrong_sign() -> None:
     assert with_term == pytest.approx(1.312e-5, rel=1e-3)
     assert without == pytest.approx(8e-6, rel=1e-9)
     assert true_delta(sigma, 1) == pytest.approx(4.11e-8, rel=2e-3)
+    ours = simple_gaussian_sigma(l2=1, epsilon=1, delta="1e-5")  # keeps the term: its tail bound is delta itself
+    assert math.exp(-((ours - 1 / (2 * ours)) ** 2) / 2) == pytest.approx(1e-5, rel=1e-9)
 
 
 def test_the_printed_denominator_gives_no_privacy() -> None:
@@ -102,12 +104,17 @@ def test_the_printed_denominator_gives_no_privacy() -> None:
     sigma = math.sqrt(2 * math.log(1.25e5)) / (2 * math.log(1.25e5))
     assert sigma == pytest.approx(0.2064, abs=1e-4)
     assert true_delta(sigma, 1) == pytest.approx(0.975, abs=1e-3)
+    for formula in (analytic_gaussian_sigma, classical_gaussian_sigma, simple_gaussian_sigma):
+        quarter, half, less = (formula(l2=1, epsilon=e, delta=d) for e, d in ((0.25, 1e-5), (0.5, 1e-5), (0.5, 1e-9)))
+        assert quarter > 1.7 * half
+        assert less > half
 
 
 def test_the_proof_and_the_definition_disagree_about_the_constant() -> None:
     """E23, delta = 10^-4: sqrt(2 ln(2/delta)) = 4.4505 in the proof, sqrt(2 ln(1.25/delta)) = 4.3436 in the theorem."""
     assert math.sqrt(2 * math.log(2e4)) == pytest.approx(4.4505, abs=1e-4)
     assert classical(1, 1e-4) == pytest.approx(4.3436, abs=1e-4)
+    assert classical_gaussian_sigma(l2=1, epsilon="1/2", delta="1e-4") / 2 == pytest.approx(4.3436, abs=1e-4)
 
 
 def test_gaussian_noise_for_one_number_is_not_slightly_more_than_laplace() -> None:
