@@ -1,7 +1,8 @@
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -419,3 +420,54 @@ def test_a_statistic_can_pay() -> None:
     left = ledger.pay(PureLoss("1/4"), question="0" * 64, text="count()", safe=True)
     assert str(left) == "epsilon=0.75"
     assert [entry.text for entry in ledger.entries()] == ["count()"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "by_row", "by_value"),
+    [
+        (PrivacyUnit(), True, True),
+        (PrivacyUnit(column="id", noun="patient"), False, True),
+        (PrivacyUnit(column="id", noun="family", ids=3), False, False),
+    ],
+)
+def test_a_ledger_takes_only_losses_of_its_own_unit(unit: PrivacyUnit, by_row: bool, by_value: bool) -> None:
+    ledger = open_ledger(None, unit=unit)
+    for units, admitted in ((False, by_row), (True, by_value)):
+        with nullcontext() if admitted else pytest.raises(UnprovedError, match="protects one"):
+            ledger.pay(PureLoss("1/4"), question=key(1), text="count()", safe=True, units=units)
+    assert ledger.spent().epsilon == Fraction(by_row + by_value, 4)
+
+
+# --- one answer for many askers ----------------------------------------------------------------------------------
+
+
+def test_of_threads_that_ask_the_same_at_once_one_pays_and_all_get_its_answer(any_ledger: Ledger) -> None:
+    computed: list[int] = []
+    together = threading.Barrier(6)
+    answers: list[tuple[str, bool]] = []
+
+    def compute() -> str:
+        computed.append(1)
+        time.sleep(0.1)
+        return str(len(computed))
+
+    def ask() -> None:
+        together.wait()
+        answers.append(any_ledger.answer(entry(1), compute))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [("1", False)] + [("1", True)] * 5
+    assert any_ledger.spent().epsilon == Fraction(1, 10)
+    assert any_ledger.answer(entry(1), compute, fresh=True) == ("2", False)
+    assert any_ledger.recall(key(1)) == "1"
+
+
+def test_an_answer_that_failed_stays_paid_and_blocks_nobody(any_ledger: Ledger) -> None:
+    with pytest.raises(ZeroDivisionError):
+        any_ledger.answer(entry(1), lambda: str(1 // 0))
+    assert any_ledger.answer(entry(1), lambda: "2") == ("2", False)
+    assert any_ledger.spent().epsilon == Fraction(2, 10)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import LedgerError, LedgerTamperedError
-from deniable.ledger import Ledger, schema
+from deniable.ledger import Ledger, Source, schema
 
 from .conftest import entry, key, open_ledger
 
@@ -35,11 +35,16 @@ def test_an_old_ledger_is_migrated_and_keeps_its_chain(path: Path, monkeypatch: 
     assert applied(path) == [(1, "create_tables")]
     monkeypatch.setattr(schema, "MIGRATIONS", (*newest, add_notes))
     migrated = open_ledger(path)
-    assert applied(path) == [(1, "create_tables"), (2, "index_questions"), (3, "add_notes")]
+    wanted = ["create_tables", "index_questions", "bind_sources", "add_notes"]
+    assert applied(path) == list(enumerate(wanted, start=1))
     assert migrated.head == head
     assert migrated.recall(key(1)) == "1"
     migrated.reserve(entry(2))
-    migrated.verify(expected_head=head)
+    source = Source(path=str(path.with_name("survey.csv")), columns={"id": "integer"})
+    for _ in range(2):  # it is told at the first opening what it is about
+        open_ledger(path, source=source).verify(expected_head=head)
+    with pytest.raises(LedgerError, match=r"'survey\.csv', not for a frame"):
+        open_ledger(path, source=Source(columns={"id": "integer"}))
 
 
 def test_a_migration_that_fails_changes_nothing(path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

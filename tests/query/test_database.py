@@ -4,6 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -287,6 +288,38 @@ def test_a_ledger_outlives_the_process_and_knows_its_data(tmp_path: Path) -> Non
         database(ledger=path, budget=Budget(epsilon=2))
     with pytest.raises(LedgerError):
         database(ledger=path, unit=dn.each_row())
+    with pytest.raises(LedgerError, match="columns"):
+        database(frame().drop_columns(["big"]), ledger=path)
+    with pytest.raises(CatalogError, match='name="survey"'):
+        database(ledger=path, name=None)
+
+
+def test_two_tables_of_one_file_never_share_a_ledger(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "two.duckdb") as connection:
+        for name in ("a", "b"):
+            connection.execute(f"CREATE TABLE {name} AS SELECT 1 AS person")
+    settings = {"name": "t", "columns": {}, "ledger": tmp_path / "t.ledger"}
+    database(tmp_path / "two.duckdb", table="a", **settings).sql(COUNT, epsilon=0.5)
+    for moved in (False, True):
+        with pytest.raises(LedgerError, match="the table 'a', not for the table 'b'"):
+            database(tmp_path / "two.duckdb", table="b", moved=moved, **settings)
+
+
+def test_a_moved_file_is_refused_until_it_is_said(tmp_path: Path) -> None:
+    pq.write_table(frame(), tmp_path / "t.parquet")
+    ledger = tmp_path / "kept" / "t.ledger"
+    ledger.parent.mkdir()
+    first = database(tmp_path / "t.parquet", ledger=ledger).sql(COUNT, epsilon=0.5)
+    there = (tmp_path / "t.parquet").rename(tmp_path / "kept" / "t.parquet")
+    with pytest.raises(LedgerError, match=r"'\.\./t\.parquet', not for the file 't\.parquet'.*moved=True"):
+        database(there, ledger=ledger)
+    for moved in (True, False):
+        assert database(there, ledger=ledger, moved=moved).sql(COUNT, epsilon=0.5).scalar() == first.scalar()
+
+
+def test_a_budget_in_memory_is_said_to_end_in_every_answer(tmp_path: Path) -> None:
+    for ledger, said in ((None, True), (tmp_path / "t.ledger", False)):
+        assert said == ('ledger="t.ledger" keeps it' in str(database(ledger=ledger).sql(COUNT, epsilon=0.5)))
 
 
 BUDGETS = [

@@ -26,7 +26,7 @@ def database() -> dn.Database:
 def test_it_is_text_html_and_data() -> None:
     said = database().explain("SELECT AVG(age) AS a, COUNT(*) FROM t WHERE age < 5 AND age <> 4", epsilon=0.5)
     text = str(said)
-    assert "at most 2 rows in one group" in text
+    assert "at most 2 rows of one person count" in text
     assert "SUM(age - 4)" in text
     assert "epsilon=0.5" in text
     assert "<table" in said._repr_html_()
@@ -39,11 +39,27 @@ def test_it_is_text_html_and_data() -> None:
 
 def test_every_way_of_bounding_is_said() -> None:
     db = dn.connect(SOURCE, name="t", unit="person", total_rows=5, budget=dn.Budget(epsilon=1))
-    assert "at most 5 rows of one person in all" in str(db.explain("SELECT COUNT(*) FROM t", epsilon=1))
-    db = dn.connect(SOURCE, name="t", unit="person", budget=dn.Budget(epsilon=1))
-    assert "at most 1 row in one group and 1 group of one person" in str(
-        db.explain("SELECT COUNT(*) FROM t", epsilon=1)
-    )
+    assert "at most 5 rows of one person count in all" in str(db.explain("SELECT COUNT(*) FROM t", epsilon=1))
+    assumed = {
+        "": "at most 1 row of one person counts (by default: say rows=... where more should count)",
+        "GROUP BY age": "counts in a group, in at most 1 group (by default: say rows=... and groups=... where",
+    }
+    for given in ({}, {"rows": 2}, {"rows": 2, "groups": 3}):
+        db = dn.connect(
+            SOURCE,
+            name="t",
+            unit="person",
+            budget=dn.Budget(epsilon=1),
+            columns={"age": dn.Keys([3, 4])},
+            **given,  # type: ignore[arg-type]
+        )
+        for grouping, words in assumed.items():
+            text = f"SELECT COUNT(*) FROM t {grouping}"
+            notes = db.sql(text, epsilon="0.1").notes
+            said = str(db.explain(text, epsilon="0.2"))
+            assert (words in said) == (not given)
+            assert any(note[1:-1] in said for note in notes)
+            assert ("groups=..." in said) == (grouping != "" and "groups" not in given)
 
 
 def test_long_expressions_are_cut() -> None:

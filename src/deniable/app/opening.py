@@ -1,15 +1,12 @@
 """From a policy file on the command line to what a command needs of it, and no more."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import CatalogError
 
 if TYPE_CHECKING:
-    from deniable.ledger import Ledger
-    from deniable.query.backends.base import Engine
-    from deniable.query.catalog import Table
+    from deniable.ledger import Ledger, Source
     from deniable.query.database import Database
     from deniable.query.policy import Policy
 
@@ -29,18 +26,7 @@ def read(path: Path) -> "Policy":
     return read_policy(path)
 
 
-def described(policy: "Policy", engine: "Engine") -> "Table":
-    """The table that a policy declares, checked against the schema of its source.
-
-    Everything that a table has, except its schema, stands in the policy under the same name.
-    """
-    from deniable.query.catalog import Table
-
-    declared = {field.name: getattr(policy, field.name) for field in fields(Table) if field.name != "schema"}
-    return Table(schema=engine.schema(), **declared)
-
-
-def open_ledger(policy: "Policy") -> "Ledger":
+def open_ledger(policy: "Policy", source: "Source | None" = None) -> "Ledger":
     """The ledger of a policy; a ledger in memory stands for one that nothing was written to yet, and makes no file."""
     from deniable.ledger import Ledger
 
@@ -50,13 +36,14 @@ def open_ledger(policy: "Policy") -> "Ledger":
         relation=policy.relation,
         unit=policy.unit,
         dataset=policy.name,
+        source=source,
     )
 
 
 def for_reading(policy: "Policy") -> "Database":
     """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
     from deniable.query.database import Database
-    from deniable.query.source import open_source
+    from deniable.query.source import noted, open_source
 
     engine = open_source(policy.source, table=policy.table)
-    return Database(engine, described(policy, engine), open_ledger(policy))
+    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine, policy.source)))

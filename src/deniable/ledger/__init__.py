@@ -2,5 +2,6 @@
 
 from deniable.ledger.entry import Entry, Record
 from deniable.ledger.ledger import Ledger
+from deniable.ledger.source import Source
 
-__all__ = ["Entry", "Ledger", "Record"]
+__all__ = ["Entry", "Ledger", "Record", "Source"]

@@ -113,6 +113,22 @@ def answers(connection: sqlite3.Connection, question: str) -> Iterator[tuple[Lin
         yield asked, answered
 
 
+def unanswered(connection: sqlite3.Connection, question: str) -> list[Link]:
+    """Entries with this question that have no answer."""
+    numbers = connection.execute(
+        "SELECT entry.number FROM records AS entry LEFT JOIN records AS answer ON answer.entry = entry.number "
+        "WHERE entry.question = ? AND answer.number IS NULL ORDER BY entry.number",
+        (question,),
+    ).fetchall()
+    return [link for (number,) in numbers if (link := at(connection, number)) is not None]
+
+
+def source(connection: sqlite3.Connection) -> Link | None:
+    """The last record that says what the ledger is about; None in a ledger that was never told."""
+    rows = _rows(connection, "WHERE kind = 'source' ORDER BY number DESC LIMIT 1")
+    return _link(rows[0]) if rows else None
+
+
 def answered(connection: sqlite3.Connection, entry: int) -> bool:
     """Whether this entry has an answer."""
     return bool(_rows(connection, "WHERE entry = ?", entry))

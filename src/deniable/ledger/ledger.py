@@ -3,19 +3,25 @@
 import hashlib
 import secrets
 import sqlite3
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import BudgetExceededError, LedgerError, UnprovedError
-from deniable.ledger import chain, schema
+from deniable.ledger import asker, chain, schema
+from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record
+from deniable.ledger.source import Source, difference, is_other_table
 from deniable.ledger.storage import FileStorage, MemoryStorage, Storage
 from deniable.privacy.exact import decimal_text
 from deniable.privacy.filters import Budget, Charge, Remaining
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import PrivacyUnit, Relation
+
+_LOOK_AGAIN = 0.02, 0.5  # seconds between looks for an answer that is on its way: at first, and at most
 
 
 class Ledger:
@@ -41,7 +47,15 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, path: Path | str | None, *, budget: Budget | None, relation: Relation, unit: PrivacyUnit, dataset: str
+        cls,
+        path: Path | str | None,
+        *,
+        budget: Budget | None,
+        relation: Relation,
+        unit: PrivacyUnit,
+        dataset: str,
+        source: Source | None = None,
+        moved: bool = False,
     ) -> "Ledger":
         """The ledger at a path, created with the budget if there is none.
 
@@ -49,6 +63,9 @@ class Ledger:
             path: a file on a local disk, or None for a ledger that lives as long as this process.
             budget: what may be spent in all; None to open an existing ledger.
             relation, unit, dataset: what the ledger protects; they must agree with an existing ledger exactly.
+            source: where the rows are and which columns they have; it is noted once, and must be the same ever after.
+                None: somebody who reads the ledger alone.
+            moved: the same data lie at another place now, or have other columns: note that, and go on.
 
         Raises: LedgerError if it cannot be opened or was opened for something else; LedgerTamperedError if its end
             does not match its head. Both leave the file as it was.
@@ -67,7 +84,10 @@ class Ledger:
             if storage is None:
                 return cls(MemoryStorage(build), budget=budget, relation=relation, unit=unit, dataset=dataset)
             storage.create(build)  # if another process was faster, its ledger is checked like any other
-        return cls._existing(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
+        ledger = cls._existing(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
+        if source is not None:
+            ledger._bind(source.to_data(storage.path.parent.resolve()), moved=moved)
+        return ledger
 
     @classmethod
     def _existing(
@@ -93,35 +113,127 @@ class Ledger:
                 )
         return cls(storage, budget=kept, relation=relation, unit=unit, dataset=dataset)
 
+    def _bind(self, asked: dict[str, Any], *, moved: bool) -> None:
+        """Note what the ledger is about where it was never told, or was told that it moved; else check it.
+
+        Raises: LedgerError if it is about something else.
+        """
+        with self._storage.transaction(write=False) as connection:
+            known = chain.source(connection)
+        kept = None if known is None else known.body["source"]
+        if kept == asked:
+            return
+        if kept is not None and (not moved or is_other_table(kept, asked)):
+            cure = (
+                ""
+                if is_other_table(kept, asked)
+                else (" If it is the same data at another place, or with other columns, open it once with moved=True.")
+            )
+            raise LedgerError(
+                f"The ledger {self._storage.place} was opened for {difference(kept, asked)}.{cure} Other data need "
+                "another ledger: give another path."
+            )
+        with self._storage.transaction(write=True) as connection:
+            latest = chain.source(connection)
+            if (None if latest is None else latest.number) == (None if known is None else known.number):
+                chain.append(connection, "source", {"source": asked}, total=chain.last(connection).total)
+                return
+        self._bind(asked, moved=moved)  # another process was faster
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it outlives this process."""
+        return isinstance(self._storage, FileStorage)
+
+    def answer(self, entry: Entry, compute: Callable[[], str], *, fresh: bool = False) -> tuple[str, bool]:
+        """The stored answer to a question, or else a new one, which is paid for, computed and stored; and which it is.
+
+        Of several threads or processes that ask the same at once, one pays; the others wait for its answer. If it
+        fails or is killed, the next one pays again: nothing is refunded.
+
+        Args:
+            compute: reads the rows and gives the answer as JSON text; called after the payment, outside of any lock.
+            fresh: pay for a new answer, whatever is stored.
+
+        Raises: as `reserve`, and what `compute` raises.
+        """
+        charge, process = self._checked(entry), asker.this_process()
+        pause, longest = _LOOK_AGAIN
+        while (claimed := self._claim(entry, charge, process, fresh=fresh)) is None:
+            time.sleep(pause)
+            pause = min(2 * pause, longest)
+        if isinstance(claimed, str):
+            return claimed, True
+        try:
+            found = compute()
+            self.store(claimed, found)
+        finally:
+            asker.end(self._storage.identity, claimed)
+        return found, False
+
+    def _claim(self, entry: Entry, charge: Charge, process: Process, *, fresh: bool) -> int | str | None:
+        """The number of a new reservation, or the answer that is stored; None if one is on its way.
+
+        It looks before it locks: most questions that were asked before have their answer.
+        """
+        for write in (False, True):
+            with self._storage.transaction(write=write) as connection:
+                stored, awaited = (None, False) if fresh else self._known(connection, entry)
+                if stored is not None or awaited:
+                    return stored
+                if write:
+                    number = self._append(connection, entry, charge, asked_by=process)
+                    asker.begin(self._storage.identity, number)  # before anybody can see the reservation
+                    return number
+        return None
+
+    def _known(self, connection: sqlite3.Connection, entry: Entry) -> tuple[str | None, bool]:
+        """The stored answer to a question, and whether one is on its way."""
+        stored = _first_answer(connection, entry.question, entry.analyst, entry.safe)
+        awaited = stored is None and any(
+            _is_of(link, entry.analyst, entry.safe)
+            and asker.in_progress(link.body.get("asker"), self._storage.identity, link.number)
+            for link in chain.unanswered(connection, entry.question)
+        )
+        return stored, awaited
+
     def recall(self, question: str, *, analyst: str = "owner", safe: bool = True) -> str | None:
         """The stored answer to a question that this analyst asked before, at no cost; None if there is none.
 
         Of several answers to one question the first is the one that is recalled, always.
         """
         with self._storage.transaction(write=False) as connection:
-            for asked, answer in chain.answers(connection, question):
-                if asked.body["analyst"] == analyst and asked.body["safe"] == safe:
-                    return str(answer.body["answer"])
-        return None
+            return _first_answer(connection, question, analyst, safe)
 
     def reserve(self, entry: Entry) -> int:
         """Pay for a question, durably; returns the number under which its answer is stored.
 
         Every reservation pays, also for a question that another process is answering at this moment: two draws of
-        noise cost two times. Call `recall` first.
+        noise cost two times. `answer` looks first, and waits.
 
         Raises: BudgetExceededError if the filter does not admit the total; UnprovedError if the loss is not proved for
             the relation of this ledger or has no charge in its currency. Both spend nothing.
         """
+        charge = self._checked(entry)
+        with self._storage.transaction(write=True) as connection:
+            return self._append(connection, entry, charge)
+
+    def _checked(self, entry: Entry) -> Charge:
+        """What a question costs here."""
         if self.relation not in entry.loss.relations:
             proved = " and ".join(sorted(str(relation) for relation in entry.loss.relations)) or "no relation"
             raise UnprovedError(
                 f"{entry.text} is proved for {proved}; this ledger protects {self.relation}. "
                 "Ask for an answer that is proved for it, or open a ledger for the other relation."
             )
+        return self.budget.price(entry.loss)
+
+    def _append(
+        self, connection: sqlite3.Connection, entry: Entry, charge: Charge, *, asked_by: Process | None = None
+    ) -> int:
+        """Add an entry to the chain if the budget admits it. The caller holds a write transaction."""
         from importlib.metadata import version
 
-        charge = self.budget.price(entry.loss)
         body = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "question": entry.question,
@@ -133,21 +245,41 @@ class Ledger:
             "safe": entry.safe,
             "deniable": version("deniable"),
         }
-        with self._storage.transaction(write=True) as connection:
-            spent = chain.last(connection).total
-            first = chain.first_charge(connection)
-            total = spent + charge
-            if not self.budget.admits(first or charge, total):
-                raise self._exceeded(charge, first, spent)
-            return chain.append(connection, "entry", body, total=total)
+        if asked_by is not None:
+            body["asker"] = asked_by
+        spent = chain.last(connection).total
+        first = chain.first_charge(connection)
+        total = spent + charge
+        if not self.budget.admits(first or charge, total):
+            raise self._exceeded(charge, first, spent)
+        return chain.append(connection, "entry", body, total=total)
 
-    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool) -> Remaining:
+    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool, units: bool = False) -> Remaining:
         """Reserve a loss for an answer that is not kept, and say what is left: what a statistic asks of its payer.
 
-        Raises: as `reserve`.
+        Args:
+            units: whether the loss is that of one value of the unit's column, with all its rows; else that of one row.
+
+        Raises: UnprovedError where the loss is not that of the ledger's unit; else as `reserve`.
         """
+        self._check_unit(text, units)
         self.reserve(Entry(question=question, text=text, loss=loss, safe=safe))
         return self.left()
+
+    def _check_unit(self, text: str, units: bool) -> None:
+        """Refuse what bounds one row, or one of several ids, where somebody with more is protected."""
+        column, noun, ids = self.unit.column, self.unit.noun, self.unit.ids
+        if column is not None and not units:
+            raise UnprovedError(
+                f"{text} protects one row, and this ledger {self.unit}, who may have many. Give units= (the column "
+                f"{column!r}, one entry a row) with rows=, how many rows of one {noun} count; or ask the database, as "
+                "in db.median(...), which does."
+            )
+        if ids > 1:
+            raise UnprovedError(
+                f"{text} protects one value of {column!r}, and one {noun} may own {ids}. Ask in SQL, which counts that "
+                f"in, or name a column whose values stand for one {noun} each."
+            )
 
     def store(self, reservation: int, answer: str) -> None:
         """Keep the answer of a reservation, as JSON text. An entry has at most one answer.
@@ -240,6 +372,17 @@ def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str
         "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids},
         "dataset": dataset,
     }
+
+
+def _first_answer(connection: sqlite3.Connection, question: str, analyst: str, safe: bool) -> str | None:
+    for asked, answer in chain.answers(connection, question):
+        if _is_of(asked, analyst, safe):
+            return str(answer.body["answer"])
+    return None
+
+
+def _is_of(entry: chain.Link, analyst: str, safe: bool) -> bool:
+    return bool(entry.body["analyst"] == analyst and entry.body["safe"] == safe)
 
 
 def _price(charge: Charge, name: str) -> Fraction | None:

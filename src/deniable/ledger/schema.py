@@ -1,6 +1,7 @@
 """Tables of a ledger and the migrations that make them.
 
-A migration may add tables, indices and triggers. It never changes a record: the chain is append-only.
+A migration may add tables, indices and triggers, and loosen a check. It never changes a record: the chain is
+append-only.
 """
 
 import sqlite3
@@ -80,7 +81,21 @@ def index_questions(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX questions ON records (question, number) WHERE question IS NOT NULL")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, index_questions)
+def bind_sources(connection: sqlite3.Connection) -> None:
+    """Records may say what the ledger is about. SQLite changes a check by a copy of the table, record by record."""
+    for statement in _TRIGGERS:
+        connection.execute(f"DROP TRIGGER {statement.split()[2]}")
+    connection.execute(_RECORDS.replace("records (", "copied (", 1).replace("'key')", "'key', 'source')"))
+    connection.execute("INSERT INTO copied SELECT * FROM records")
+    connection.execute("DROP TABLE records")
+    connection.execute("ALTER TABLE copied RENAME TO records")
+    for statement in _TRIGGERS:
+        connection.execute(statement)
+    index_questions(connection)
+    connection.execute("CREATE INDEX sources ON records (number) WHERE kind = 'source'")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, index_questions, bind_sources)
 
 
 def identify(connection: sqlite3.Connection, place: str) -> int:

@@ -24,6 +24,7 @@ class Storage(ABC):
     """A database that runs short transactions."""
 
     place: str
+    identity: str  # of the database, within this process
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -47,6 +48,7 @@ class FileStorage(Storage):
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()  # a later change of folder does not lose it
         self.place = str(path)
+        self.identity = str(self.path.resolve())
 
     def exists(self) -> bool:
         return os.path.lexists(self.path)
@@ -89,6 +91,7 @@ class MemoryStorage(Storage):
 
     def __init__(self, build: Callable[[sqlite3.Connection], None]) -> None:
         self.place = "the ledger in memory"
+        self.identity = f"memory {id(self)}"
         self._owner = os.getpid()
         self._turn = threading.RLock()
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

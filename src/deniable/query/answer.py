@@ -64,9 +64,18 @@ def check_outcome(outcome: Outcome) -> None:
 
 
 def build_release(
-    plan: PricedPlan, noisy: Sequence[NDArray[Any]], *, left: Remaining, safe: bool, stored: bool
+    plan: PricedPlan,
+    noisy: Sequence[NDArray[Any]],
+    *,
+    left: Remaining,
+    safe: bool,
+    stored: bool,
+    notes: tuple[str, ...] = (),
 ) -> Release:
-    """The public answer, from one noisy integer array of shape (groups,) per aggregate."""
+    """The public answer, from one noisy integer array of shape (groups,) per aggregate.
+
+    notes: what a reader must know, whatever the question.
+    """
     outcome = plan.query.outcome
     bases = tuple(
         _base(index, part, values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
@@ -80,7 +89,7 @@ def build_release(
         budget_left=left,
         text=plan.query.text,
         safe=safe,
-        notes=(FREE,) if stored else (),
+        notes=(*notes, FREE) if stored else notes,
         protects=plan.query.question.table.protects,
     )
     environment = {**{base.name: base.values.astype(np.float64) for base in bases}, **keys}

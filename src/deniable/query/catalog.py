@@ -115,7 +115,7 @@ class Table:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
-    is given instead, at most so many rows in all, wherever they lie.
+    is given instead, at most so many rows in all, wherever they lie. `assumed` names those of them that nobody gave.
     """
 
     name: str
@@ -126,6 +126,7 @@ class Table:
     rows: int = 1
     groups: int = 1
     total_rows: int | None = None
+    assumed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         folded: dict[str, str] = {}
@@ -176,6 +177,21 @@ class Table:
         """Whose data a price is about, in words."""
         return f"{self.unit} of {self.name} ({self.relation})"
 
+    def bounding(self, *, grouped: bool) -> str | None:
+        """How much of one unit counts, in words; None where every row is a unit."""
+        noun = self.unit.noun
+        if self.unit.column is None:
+            return None
+        if self.total_rows is not None:
+            return f"at most {_counted(self.total_rows, 'row')} of one {noun} count in all"
+        said = f"at most {_counted(self.rows, 'row')} of one {noun} {'counts' if self.rows == 1 else 'count'}"
+        if grouped:
+            said += f" in a group, in at most {_counted(self.groups, 'group')}"
+        words = [word for word in ("rows", "groups") if word in self.assumed and (grouped or word == "rows")]
+        if words:
+            said += f" (by default: say {' and '.join(f'{word}=...' for word in words)} where more should count)"
+        return said
+
     def column(self, name: str) -> Expression:
         """What `name` means: a column, by exact name or failing that by any case, with its missing values filled.
 
@@ -197,6 +213,10 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _bound(name: str, value: object) -> Fraction | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import CatalogError, InvalidParameterError
-from deniable.ledger import Entry, Ledger
+from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, Budget, Charge, PrivacyUnit, Relation, Remaining
@@ -20,9 +20,9 @@ from deniable.query.backends.base import Engine
 from deniable.query.catalog import Declaration, Table
 from deniable.query.explanation import Explanation, spoken
 from deniable.query.plan import PricedPlan, Request
-from deniable.query.policy import read_policy
+from deniable.query.policy import assumed, read_policy
 from deniable.query.rules import price
-from deniable.query.source import open_source
+from deniable.query.source import noted, open_source
 from deniable.query.sql import parse
 from deniable.release import Release
 
@@ -34,11 +34,12 @@ def connect(
     unit: str | PrivacyUnit | None = None,
     budget: Budget | None = None,
     columns: Mapping[str, Declaration] | None = None,
-    rows: int = 1,
-    groups: int = 1,
+    rows: int | None = None,
+    groups: int | None = None,
     total_rows: int | None = None,
     relation: Relation = AddRemove,
     ledger: str | Path | None = None,
+    moved: bool = False,
     table: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
@@ -48,15 +49,16 @@ def connect(
     Args:
         source: a dataframe (pandas, Polars, Arrow), the path of a .parquet, .csv or .duckdb file, or of a policy
             (.toml), which says all of the rest.
-        name: the table's name in SQL; by default that of the file.
+        name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
         budget: what may ever be spent; needed unless the ledger exists.
         columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...
-        rows: at most so many rows of one unit count in one group.
-        groups: in at most so many groups of one GROUP BY.
+        rows: at most so many rows of one unit count in one group; 1 if nobody says, and then answers say so.
+        groups: in at most so many groups of one GROUP BY; likewise.
         total_rows: instead of `rows` and `groups`: at most so many rows of one unit count, in whatever groups.
         relation: what neighbouring tables are.
         ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
+        moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
         table: the table inside a .duckdb file.
         memory: a limit such as "2GB"; beyond it intermediate results go to disk.
         threads: of the engine; all cores by default.
@@ -64,50 +66,49 @@ def connect(
     Reads the schema of the source and no row.
     Raises: SourceError, CatalogError or LedgerError, in the user's words.
     """
+    bounding = {"rows": rows, "groups": groups, "total_rows": total_rows}
     if isinstance(source, str | Path) and str(source).endswith(".toml"):
         given = {"unit": unit, "budget": budget, "columns": columns, "name": name, "ledger": ledger, "table": table}
-        extra = [word for word, value in given.items() if value is not None]
-        if extra or (rows, groups, total_rows, relation) != (1, 1, None, AddRemove):
-            raise InvalidParameterError(
-                f"a policy says it all: put {', '.join(extra) or 'rows, groups'} into the file."
-            )
-        return _connect_policy(Path(source), memory, threads)
+        extra = [word for word, value in (given | bounding).items() if value is not None]
+        if extra or relation is not AddRemove:
+            raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
+        return _connect_policy(Path(source), moved, memory, threads)
     if unit is None:
         raise CatalogError(
             'say who is protected: unit="column" for the column that says whose row it is, or '
             'unit=dn.each_row("person") if every row is one person.'
         )
+    if name is None and not isinstance(source, str | Path):
+        if ledger is not None:
+            raise CatalogError(
+                "a ledger in a file knows a frame by its name alone: give one, such as "
+                f'name="{Path(ledger).stem}", and the same one ever after.'
+            )
+        name = "data"
     engine = open_source(source, table=table, memory=memory, threads=threads)
     described = Table(
-        name=name or (Path(source).stem if isinstance(source, str | Path) else "data"),
+        name=name or Path(str(source)).stem,
         schema=engine.schema(),
         unit=unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit),
         relation=relation,
         columns=columns or {},
-        rows=rows,
-        groups=groups,
+        rows=1 if rows is None else rows,
+        groups=1 if groups is None else groups,
         total_rows=total_rows,
+        assumed=assumed(bounding),
     )
-    return Database(engine, described, _open_ledger(described, budget, ledger))
+    return Database(engine, described, _open_ledger(described, budget, ledger, noted(engine, source), moved))
 
 
-def _connect_policy(path: Path, memory: str | None, threads: int | None) -> "Database":
+def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
     policy = read_policy(path)
     engine = open_source(policy.source, table=policy.table, memory=memory, threads=threads)
-    described = Table(
-        name=policy.name,
-        schema=engine.schema(),
-        unit=policy.unit,
-        relation=policy.relation,
-        columns=policy.columns,
-        rows=policy.rows,
-        groups=policy.groups,
-        total_rows=policy.total_rows,
-    )
-    return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger))
+    described = policy.described(engine.schema())
+    source = noted(engine, policy.source)
+    return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger, source, moved))
 
 
-def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None) -> Ledger:
+def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None, source: Source, moved: bool) -> Ledger:
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(
             f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
@@ -118,6 +119,8 @@ def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None) -
         relation=table.relation,
         unit=table.unit,
         dataset=table.name,
+        source=source,
+        moved=moved,
     )
 
 
@@ -175,12 +178,15 @@ class Database:
             ExecutionError, with a constant text, if the engine stops.
         """
         plan = self._plan(text, epsilon, delta, rho)
-        stored = None if fresh else self._recall(plan)
-        if stored is not None:
-            noisy, safe = _from_json(stored), self._bits.safe
-        else:
-            noisy, safe = self._answer(plan)
-        return build_release(plan, noisy, left=self.ledger.left(), safe=safe, stored=stored is not None)
+        answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan), fresh=fresh)
+        return build_release(
+            plan,
+            _from_json(answer),
+            left=self.ledger.left(),
+            safe=self._bits.safe,
+            stored=stored,
+            notes=self._notes(grouped=bool(plan.query.question.keys)),
+        )
 
     def _plan(self, text: str, epsilon: object, delta: object, rho: object) -> PricedPlan:
         request = _request(epsilon, delta, rho)
@@ -193,21 +199,31 @@ class Database:
     def _recall(self, plan: PricedPlan) -> str | None:
         return self.ledger.recall(plan.key, safe=self._bits.safe)
 
-    def _answer(self, plan: PricedPlan) -> tuple[list[NDArray[Any]], bool]:
-        """Pay, look, add noise, remember: in this order."""
-        secret = self.ledger.secret("groups of a unit")
+    def _entry(self, plan: PricedPlan) -> Entry:
         described: Json = [
             {"aggregate": spoken(part.aggregate), "mechanism": part.mechanism.to_json(), "grid": str(part.lattice.grid)}
             for part in plan.parts
         ]
-        reservation = self.ledger.reserve(
-            Entry(question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe)
+        return Entry(
+            question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
         )
-        exact = self._engine.exact(plan, secret=secret)
+
+    def _exact(self, plan: PricedPlan) -> str:
+        """Look and add noise: after the payment."""
+        exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"))
         drawn = [part.mechanism.release(value, bits=self._bits) for part, value in zip(plan.parts, exact, strict=True)]
-        noisy = [draw.values for draw in drawn]
-        self.ledger.store(reservation, _to_json(noisy))
-        return noisy, all(draw.safe for draw in drawn)
+        return _to_json([draw.values for draw in drawn])
+
+    def _notes(self, *, grouped: bool) -> tuple[str, ...]:
+        """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
+        bounding = self.table.bounding(grouped=grouped)
+        notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
+        if not self.ledger.is_lasting:
+            notes.append(
+                "The budget is kept in memory and ends with this process; "
+                f'ledger="{self.table.name}.ledger" keeps it for good.'
+            )
+        return tuple(notes)
 
 
 def _request(epsilon: object, delta: object, rho: object) -> Request:

@@ -23,11 +23,9 @@ class Explanation:
         question, plan = self.plan.query.question, self.plan
         table = question.table
         yield "protects", table.protects
-        if table.total_rows is not None:
-            yield "bounding", f"at most {counted(table.total_rows, 'row')} of one {table.unit.noun} in all"
-        elif table.unit.column is not None:
-            rows, groups = counted(table.rows, "row"), counted(table.groups, "group")
-            yield "bounding", f"at most {rows} in one group and {groups} of one {table.unit.noun}"
+        bounding = table.bounding(grouped=bool(question.keys))
+        if bounding is not None:
+            yield "bounding", bounding
         yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for part in plan.parts:
             yield spoken(part.aggregate), _noise(part)
@@ -64,11 +62,6 @@ class Explanation:
     def _repr_html_(self) -> str:
         cells = "".join(f"<tr><th>{escape(subject)}</th><td>{escape(said)}</td></tr>" for subject, said in self.rows())
         return f'<table class="deniable-explanation">{cells}</table>'
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 row", "2 rows"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def cost_text(plan: PricedPlan) -> str:

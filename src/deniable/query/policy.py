@@ -4,12 +4,13 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import CatalogError
 from deniable.privacy import Budget, PrivacyUnit, Relation
-from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Text, Timestamp, each_row
+from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Table, Text, Timestamp, each_row
 from deniable.query.expression import Kind
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
@@ -50,9 +51,20 @@ class Policy:
     rows: int
     groups: int
     total_rows: int | None
+    assumed: tuple[str, ...]
     budget: Budget
     ledger: Path
     columns: Mapping[str, Declaration]
+
+    def described(self, schema: Mapping[str, Kind | None]) -> Table:
+        """The table that it declares, checked against the schema of its source.
+
+        Everything that a table has, except its schema, stands in the policy under the same name.
+        """
+        declared = {
+            field.name: getattr(self, field.name) for field in dataclass_fields(Table) if field.name != "schema"
+        }
+        return Table(schema=schema, **declared)
 
 
 def read_policy(path: Path) -> Policy:
@@ -85,10 +97,18 @@ def read_policy(path: Path) -> Policy:
         rows=privacy.get("rows", 1),
         groups=privacy.get("groups", 1),
         total_rows=privacy.get("total_rows"),
+        assumed=assumed(privacy),
         budget=Budget(**budget),
         ledger=(path.parent / ledger).resolve(),
         columns={name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()},
     )
+
+
+def assumed(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Which bounds of a unit nobody gave."""
+    if given.get("total_rows") is not None:
+        return ()
+    return tuple(word for word in ("rows", "groups") if given.get(word) is None)
 
 
 def write_policy(

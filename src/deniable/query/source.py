@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import SourceError
+from deniable.ledger import Source
 from deniable.query.backends.base import Engine
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ def open_source(
     if isinstance(source, str | Path):
         return DuckDBEngine.from_file(Path(source).resolve(), table=table, memory=memory, threads=threads)
     return DuckDBEngine.from_arrow(_to_arrow(source), memory=memory, threads=threads)
+
+
+def noted(engine: Engine, source: object) -> Source:
+    """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows."""
+    columns = {name: "other" if kind is None else kind.value for name, kind in engine.schema().items()}
+    path = str(Path(source).resolve()) if isinstance(source, str | Path) else None
+    return Source(path=path, table=engine.table, columns=columns)
 
 
 def _to_arrow(frame: object) -> "pa.Table":

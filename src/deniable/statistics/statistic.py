@@ -23,8 +23,11 @@ Takes = Literal[
 class Payer(Protocol):
     """Who pays before a private row is read: a ledger."""
 
-    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool) -> Remaining:
-        """Book the loss durably and say what is left, or raise and spend nothing."""
+    def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool, units: bool) -> Remaining:
+        """Book the loss durably and say what is left, or raise and spend nothing.
+
+        units: whether the loss is that of all rows of one unit, or of one row.
+        """
         ...
 
 
@@ -135,7 +138,7 @@ class Statistic(metaclass=InWords):
         if ledger is not None:
             self._rehearse(values, units)
             question = hashlib.sha256(text.encode()).hexdigest()
-            left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe)
+            left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe, units=units is not None)
         answer = self._answer(values, units, bits)
         release = Release(
             parts=answer.parts,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.app.opening import described, read
+from deniable.app.opening import read
 from deniable.app.options import Memory, PolicyFile, Threads
 from deniable.app.terminal import say, show_table, waiting
 
@@ -28,7 +28,7 @@ def doctor(
     from deniable.query.backends.duckdb_doctor import DuckDBDoctor
 
     engine = DuckDBDoctor.open(declared.source, table=declared.table, memory=memory, threads=threads)
-    table = described(declared, engine)
+    table = declared.described(engine.schema())
     with waiting("counting..."):
         findings = list(engine.examine(table))
     say(WARNING)

@@ -16,6 +16,8 @@ class Engine(ABC):
     `schema` and `check` read no row. `exact` is the only door to the rows; its answers are SECRET until noise is added.
     """
 
+    table: str | None = None  # inside the source, where that holds several
+
     @abstractmethod
     def schema(self) -> Mapping[str, Kind | None]:
         """The columns in their order; None for a type that queries cannot use."""

@@ -121,7 +121,9 @@ class DuckDBEngine(Engine):
             raise SourceError(
                 f"say which table of {str(path)!r} is meant, with table=...: {', '.join(tables) or 'it has none'}."
             )
-        return cls(open_connection, f"private.main.{quoted(table)}", limited=memory is not None)
+        engine = cls(open_connection, f"private.main.{quoted(table)}", limited=memory is not None)
+        engine.table = table
+        return engine
 
     def schema(self) -> Mapping[str, Kind | None]:
         return {name: KINDS.get(base) for name, base in self._types.items()}
