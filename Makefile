@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,plot,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
 	touch $@
 
 demo: $(BIN)/.installed

@@ -1,10 +1,8 @@
 """Differential privacy with exact noise, certified accounting and private SQL.
 
 >>> import deniable as dn
->>> import pyarrow as pa
->>> frame = pa.table({"respondent": range(1000), "affairs": [0, 0, 1, 3] * 250})
->>> db = dn.connect(frame, name="survey", unit="respondent", budget=dn.Budget(epsilon=1))
->>> answer = db.sql("SELECT COUNT(*) AS n FROM survey WHERE affairs > 0", epsilon=0.1)
+>>> db = dn.connect(dn.datasets.survey(), name="survey", unit="respondent", budget=dn.Budget(epsilon=1))
+>>> answer = db.sql("SELECT COUNT(*) AS n FROM survey WHERE leaving", epsilon=0.1)
 >>> print(db.budget)
 budget epsilon=1; left epsilon=0.9
 """
@@ -13,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable import datasets as datasets
     from deniable import statistics as statistics
     from deniable.privacy import AddRemove as AddRemove
     from deniable.privacy import Budget as Budget
@@ -38,7 +37,7 @@ _HOMES = {
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
     "Release": "deniable.release",
 }
-_ROOMS = ("statistics",)
+_ROOMS = ("datasets", "statistics")
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 

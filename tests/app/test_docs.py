@@ -1,17 +1,18 @@
 """Documentation that a test keeps true: examples run, commands and pages are listed, links lead somewhere."""
 
 import doctest
+import importlib
+import pkgutil
 import re
 import shlex
 from pathlib import Path
 
 import markdown
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
 
+import deniable
 from deniable.app.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +20,6 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-WARDS = ("surgery", "children", "emergency")
 
 
 def name_of(page: Path) -> str:
@@ -28,15 +28,7 @@ def name_of(page: Path) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the pages speak of."""
-    pq.write_table(pa.table({"respondent": range(1000), "affairs": [0, 0, 1, 3] * 250}), tmp_path / "survey.parquet")
-    rows = ["visit,patient,ward,age,cost,day"]
-    for index in range(6000):
-        patient = index * 7919 % 2500
-        cost = "" if index % 97 == 0 else f"{(patient * 37 + index * 11) % 900 + 20}.50"
-        ward, day = WARDS[(patient + index // 2500) % 3], f"2025-{1 + index % 12:02}-{1 + index % 28:02}"
-        rows.append(f"{index},p{patient:04},{ward},{patient % 91},{cost},{day}")
-    (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    """An empty folder: a page makes the files that it speaks of."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -65,7 +57,7 @@ def run_console(text: str, place: Path) -> None:
             assert result.stderr == shown, line
             continue
         assert result.exit_code == 0, f"{line}: {result.output}"
-        if line.startswith("deniable explain"):
+        if line.startswith("deniable explain") and shown:
             assert result.stdout == shown, line
         if target:
             (place / target).write_text(result.stdout, encoding="utf-8")
@@ -83,6 +75,13 @@ def test_examples_run(page: Path, place: Path) -> None:
             heading = re.match(r"# (\S+\.toml)\n", body)
             assert heading, f"{page}: a TOML block begins with the name of its file"
             (place / heading[1]).write_text(body, encoding="utf-8")
+
+
+def test_examples_of_docstrings_run(place: Path) -> None:
+    modules = [info.name for info in pkgutil.walk_packages(deniable.__path__, "deniable.")]
+    run = [doctest.testmod(importlib.import_module(name)) for name in ["deniable", *modules]]
+    assert sum(found.attempted for found in run) > 40
+    assert not sum(found.failed for found in run)
 
 
 def test_an_example_that_is_wrong_is_noticed(place: Path) -> None:

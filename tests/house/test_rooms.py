@@ -80,6 +80,7 @@ def test_public_names_are_these() -> None:
         "Timestamp",
         "__version__",
         "connect",
+        "datasets",
         "each_row",
         "statistics",
     }

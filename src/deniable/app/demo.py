@@ -1,8 +1,4 @@
-"""The demonstration: a survey that is public for teaching, what exact answers give away, and what private ones do not.
-
-The survey is the one that R. Fair used in 1978 (Journal of Political Economy 86): 6,366 women who answered a magazine
-about their marriages, published since with names removed. The person in the story is one row of it.
-"""
+"""The demonstration: a survey that was made up for it, what exact answers give away, and what private ones do not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from deniable.app.output import whole_file
 from deniable.app.terminal import boxed, printable, waiting
-from deniable.errors import BudgetExceededError, MissingExtraError
+from deniable.datasets import DEPARTMENTS, survey
+from deniable.errors import BudgetExceededError
 from deniable.privacy import Budget
 from deniable.privacy.exact import positive_rational
 from deniable.query.catalog import Keys, Number
 from deniable.query.database import Database, connect
 
 if TYPE_CHECKING:
-    import pandas
+    import pyarrow
     from rich.console import Console
 
     from deniable.release import Release
@@ -27,28 +24,28 @@ if TYPE_CHECKING:
 PRICE = "0.1"  # of each question, unless the caller names another
 QUESTIONS = 10  # that the budget pays for
 COLUMNS = {
-    "religious": Keys([1, 2, 3, 4]),
-    "rate_marriage": Keys([1, 2, 3, 4, 5]),
-    "age": Number(lower=17, upper=42),
-    "yrs_married": Number(lower=0, upper=23),
-    "affairs": Number(lower=0, upper=60),
+    "department": Keys(DEPARTMENTS),
+    "satisfaction": Keys([1, 2, 3, 4, 5]),
+    "age": Number(lower=16, upper=70),
+    "overtime": Number(lower=0, upper=20),
 }
-GROUP = "SELECT COUNT(*) AS women FROM survey WHERE affairs > 0 AND age = 42 AND educ = 20"
-PAIR = (GROUP, GROUP + " AND yrs_married > 3")
+GROUP = "SELECT COUNT(*) AS people FROM survey WHERE leaving AND department = 'research' AND age >= 58"
+PAIR = (GROUP, GROUP + " AND years > 1")
 TARGET = (
-    "Somebody knows a colleague who took part: 42 years old, with an advanced degree, married for two or three years. "
-    "Women of 42 who are that highly educated have nearly all been married for longer."
+    "Somebody knows a colleague who took part: 61 years old, and with the researchers since last spring. Everybody "
+    "else of that age has been there for years."
 )
 LESSON = (
-    "Each count is about dozens of women and names nobody. But the only woman who can be in the first and not in the "
-    "second is the colleague, so the difference of 1 says: she had an affair. No name was ever in the table."
+    "Each count is about dozens of people and names nobody. But the only person who can be in the first and not in the "
+    "second is the colleague, so the difference of 1 says: this person looks for another job. No name was ever in the "
+    "table."
 )
 FIX = (
-    "The same two questions, answered privately. The noise is many times what one woman can change, so the difference "
-    "of the two answers says next to nothing about her, also to somebody who knows everything about all the others. "
-    "epsilon bounds it: at 0.1, one answer moves the odds of any guess about her by about a tenth at most."
+    "The same two questions, answered privately. The noise is many times what one person can change, so the difference "
+    "of the two answers says next to nothing about the colleague, even to somebody who knows everything about all the "
+    "others. epsilon bounds it: at 0.1, an answer moves the odds of any guess about one person by about a tenth."
 )
-USEFUL = "The noise hides one woman; it does not hide what is true of thousands. Each answer states its own error."
+USEFUL = "The noise hides one person; it does not hide what is true of thousands. Each answer states its own error."
 
 
 @dataclass(frozen=True)
@@ -70,61 +67,47 @@ class Asked:
 
 STATISTICS = (
     Question(
-        "How common are affairs?",
-        "SELECT COUNT(*) AS women, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey",
+        "How many look for another job?",
+        "SELECT COUNT(*) AS people, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey",
     ),
     Question(
-        "How old are they, and how long married?",
-        "SELECT AVG(age) AS age, AVG(yrs_married) AS years FROM survey",
+        "How old are they, and how many hours of overtime a week do they work?",
+        "SELECT AVG(age) AS age, AVG(overtime) AS overtime FROM survey",
     ),
     Question(
-        "Does religion matter? (1 not religious, 4 strongly)",
-        "SELECT religious, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey GROUP BY religious",
+        "Does satisfaction matter? (1 very low, 5 very high)",
+        "SELECT satisfaction, AVG(CASE WHEN leaving THEN 1 ELSE 0 END) AS share FROM survey GROUP BY satisfaction",
         "share",
     ),
     Question(
-        "Does a happy marriage? (1 very poor, 5 very good)",
-        "SELECT rate_marriage, AVG(CASE WHEN affairs > 0 THEN 1 ELSE 0 END) AS share FROM survey "
-        "GROUP BY rate_marriage",
-        "share",
+        "Where is overtime worked?",
+        "SELECT department, AVG(overtime) AS overtime FROM survey GROUP BY department",
+        "overtime",
     ),
 )
 CHAPTERS = (
     (
         "2. The same questions, privately",
         FIX,
-        (Question("with her", PAIR[0]), Question("without her", PAIR[1])),
+        (Question("with the colleague", PAIR[0]), Question("without", PAIR[1])),
     ),
     ("3. What the survey may tell", USEFUL, STATISTICS),
 )
 
 
-def survey() -> "pandas.DataFrame":
-    """The survey, one row a woman.
-
-    Raises: MissingExtraError if statsmodels, which brings it, is not installed.
-    """
-    try:
-        from statsmodels.datasets import fair
-    except ImportError:
-        raise MissingExtraError("the demo needs its survey and plots: pip install 'deniable[demo]'") from None
-    frame: pandas.DataFrame = fair.load_pandas().data.rename_axis("respondent").reset_index()
-    return frame
-
-
-def exact_answers(frame: "pandas.DataFrame") -> list[int]:
-    """What a database without privacy answers to PAIR. For this public teaching data only."""
+def exact_answers(table: "pyarrow.Table") -> list[int]:
+    """What a database without privacy answers to PAIR. For this made-up table only."""
     import duckdb
 
     with duckdb.connect() as connection:
-        connection.register("survey", frame)
+        connection.register("survey", table)
         return [int(row[0]) for question in PAIR if (row := connection.execute(question).fetchone())]
 
 
 def run(output: Path, epsilon: str | None) -> None:
     """Tell the story on the terminal and write the report.
 
-    Raises: MissingExtraError or InvalidParameterError, before anything is shown.
+    Raises: InvalidParameterError, before anything is shown.
     """
     from rich.console import Console
 
@@ -133,13 +116,19 @@ def run(output: Path, epsilon: str | None) -> None:
     price = positive_rational("epsilon", PRICE if epsilon is None else epsilon)
     console = Console()
     with whole_file(output) as write:
-        with waiting("loading the survey..."):
-            frame = survey()
+        with waiting("making the survey..."):
+            table = survey()
             database = connect(
-                frame, name="survey", unit="respondent", budget=Budget(epsilon=price * QUESTIONS), columns=COLUMNS
+                table,
+                name="survey",
+                unit="respondent",
+                rows=1,
+                groups=1,
+                budget=Budget(epsilon=price * QUESTIONS),
+                columns=COLUMNS,
             )
-            exact = exact_answers(frame)
-        _tell_attack(console, len(frame), exact)
+            exact = exact_answers(table)
+        _tell_attack(console, table.num_rows, exact)
         answers: list[Asked] = []
         for chapter, text, questions in CHAPTERS:
             _begin(console, chapter)
@@ -152,7 +141,7 @@ def run(output: Path, epsilon: str | None) -> None:
         with waiting("drawing the report..."):
             page = report_page(exact, answers, refusal, str(database.budget))
         write(page.encode())
-    console.print(f"\nThe same story as a page with plots: [bold]{_markup(str(output))}[/]")
+    console.print(f"\nThe same story as a page: [bold]{_markup(str(output))}[/]")
 
 
 def _tell_attack(console: "Console", count: int, exact: Sequence[int]) -> None:
@@ -160,7 +149,7 @@ def _tell_attack(console: "Console", count: int, exact: Sequence[int]) -> None:
     from rich.text import Text
 
     _begin(console, "1. Two harmless numbers, one secret")
-    console.print(f"A survey of {count:,} married women. A column says who had an affair.\n{TARGET}\n")
+    console.print(f"A survey of {count:,} employees. A column says who looks for another job.\n{TARGET}\n")
     body = Text()
     for question, answer in zip(PAIR, exact, strict=True):
         body.append(question + "\n", style="dim").append(f"{answer}\n", style="bold")
@@ -173,7 +162,7 @@ def _tell_budget(console: "Console", database: Database, price: Fraction) -> str
     """A stored answer, and a question that is too dear; returns what was said about the latter."""
     _begin(console, "4. What is left")
     console.print("Asked again, a question gets the same answer and costs nothing; new noise would have to be paid.")
-    console.print(boxed(database.sql(PAIR[0], epsilon=price), "with her, once more"))
+    console.print(boxed(database.sql(PAIR[0], epsilon=price), "with the colleague, once more"))
     try:
         database.sql(PAIR[0], epsilon=database.ledger.budget.epsilon, fresh=True)
     except BudgetExceededError as error:

@@ -7,7 +7,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from deniable.app.output import PAGE
-from deniable.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from deniable.app.demo import Asked
@@ -36,8 +35,8 @@ def report_page(exact: Sequence[int], answers: "Sequence[Asked]", refusal: str, 
     body = [
         STYLE,
         "<h1>What two counts give away</h1>",
-        "<p>A survey of married women that is public for teaching (R. Fair, 1978; names removed). "
-        "The exact counts below are shown because it is public; a private table would never give them.</p>",
+        "<p>A survey of employees, made up for this page: it describes nobody, so the exact counts can be shown. "
+        "A private table would never give them.</p>",
         "<h2>Two harmless numbers, one secret</h2>",
         f'<p>{escape(TARGET)}</p><div class="exposed">{counts}<p>{difference}</p></div><p>{escape(LESSON)}</p>',
         f"<h2>The same questions, privately</h2><p>{escape(FIX)}</p>",
@@ -57,13 +56,13 @@ def _answer(asked: "Asked") -> str:
 
 
 def _picture(release: "Release", measure: str) -> str:
-    """A plot as an image inside the page; base64, so nothing in it can break out."""
+    """A plot as an image inside the page; base64, so nothing in it can break out. Nothing without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("the demo draws plots: pip install 'deniable[demo]'") from None
+        return ""
 
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     release.plot(measure, ax=figure.subplots())
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})

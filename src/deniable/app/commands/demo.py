@@ -1,9 +1,11 @@
-"""`deniable demo`: the whole story on real answers."""
+"""`deniable demo`: the whole story on real answers, and a table to begin with."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from deniable.app.terminal import hint
 
 
 def demo(
@@ -11,8 +13,20 @@ def demo(
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", metavar="NUMBER", help="What each private question costs.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="Write made-up visits to a hospital, .csv or .parquet, and end."),
+    ] = None,
 ) -> None:
-    """Show on a real survey how exact counts expose a person, and how private answers do not."""
+    """Show on a made-up survey how exact counts expose a person, and how private answers do not."""
+    if data is not None:
+        from deniable.app.output import whole_file
+        from deniable.datasets import write
+
+        with whole_file(data):
+            write("visits", data)
+        hint(f"{data} written")
+        return
     from deniable.app.demo import run
 
     run(output, epsilon)
