@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "statistics": {"privacy", "noise", "mechanisms", "release"},
     "ledger": {"privacy"},
     "query": {"privacy", "noise", "mechanisms", "release", "statistics", "ledger"},
-    "app": {"privacy", "noise", "mechanisms", "release", "statistics", "ledger", "query"},
+    "app": {"datasets", "privacy", "noise", "mechanisms", "release", "statistics", "ledger", "query"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 
