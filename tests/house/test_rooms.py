@@ -16,12 +16,13 @@ MAY_IMPORT = {
     "errors": set(),
     "privacy": set(),
     "noise": set(),
-    "mechanisms": {"privacy", "noise"},
+    "rows": set(),
+    "mechanisms": {"privacy", "noise", "rows"},
     "release": {"privacy"},
-    "statistics": {"privacy", "noise", "mechanisms", "release"},
+    "statistics": {"privacy", "noise", "rows", "mechanisms", "release"},
     "ledger": {"privacy"},
-    "query": {"privacy", "noise", "mechanisms", "release", "statistics", "ledger"},
-    "app": {"datasets", "privacy", "noise", "mechanisms", "release", "statistics", "ledger", "query"},
+    "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
+    "app": {"datasets", "privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger", "query"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 

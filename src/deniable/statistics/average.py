@@ -9,7 +9,7 @@ import numpy as np
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.release import Noisy
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.shares import STEP, UNIT
 

@@ -19,7 +19,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.privacy.exact import positive_integer
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.intervals import check_level
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.models import Model
 from deniable.statistics.statistic import Statistic
 

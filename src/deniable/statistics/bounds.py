@@ -24,7 +24,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, compose, of_spread_sum
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import checked_bounds
 

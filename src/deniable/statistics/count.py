@@ -9,12 +9,12 @@ import numpy as np
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
+from deniable.rows import labels
 from deniable.statistics.call import in_words
-from deniable.statistics.data import bounded_rows
-from deniable.statistics.keys import labels
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.units import bounded_rows
 
 
 @dataclass(frozen=True, kw_only=True)

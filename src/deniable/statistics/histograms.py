@@ -14,12 +14,12 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Key, Measure, Noisy, Release
+from deniable.rows import Floats, distinct, numbers, places_of
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows, numbers
-from deniable.statistics.keys import arrow_column, codes, has_type, match_of
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.units import bounded_rows
 
 _BLOCK = 2**15
 _SPAN = 2**20  # keys within a range of so many integers are counted without a search
@@ -142,44 +142,7 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
     found = tuple(keys.tolist() if isinstance(keys, np.ndarray) else keys)
     if not found:
         raise InvalidParameterError("keys must hold at least one value")
-    kinds = {match[0] for match in map(match_of, found) if match is not None}
-    if len(kinds) > 1:
-        raise InvalidParameterError("keys must be of one type: all numbers, or all text, or all dates")
-    column = arrow_column(found, "keys")
-    if column.null_count or len(column.unique()) != len(found):
-        raise InvalidParameterError(
-            "keys must be distinct, and none of them NULL. Rows of NULL count under other=True."
-        )
-    return found
-
-
-def places_of(values: object, keys: tuple[Any, ...]) -> NDArray[np.int64]:
-    """The place of each value in the list of keys; their number for a value that is not in it.
-
-    Raises: InvalidParameterError if the keys are of a type that the column cannot hold.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = arrow_column(values, "values") if has_type(values) else None
-    if column is None or pa.types.is_decimal(column.type):
-        found, distinct = codes(values)
-        places = {match_of(key): place for place, key in enumerate(keys)}
-        return np.array([places.get(match_of(value), len(keys)) for value in distinct] + [len(keys)])[found]
-    if column.type == pa.float16():
-        column = column.cast(pa.float32())
-    known = arrow_column(keys, "keys")
-    if isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_decode()
-    if pa.types.is_null(column.type):  # nobody says of what type; a column of a type may be empty, and is checked
-        return np.full(len(column), len(keys))
-    try:
-        found = pc.index_in(column, value_set=known.cast(column.type))
-    except pa.ArrowException:
-        raise InvalidParameterError(
-            f"keys of type {known.type} cannot be compared with values of type {column.type}"
-        ) from None
-    return np.asarray(found.fill_null(len(keys)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return distinct(found)
 
 
 def _edges(bins: object) -> tuple[float, ...]:

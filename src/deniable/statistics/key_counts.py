@@ -16,8 +16,8 @@ from deniable.noise.bits import Bits
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, Stated, compose, of_count
 from deniable.privacy.exact import positive_integer
 from deniable.release import Key, Measure, Noisy, Release
+from deniable.rows import codes, labels
 from deniable.statistics.call import in_words
-from deniable.statistics.keys import codes, labels
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.privacy.moment_sensitivity import of_values_and_products
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.shares import UNIT, bernstein
 
 LARGEST_TABLE = 5

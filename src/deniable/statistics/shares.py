@@ -12,7 +12,8 @@ import numpy as np
 
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
-from deniable.statistics.data import Floats, bounded_rows
+from deniable.rows import Floats
+from deniable.statistics.units import bounded_rows
 
 UNIT = 2**32
 """Steps between the ends; the largest share."""

@@ -12,10 +12,10 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.release import Measure, Noisy, Release
+from deniable.rows import Floats
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release

@@ -13,10 +13,10 @@ from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Restricted
 from deniable.release import Measure, Noisy, Release
+from deniable.rows import Floats
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
 from deniable.statistics.shares import STEP, UNIT, shares

@@ -29,7 +29,7 @@ def test_records_are_sorted_and_clamped_and_never_shown() -> None:
         with pytest.raises(InvalidParameterError, match="exact must hold integers") as error:
             clamped_records(np.array(["77"]), 0, 9, relation=relation)
         assert "77" not in str(error.value)
-        with pytest.raises(InvalidParameterError, match="got 2 dimensions"):
+        with pytest.raises(InvalidParameterError, match="of 2 dimensions"):
             clamped_records(np.array([[1, 2]]), 0, 9, relation=relation)
 
 

@@ -56,7 +56,8 @@ def test_a_unit_of_a_list_changes_no_other_block(row: object, odd: object) -> No
 
     def seen(rows: list[object]) -> Counter[str]:
         blocks: list[str] = []
-        mechanism.release(rows, lambda part: blocks.append(repr(part)), bits=DeterministicBits(1))
+        width = np.size(row) if np.ndim(row) else None
+        mechanism.release(rows, lambda part: blocks.append(repr(part)), columns=width, bits=DeterministicBits(1))
         return Counter(blocks)
 
     assert (seen([row] * 21) - seen([*[row] * 20, odd])).total() == 1
@@ -113,7 +114,7 @@ def test_what_does_not_aggregate_records_is_refused() -> None:
         SampleAndAggregate(inner=noise, blocks=7, lower=0, upper=4)
     with pytest.raises(InvalidParameterError, match="blocks"):
         SampleAndAggregate(inner=MEDIAN, blocks=0, lower=0, upper=4)
-    with pytest.raises(InvalidParameterError, match="one entry a unit"):
+    with pytest.raises(InvalidParameterError, match="Pass the rows themselves"):
         SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4).release(3, np.sum)
 
 

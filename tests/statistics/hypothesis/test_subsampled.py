@@ -77,7 +77,7 @@ def test_a_row_of_a_list_changes_no_other_block(odd: object) -> None:
 
     def seen(rows: list[object]) -> Counter[str]:
         blocks: list[str] = []
-        test = SubsampledTest(test=lambda block: blocks.append(repr(block)) or 0.5, blocks=9, epsilon=1)
+        test = SubsampledTest(test=lambda block: blocks.append(repr(block)) or 0.5, blocks=9, columns=2, epsilon=1)
         test(rows, units=np.arange(len(rows)), bits=DeterministicBits(1))
         return Counter(blocks)
 

@@ -16,11 +16,11 @@ from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, loss_of_row
 from deniable.mechanisms.instance.distance import of_steps
 from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.smooth import SmoothStatistic
-from deniable.mechanisms.integers import array_of
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
 from deniable.privacy.exact import checked_bounds, shown, whole_number
+from deniable.rows import plain
 
 Rows = NDArray[Any]
 
@@ -75,38 +75,43 @@ class SampleAndAggregate(Mechanism):
             one = one.loss if isinstance(one, Restricted) else one  # one block is replaced under either relation
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation))
 
-    def release(self, rows: ArrayLike, function: Callable[[Rows], object], *, bits: Bits = SECURE) -> Answer:
+    def release(
+        self,
+        rows: ArrayLike,
+        function: Callable[[Rows], object],
+        *,
+        columns: int | None = None,
+        bits: Bits = SECURE,
+    ) -> Answer:
         """The private aggregate of the function's values.
 
         Args:
-            rows: secret; the first axis are the units. Of a list, every block becomes an array by itself.
+            rows: secret; the first axis are the units. The type of the arrays that the function gets depends on that of
+                `rows` alone: see `deniable.rows.plain`. A list holds numbers, and what is none is NaN.
             function: must give the same value for the same rows. It is called for every block, also for empty ones.
+            columns: how many numbers each unit of a list has, where it is a list itself.
             bits: leave it out, except in tests.
         """
         if not callable(function):
             raise InvalidParameterError(f"function must be a function of rows, got {type(function).__name__}")
-        units = _units(rows)
-        if units.ndim == 0:
-            raise InvalidParameterError("rows must be an array with one entry a unit, got a single value")
+        units = plain(rows, "rows", columns=columns)
         block = uniform.below(self.blocks, size=units.shape[0], bits=bits)
         order = np.argsort(block, kind="stable")
         parts = np.split(units[order], np.searchsorted(block[order], np.arange(1, self.blocks)))
-        listed = isinstance(rows, list | tuple)
-        seen = [part.tolist() if listed else part.copy() for part in parts]  # no view of the other blocks
-        values = [self._value(function, part) for part in seen]
+        values = [self._value(function, part.copy()) for part in parts]  # no view of the other blocks
         if isinstance(self.inner, AdditiveNoise):
             return Answer(int(self.inner.release([sum(values)], bits=bits).values[0]), bits.safe)
         return self.inner.release(values, bits=bits)
 
-    def _value(self, function: Callable[[Rows], object], part: ArrayLike) -> int:
+    def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
         """The function on one block, or `lower` where it fails."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it says depends on private rows
-                value = float(function(np.asarray(part)))  # type: ignore[arg-type]
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # whatever it is, such as sys.exit() of a script, it may depend on a row
+                value = float(function(part))  # type: ignore[arg-type]
+        except BaseException as error:  # whatever it is, such as sys.exit() of a script, it may depend on a row
+            if type(error) is KeyboardInterrupt:
+                raise
             return self.lower
         if np.isnan(value):
             return self.lower
@@ -134,13 +139,3 @@ class SampleAndAggregate(Mechanism):
             exact=(2,),
             neighbour=(),
         )
-
-
-def _units(rows: ArrayLike) -> Rows:
-    """One entry a unit. A list has no type: what numpy would make of it, one row could change for all others."""
-    if not isinstance(rows, list | tuple):
-        return array_of("rows", rows)
-    units = np.empty(len(rows), dtype=object)
-    for place, row in enumerate(rows):
-        units[place] = row
-    return units

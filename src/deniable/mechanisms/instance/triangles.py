@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothStatistic, smooth_bound
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
-from deniable.mechanisms.rows import replaced
 from deniable.noise.bits import Bits
 from deniable.privacy import AddRemove, Relation, of_count
 from deniable.privacy.exact import whole_number
+from deniable.rows import replaced
 
 _MOST_VERTICES = 4096  # whose matrix of pairs fits into memory
 

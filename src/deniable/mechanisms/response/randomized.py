@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.rows import container, replaced
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
 from deniable.privacy.exact import positive_integer, whole_number
+from deniable.rows import array_of, replaced
 
 if TYPE_CHECKING:
     from flint import arb
@@ -104,11 +104,13 @@ class RandomizedResponse(Mechanism):
 
         Raises: InvalidParameterError for an array of a type that holds no numbers.
         """
-        given, upper = container("exact", exact), self.choices - 1
-        if isinstance(given, np.ndarray):
-            answers = replaced("exact", given.ravel(), by=0, lower=0, upper=upper).reshape(given.shape)
+        given, upper = array_of(exact), self.choices - 1
+        if given is not None:
+            answers = replaced("exact", given.reshape(-1), by=0, lower=0, upper=upper).reshape(given.shape)
+        elif hasattr(type(exact), "__len__") and not isinstance(exact, str | bytes):
+            answers = replaced("exact", exact, by=0, lower=0, upper=upper)
         else:
-            answers = replaced("exact", given, by=0, lower=0, upper=upper)
+            answers = replaced("exact", [exact], by=0, lower=0, upper=upper).reshape(())
         other: NDArray[np.int64] | int = 1
         if self.choices > 2:
             other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.integers import LEAST, array_of
-from deniable.mechanisms.rows import left_out
 from deniable.privacy import Relation, Sensitivity
+from deniable.rows import left_out
 
 
 def revenues(bids: ArrayLike, prices: Sequence[int]) -> NDArray[np.int64]:

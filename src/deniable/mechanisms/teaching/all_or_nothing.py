@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.rows import replaced
 
 
 @dataclass(frozen=True, kw_only=True)

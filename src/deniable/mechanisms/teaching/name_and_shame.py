@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer
+from deniable.rows import replaced
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.rows import replaced
 from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
 from deniable.privacy.exact import positive_integer, positive_rational, shown
+from deniable.rows import replaced
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.instance import StableSelection
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
-from deniable.mechanisms.rows import Whole, container, replaced
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.mechanisms.wrappers.inputs import check_inputs, parts_of, release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy.exact import whole_number
+from deniable.rows import Whole, replaced, width
 
 _OF_SUMS: tuple[type[Mechanism], ...] = (
     *ADDITIVE,
@@ -86,15 +86,13 @@ class SampledWrapper(Wrapper):
 
     def _rows(self, exact: ArrayLike) -> Whole:
         """Shape (units, columns)."""
-        given, width = container("exact", exact), self.columns
-        if width is None:
-            if not isinstance(given, np.ndarray):
-                raise InvalidParameterError(
-                    "exact is a list, and only its rows tell how many numbers each has, which must be public. Declare "
-                    f"{type(self).__name__}(columns=...), or give an array."
-                )
-            width = given.shape[1] if given.ndim == 2 else 1
-        return replaced("exact", given, by=0, columns=width)
+        columns = self.columns or width(exact)
+        if columns is None:
+            raise InvalidParameterError(
+                "exact is a list, and only its rows tell how many numbers each has, which must be public. Declare "
+                f"{type(self).__name__}(columns=...), or give an array."
+            )
+        return replaced("exact", exact, by=0, columns=columns)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanism on sums of one number for each unit, of a fresh sample each time."""

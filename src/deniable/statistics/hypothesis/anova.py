@@ -17,14 +17,14 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
+from deniable.rows import Floats, numbers, places_of
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows, numbers
-from deniable.statistics.histograms import places_of
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.units import bounded_rows
 
 _STEPS = 2**16  # of the lattice between the bounds
 _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of rows

@@ -18,7 +18,7 @@ from deniable.noise.bits import Bits
 from deniable.noise.simulation import uniforms
 from deniable.privacy.exact import whole_number
 from deniable.release import Estimate
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.statistic import Answer, Options, Statistic
 
 Alternative = Literal["two-sided", "greater", "less"]

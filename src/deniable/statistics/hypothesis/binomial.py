@@ -12,8 +12,8 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
+from deniable.rows import numbers
 from deniable.statistics.call import in_words
-from deniable.statistics.data import bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -26,6 +26,7 @@ from deniable.statistics.hypothesis.base import (
 )
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
+from deniable.statistics.units import bounded_rows
 
 
 @dataclass(frozen=True, kw_only=True)

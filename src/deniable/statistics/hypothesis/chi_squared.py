@@ -15,12 +15,13 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import positive_rational
 from deniable.release import Release
+from deniable.rows import Floats, places_of
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows
-from deniable.statistics.histograms import distinct_keys, places_of
+from deniable.statistics.histograms import distinct_keys
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.units import bounded_rows
 
 
 @dataclass(frozen=True, kw_only=True)

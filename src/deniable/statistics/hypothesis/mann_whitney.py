@@ -14,8 +14,8 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Relation, Restricted, Sensitivity, compose, of_spread_sum
 from deniable.privacy.sensitivity import of_rank_difference
 from deniable.release import Release
+from deniable.rows import Floats, numbers
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -28,6 +28,7 @@ from deniable.statistics.hypothesis.base import (
 from deniable.statistics.hypothesis.chi_squared import pair_of
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.units import bounded_rows
 
 _SHARES = (1, 4)  # of the price: the sizes of the samples, the statistic
 _ROOM = 0.999  # confidence that no sample is cut

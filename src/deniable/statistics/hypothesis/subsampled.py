@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
-from deniable.privacy.exact import probability, whole_number
+from deniable.privacy.exact import positive_integer, probability, whole_number
 from deniable.release import Release
+from deniable.rows import labels, plain
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
-from deniable.statistics.keys import labels
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, release
 
@@ -33,9 +33,12 @@ class SubsampledTest(Noised, HypothesisTest):
     with all its rows, however many they are.
 
     Args:
-        test: gives the p-value of one block of rows. What raises, or gives no number, does not reject.
+        test: gives the p-value of one block of rows. What raises, or gives no number, does not reject. The type of the
+            block depends on that of the rows alone: see `deniable.rows.plain`. A list holds numbers, with NaN for what
+            is none.
         blocks: how many, at most 10^7; public. Each needs enough rows for the inner test to have power.
         inner_level: at which a block rejects.
+        columns: how many numbers a row of a list has, where it is a list itself.
 
     Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
     Proof: docs/theory/hypothesis.md.
@@ -48,6 +51,7 @@ class SubsampledTest(Noised, HypothesisTest):
     test: Callable[[NDArray[Any]], float]
     blocks: int
     inner_level: object = "1/5"
+    columns: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +60,8 @@ class SubsampledTest(Noised, HypothesisTest):
         object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST))
         if not 0 < probability("inner_level", self.inner_level) < 1:
             raise InvalidParameterError(f"inner_level must be in (0, 1), got {self.inner_level!r}")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", positive_integer("columns", self.columns))
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -63,7 +69,7 @@ class SubsampledTest(Noised, HypothesisTest):
         return of_count(rows=1, groups=1, relation=self.relation, cells=1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        table = _rows(values)
+        table = plain(values, columns=self.columns)
         owners = np.arange(len(table)) if units is None else labels(units, "units")
         if owners.shape != table.shape[:1]:
             raise InvalidParameterError("units must have one entry for each row of the values")
@@ -82,23 +88,12 @@ class SubsampledTest(Noised, HypothesisTest):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a warning says would tell of the block
             try:
-                found = float(self.test(np.asarray(block.tolist()) if block.dtype == object else block))
-            except Exception:
+                found = float(self.test(block))
+            except BaseException as error:
+                if type(error) is KeyboardInterrupt:  # somebody does not want to wait
+                    raise
                 return 1.0
         return found if 0 <= found <= 1 else 1.0
-
-
-def _rows(values: object) -> NDArray[Any]:
-    """The rows as an array whose type no row changes. One without a type holds objects; a block finds its own type."""
-    if isinstance(values, list | tuple):
-        return np.fromiter(values, dtype=object, count=len(values))
-    if isinstance(values, np.ma.MaskedArray):
-        return np.ma.filled(values.astype(np.float64), np.nan)
-    array = np.asarray(values)
-    if not array.ndim:
-        raise InvalidParameterError(f"values must be rows, in an array, a frame or a list, got {type(values).__name__}")
-    typed = isinstance(values, np.ndarray) or array.dtype.kind not in "iub"
-    return array if typed else array.astype(np.float64)  # as it is where some are NULL
 
 
 @in_words
@@ -108,6 +103,7 @@ def subsampled_test(
     test: Callable[[NDArray[Any]], float],
     blocks: int,
     inner_level: object = "1/5",
+    columns: int | None = None,
     **options: Unpack[TestOptions],
 ) -> Release:
     """Any public test, made private: see `SubsampledTest`.
@@ -119,5 +115,5 @@ def subsampled_test(
     ...     heights, test=lambda block: ttest_1samp(block, 170).pvalue, blocks=30, epsilon=1
     ... )
     """
-    parameters = {"test": test, "blocks": blocks, "inner_level": inner_level}
+    parameters = {"test": test, "blocks": blocks, "inner_level": inner_level, "columns": columns}
     return release(SubsampledTest, values, parameters, options)

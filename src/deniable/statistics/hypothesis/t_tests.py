@@ -15,10 +15,10 @@ from deniable.noise.simulation import normals
 from deniable.privacy import Sensitivity, of_spread_sum
 from deniable.privacy.exact import exact_rational
 from deniable.release import Release
+from deniable.rows import Floats, numbers
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import Guess
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.hypothesis.base import (
     Alternative,
     HypothesisTest,
@@ -31,6 +31,7 @@ from deniable.statistics.hypothesis.base import (
 from deniable.statistics.hypothesis.chi_squared import pair_of
 from deniable.statistics.shares import UNIT, bernstein, shares
 from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.units import bounded_rows
 
 Ends: TypeAlias = tuple[float, float]
 

@@ -11,11 +11,12 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
 from deniable.privacy.exact import positive_rational, shown
+from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounds import Bounding, Guess, resolve
-from deniable.statistics.data import bounded_rows, numbers, whole_numbers
 from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Statistic
+from deniable.statistics.units import bounded_rows
 
 _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 

@@ -14,10 +14,11 @@ from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
+from deniable.rows import Floats, numbers
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats, bounded_rows, numbers
 from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.statistic import Answer, Options, Statistic, release
+from deniable.statistics.units import bounded_rows
 
 _DRAWS = 4000  # of the noise, for intervals
 _HIGHEST = 0.99  # the level that so many draws can tell

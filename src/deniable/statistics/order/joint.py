@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from deniable.noise import refine, uniform
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.chain import Chain, Targets, coin
 from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.measure import Codes, Measure

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.price import Price

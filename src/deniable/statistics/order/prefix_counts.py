@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_spread_sum
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.price import Price
 
 LARGEST_COUNT = 1024

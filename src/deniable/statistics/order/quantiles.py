@@ -15,8 +15,8 @@ from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
 from deniable.privacy.exact import positive_integer
 from deniable.release import Estimate, Key, Release
+from deniable.rows import Floats
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.choice import reach, window
 from deniable.statistics.order.ends import CELLS, lower_end, upper_end

@@ -25,7 +25,7 @@ from deniable.noise import laplace, race, uniform
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, PureLoss, Relation, Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import OUTSIDE, Method

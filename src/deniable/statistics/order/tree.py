@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.choice import EQUAL, choose, reach, window
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import Method

@@ -14,7 +14,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity, of_clamped_unit_sum
 from deniable.privacy.relation import AddRemove
 from deniable.release import Bounds
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.regression.linear import Rows
 from deniable.statistics.regression.moments import Basis
 from deniable.statistics.regression.smallest_eigenvalue import smallest_eigenvalue

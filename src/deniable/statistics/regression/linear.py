@@ -12,10 +12,11 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key
+from deniable.rows import Floats, dimensions, numbers, table
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.data import Floats, bounded_rows, dimensions, numbers, table
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Statistic, Takes
+from deniable.statistics.units import bounded_rows
 
 SMALL = 1e-300  # so wide are bounds at least
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
 from deniable.privacy.vector_sensitivity import of_product_sum
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 
 _STEPS = 2**16  # from 0 to 1, for products of two
 _FINE = {1: 15, 2: 12, 3: 8}  # binary digits of a column in Bernstein form, by the number of features

@@ -15,7 +15,7 @@ from deniable.noise.race import checked_rate
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Restricted
 from deniable.privacy.exact import positive_integer
 from deniable.release import Bounds
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.choice import choose
 from deniable.statistics.order.ends import lower_end, upper_end
 from deniable.statistics.order.quantile import margin, selections

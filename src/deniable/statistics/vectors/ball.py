@@ -9,7 +9,7 @@ differently at the edges of their blocks. `deniable.privacy.vector_sensitivity` 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 
 _CHUNK = 1 << 11  # rows that stay in the cache
 _SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball

@@ -10,7 +10,7 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Restricted
 from deniable.release import Release
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Payer, Statistic
 from deniable.statistics.vectors.columns import Columns

@@ -11,7 +11,8 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
 from deniable.privacy.exact import exact_rational
-from deniable.statistics.data import Floats, bounded_rows, table
+from deniable.rows import Floats, table
+from deniable.statistics.units import bounded_rows
 
 _LARGEST = 1e100  # deviations; what lies further out, infinities too, is as far out as this: its square is a float
 _EXTREME = 1e75, 1e-75  # no public number is larger, and no deviation smaller

@@ -13,9 +13,9 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity
 from deniable.privacy.vector_sensitivity import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
+from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import outer_sum
 from deniable.statistics.vectors.base import VectorStatistic, part_of

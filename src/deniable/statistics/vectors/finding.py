@@ -6,8 +6,8 @@ import numpy as np
 
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
+from deniable.rows import Floats
 from deniable.statistics.bounds import SHARE, TOO_FEW, Bounding, Guess, resolve
-from deniable.statistics.data import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.vectors.columns import Columns
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.release import Bounds
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.vectors.matrix_noise import MatrixNoise
 
 _FOR_MEANS = 0.02, 0.04, 0.07, 0.1, 0.15, 0.2  # of the chance that an interval misses, for each of two means

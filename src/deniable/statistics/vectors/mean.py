@@ -15,9 +15,9 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.vector_sensitivity import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
+from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
-from deniable.statistics.data import Floats
 from deniable.statistics.laws import Law
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.noise.bits import Bits
-from deniable.statistics.data import Floats
+from deniable.rows import Floats
 from deniable.statistics.order.choice import choose
 from deniable.statistics.order.ranks import Ranks
 from deniable.statistics.vectors.ball import squared_norms

@@ -36,10 +36,10 @@ from deniable.mechanisms import (
     SubsetSampled,
 )
 from deniable.mechanisms.instance import stability
-from deniable.mechanisms.rows import left_out, read, replaced
 from deniable.mechanisms.selection.pricing import revenues
 from deniable.mechanisms.selection.voting import approvals, pluralities
 from deniable.noise.bits import DeterministicBits
+from deniable.rows import left_out, read, replaced
 
 TOP = 2**63 - 1
 
@@ -170,14 +170,14 @@ def test_tables_of_all_kinds_are_read() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "words"),
     [
-        (3, None, "votes must be a list of integers, got 0 dimensions"),
-        ({1, 2}, None, "got 0 dimensions"),
-        (np.zeros((2, 2)), None, "got 2 dimensions"),
-        (np.zeros(2), 2, "a table of integers with 2 columns"),
+        (3, None, "votes must be one column, got int"),
+        ({1, 2}, None, "votes must be one column, got set"),
+        (np.zeros((2, 2)), None, "got an array of 2 dimensions"),
+        (np.zeros(2), 2, "must be a table, got an array of 1 dimension"),
         (np.zeros((2, 3)), 2, "a table of integers with 2 columns"),
-        (np.array(["77"]), None, "votes must hold integers, got an array of str"),
-        (np.array([77j]), None, "got an array of complex128"),
-        (np.array([77], dtype="m8[s]"), None, "got an array of timedelta64"),
+        (np.array(["77"]), None, "votes must hold integers, got str"),
+        (np.array([77j]), None, "must be numbers, text, dates or booleans, got complex128"),
+        (np.array([77], dtype="m8[s]"), None, "got timedelta64"),
     ],
 )
 def test_types_and_shapes_of_arrays_are_refused_and_no_value_is_shown(

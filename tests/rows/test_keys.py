@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.statistics.keys import arrow_column, codes, labels
+from deniable.rows import codes, column, labels
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array, lambda x: pa.chunked_array([x])])
@@ -50,7 +50,7 @@ def test_what_has_no_type_is_read_value_by_value() -> None:
 
 
 def test_a_series_with_a_label_like_an_attribute_is_a_column() -> None:
-    assert arrow_column(pd.Series([1, 2], index=["columns", "b"]), "units").to_pylist() == [1, 2]
+    assert column(pd.Series([1, 2], index=["columns", "b"]), "units").values.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,297 @@
+"""What every container of one column declares, before any of its rows is read.
+
+A column is one of three: numbers in numpy; text, moments and the like in Arrow; or entries without a type. Containers
+that store the place of each row among distinct values keep them: those values are a column themselves.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows.entries import each, key, objects
+
+Missing = NDArray[np.bool_]
+
+_NEITHER = "{what} must be numbers, text, dates or booleans, got {kind}"
+_DAMAGED = "{what} cannot be read as {kind}: the container is damaged, or of a type that cannot be read."
+_UNITS = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}  # finer ones for those that Arrow lacks
+_OF_COLUMNS = {"pandas", "polars", "pyarrow", "narwhals"}
+_WITHOUT_TYPE = ("Object", "Int128", "UInt128")  # of Polars; the last two no array interface knows
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as its type says that it is to be read.
+
+    Args:
+        values: a numpy array of numbers or booleans; one of objects, where there is no type; all else in Arrow.
+        type: its name, for messages.
+        missing: where a number is missing; None: nowhere.
+        places: of the rows among `values`, -1 where a row is missing; None: `values` are the rows.
+        nullable: whether the type can hold a missing number or boolean beside NaN.
+    """
+
+    values: Any
+    type: str
+    missing: Missing | None = None
+    places: NDArray[np.int64] | None = None
+    nullable: bool = True
+
+    @property
+    def holds(self) -> str:
+        """ "numbers", "objects" or "other"."""
+        if not isinstance(self.values, np.ndarray):
+            return "other"
+        return "objects" if self.values.dtype.kind == "O" else "numbers"
+
+    def __len__(self) -> int:
+        return len(self.values if self.places is None else self.places)
+
+    def spread(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
+        """What was found for each of `values`, for each row."""
+        if self.places is None:
+            return found
+        return np.append(found, np.array([missing], dtype=found.dtype))[self.places]
+
+    def filled(self, found: NDArray[Any], missing: object) -> NDArray[Any]:
+        """Numbers with something else where they are missing."""
+        return found if self.missing is None else without(found, self.missing, missing)
+
+
+def without(found: NDArray[Any], rows: Missing | None, missing: object = None) -> NDArray[Any]:
+    """A copy with something else in some rows."""
+    copied = found.copy()
+    copied[slice(0) if rows is None else rows] = missing
+    return copied
+
+
+def column(values: object, what: str = "values") -> Column:
+    """One column of any container.
+
+    Args:
+        values: a list; an array of numpy or Arrow; a series of pandas, Polars or narwhals; what gives itself as one.
+
+    Raises: InvalidParameterError for all else, and for a type that holds other columns; both are public.
+    """
+    if isinstance(values, list | tuple):
+        return Column(objects(values), "list")
+    if isinstance(values, str | bytes | bytearray | dict) or hasattr(type(values), "columns"):
+        raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
+    if isinstance(values, np.ndarray):
+        return of_array(values, what)
+    found = None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # whether a library warns may depend on a row
+            found = _of_library(values, what)
+    except InvalidParameterError:
+        raise
+    except Exception:  # noqa: S110 - whatever it is, it may quote a row; it is raised below, so that nothing is attached
+        pass
+    if found is None:
+        kind = str(getattr(values, "dtype", getattr(values, "type", type(values).__name__))).partition("(")[0]
+        raise InvalidParameterError(_DAMAGED.format(what=what, kind=kind))
+    return found
+
+
+def of_array(array: NDArray[Any], what: str) -> Column:
+    """An array of numpy of one dimension."""
+    if array.ndim != 1:
+        raise InvalidParameterError(f"{what} must be one column, got {described(array)}")
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    data = np.ma.getdata(array)
+    kind = data.dtype.type.__name__.rstrip("_")  # without the longest text among the rows
+    match data.dtype.kind:
+        case "b" | "i" | "u":
+            native = data.astype(data.dtype.newbyteorder("="), copy=False)
+            return Column(native, kind, mask, nullable=mask is not None)
+        case "f":
+            with np.errstate(all="ignore"):
+                return Column(data.astype(np.float64, copy=False), kind, mask, nullable=mask is not None)
+        case "O":
+            return Column(data if mask is None else without(data, mask), kind)
+        case "U" | "T" | "S" | "m" | "M":
+            return Column(_arrow_of_array(data, mask), kind)
+    raise InvalidParameterError(_NEITHER.format(what=what, kind=kind))
+
+
+def array_of(values: object) -> NDArray[Any] | None:
+    """An array of any dimensions; None for a list, a series, a column of Arrow."""
+    if isinstance(values, np.ndarray):
+        return values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if isinstance(values, Sequence) and not isinstance(values, memoryview) and not hasattr(values, "typecode"):
+        return None
+    if isinstance(values, bytes | bytearray | np.generic) or _libraries(values) & {
+        "pandas",
+        "polars",
+        "pyarrow",
+        "narwhals",
+    }:
+        return None
+    if any(hasattr(values, name) for name in ("__arrow_c_array__", "__arrow_c_stream__")):
+        return None
+    if not (isinstance(values, memoryview) or any(hasattr(values, n) for n in ("typecode", "__array__"))):
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return np.asarray(values)
+    except Exception:  # whatever it is, it may depend on a row
+        return None
+
+
+def described(values: object) -> str:
+    """What somebody gave in the place of a column or a table, and what to give."""
+    if hasattr(type(values), "columns"):
+        return 'a table. Pick one of its columns: frame["income"].'
+    if isinstance(values, np.ndarray):
+        return f"an array of {values.ndim} dimension{'s' * (values.ndim != 1)}"
+    return f'{type(values).__name__}. Pass the rows themselves: frame["income"], an array or a list.'
+
+
+def _libraries(values: object) -> set[str]:
+    return {kind.__module__.partition(".")[0] for kind in type(values).__mro__}
+
+
+def _of_library(values: Any, what: str) -> Column:
+    """What each library says of its own columns."""
+    libraries = _libraries(values)
+    if "narwhals" in libraries:
+        return column(values.to_native(), what)
+    if "pandas" in libraries:
+        return _of_pandas(getattr(values, "array", values), what)
+    if "polars" in libraries:
+        if str(values.dtype) in _WITHOUT_TYPE:
+            return Column(objects(values.to_list()), str(values.dtype))
+        return _of_arrow(values.to_arrow(), what)
+    if "pyarrow" in libraries and hasattr(values, "__arrow_c_array__"):
+        return _of_arrow(values, what)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        return _of_arrow(pa.chunked_array(values), what)
+    array = array_of(values)
+    if array is not None:
+        return of_array(array, what)
+    if isinstance(values, Sequence):
+        return Column(objects(values), "list")
+    raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
+
+
+def _of_pandas(array: Any, what: str) -> Column:
+    """An array of pandas: a categorical is its codes, and text, numbers and moments have types of Arrow."""
+    kind = str(array.dtype)
+    if isinstance(array.dtype, np.dtype):
+        return of_array(np.asarray(array), what)
+    if hasattr(array, "categories") and hasattr(array, "codes"):
+        return _placed(column(array.categories, what), np.asarray(array.codes), kind)
+    if kind.startswith(("period", "interval")):
+        raise InvalidParameterError(_NEITHER.format(what=what, kind=kind))
+    if kind.startswith("Sparse"):
+        return of_array(array.to_dense(), what)
+    if getattr(array.dtype, "storage", "") == "python":
+        return Column(_arrow_of_text(np.asarray(array, dtype=object)), kind)
+    if hasattr(array, "__arrow_array__"):
+        return _of_arrow(array.__arrow_array__(), what)
+    return of_array(array.to_numpy(), what)
+
+
+def _of_arrow(values: Any, what: str) -> Column:
+    """An array of Arrow, in one or many chunks."""
+    import pyarrow as pa
+
+    kind, name = values.type, str(values.type)
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name.startswith("pandas."):
+            raise InvalidParameterError(_NEITHER.format(what=what, kind=name))
+        return _of_arrow(pa.chunked_array([chunk.storage for chunk in chunks], type=kind.storage_type), what)
+    if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute as pc
+
+        return _of_arrow(pa.chunked_array(map(pc.run_end_decode, chunks), type=kind.value_type), what)
+    if pa.types.is_dictionary(kind):
+        return _of_dictionaries(chunks, kind, what)
+    if pa.types.is_null(kind):
+        return Column(np.full(len(values), None), name)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return _of_numbers(_one(values), name)
+    if pa.types.is_string_view(kind) or pa.types.is_string(kind):
+        values = values.cast(pa.large_binary())
+        return Column(_one(values).view(pa.large_string()), name)
+    if pa.types.is_binary_view(kind) or pa.types.is_binary(kind):
+        return Column(_one(values.cast(pa.large_binary())), name)
+    others = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_decimal)
+    if any(is_kind(kind) for is_kind in others) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)):
+        return Column(_one(values), name)
+    raise InvalidParameterError(_NEITHER.format(what=what, kind=name))
+
+
+def _one(values: Any) -> Any:
+    """One array of all chunks."""
+    import pyarrow as pa
+
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _of_numbers(array: Any, kind: str) -> Column:
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    nothing = False if str(array.type) == "bool" else 0
+    data = (array.fill_null(nothing) if array.null_count else array).to_numpy(zero_copy_only=False)
+    with np.errstate(all="ignore"):
+        found = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
+    return Column(found, kind, missing)
+
+
+def _of_dictionaries(chunks: list[Any], kind: Any, what: str) -> Column:
+    """Places among the values of all dictionaries, one after the other; they may repeat each other, or hold NULL."""
+    import pyarrow as pa
+
+    places, start = [np.empty(0, dtype=np.int64)], 0
+    for chunk in chunks:
+        known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
+        index = chunk.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        inside = known & (index >= 0) & (index < len(chunk.dictionary))
+        places.append(np.where(inside, index.astype(np.int64) + start, -1))
+        start += len(chunk.dictionary)
+    values = pa.chunked_array([chunk.dictionary for chunk in chunks], type=kind.value_type)
+    return _placed(_of_arrow(values, what), np.concatenate(places), str(kind))
+
+
+def _placed(values: Column, places: NDArray[Any], kind: str) -> Column:
+    rows = places.astype(np.int64, copy=False)
+    if values.places is not None:
+        rows = np.append(values.places, -1)[rows]
+    return replace(values, places=rows, type=kind, nullable=True)
+
+
+def _arrow_of_array(data: NDArray[Any], mask: Missing | None) -> Any:
+    """Text, bytes and moments of numpy in the nearest type of Arrow that holds and compares them."""
+    import pyarrow as pa
+
+    if data.dtype.kind in "UT":
+        return _arrow_of_text(without(data.astype(object), mask))
+    if data.dtype.kind == "S":
+        return pa.array(data, mask=mask, type=pa.large_binary())
+    unit = np.datetime_data(data.dtype)[0]
+    wanted = np.dtype(f"{data.dtype.kind}8[{_UNITS.get(unit, unit) if unit not in ('ps', 'fs', 'as') else 'ns'}]")
+    with np.errstate(all="ignore"):
+        found = data.astype(wanted, copy=False)
+    if wanted == np.dtype("M8[D]"):  # Arrow has 32 bits for them, and wraps what is beyond
+        found = np.where(found == found.view(np.int64).astype(np.int32).astype(wanted), found, wanted.type("NaT"))
+    if data.dtype.newbyteorder("=") != wanted and unit not in ("ps", "fs", "as"):
+        found = np.where(found.astype(data.dtype) == data, found, wanted.type("NaT"))
+    return pa.array(found, mask=mask, from_pandas=True)
+
+
+def _arrow_of_text(entries: NDArray[Any]) -> Any:
+    """Entries that are text by their type; what cannot be encoded is missing."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(entries, type=pa.large_string(), from_pandas=True)
+    except Exception:  # whatever it is, it depends on a row
+        return pa.array([found if isinstance(found, str) else None for found in each(key, entries, object)])

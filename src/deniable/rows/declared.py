@@ -1,0 +1,84 @@
+"""A column of any container in Arrow, for an engine; one without a type as its owner declares it."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from deniable.rows.columns import Column, Missing, column
+from deniable.rows.entries import day, each, moment, text, truth
+from deniable.rows.floats import of_entries
+from deniable.rows.whole import read
+
+Declared = Literal["integer", "real", "text", "boolean", "date", "timestamp"]
+
+
+def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
+    """A column as one array of Arrow, whose type comes from that of the column, or from what is declared.
+
+    Args:
+        declared: as what an entry is read where the column has no type; None: then nothing can be said of the column,
+            and every row is a missing value of a type that no query takes.
+
+    Raises: InvalidParameterError for a type that holds other columns.
+    """
+    import pyarrow as pa
+
+    given = column(values, what)
+    if given.holds == "objects":
+        return _placed(_of_entries(given, declared), given)
+    if given.holds == "numbers":
+        found = pa.array(given.values, mask=given.missing)
+        return _placed(found, given)
+    return _placed(_sound(given.values), given)
+
+
+def _placed(array: Any, given: Column) -> Any:
+    import pyarrow as pa
+
+    return array if given.places is None else array.take(pa.array(given.places, mask=given.places < 0))
+
+
+def _of_entries(given: Column, declared: Declared | None) -> Any:
+    import pyarrow as pa
+
+    entries = given.values
+    if declared == "real":
+        return pa.array(of_entries(entries))
+    if declared == "integer":
+        found, missing = read("values", entries, lower=-(2**63), upper=2**63 - 1)
+        return pa.array(found, mask=missing)
+    if declared is None:
+        return pa.nulls(len(entries), pa.list_(pa.int8()))
+    readers: dict[str, tuple[Callable[[Any], Any], Any]] = {
+        "text": (text, pa.large_string()),
+        "boolean": (truth, pa.bool_()),
+        "date": (day, pa.date32()),
+        "timestamp": (moment, pa.timestamp("us")),
+    }
+    one, kind = readers[declared]
+    return pa.array(each(one, entries, object), type=kind)
+
+
+def _sound(array: Any) -> Any:
+    """The same with NULL in the place of what its type does not allow: bytes that are no text, 25 o'clock."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    allowed = np.ones(len(array), dtype=np.bool_)
+    _find_unsound(array, 0, allowed)
+    return array if allowed.all() else pc.if_else(pa.array(allowed), array, pa.scalar(None, array.type))
+
+
+def _find_unsound(array: Any, start: int, allowed: Missing) -> None:
+    import pyarrow as pa
+
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        middle = len(array) // 2
+        if middle:
+            _find_unsound(array.slice(0, middle), start, allowed)
+            _find_unsound(array.slice(middle), start + middle, allowed)
+        else:
+            allowed[start] = False

@@ -1,0 +1,93 @@
+"""Numbers as floats, one column or a table of them; what is no number is NaN.
+
+A list and a column of objects hold whatever they hold. A column with a type that holds no numbers is refused, which
+its type alone decides.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows.columns import Column, array_of, column
+from deniable.rows.entries import PLAIN_NUMBERS, Objects, each, number
+from deniable.rows.tables import grid
+
+Floats = NDArray[np.float64]
+
+_NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
+
+
+def numbers(values: object, what: str = "values") -> Floats:
+    """One column as float64 of shape (rows,); what is no number is NaN.
+
+    Args:
+        values: a list, or one column of numpy, pandas, Polars, Arrow or narwhals.
+
+    Raises: InvalidParameterError if it is no single column, or has a type that holds no numbers.
+    """
+    return floats(column(values, what), what)
+
+
+def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats, tuple[str, ...]]:
+    """Several columns as float64 of shape (rows, columns), and their names.
+
+    Args:
+        values: a two-dimensional array, a frame, or a list of rows. A row that is not `columns` values is NaN.
+        columns: how many there should be. An array or a frame may have others.
+
+    Raises: InvalidParameterError if it is no table of numbers, or two columns have one name.
+    """
+    (found,), names = grid(values, what, columns, lambda given, name: (floats(given, name),))
+    return found, names
+
+
+def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
+    """A column whose type is an integer one, clamped to int64, and where it is missing; None for other columns."""
+    given = column(values)
+    if given.holds != "numbers" or given.values.dtype.kind not in "iu":
+        return None
+    data = given.values
+    if data.dtype == np.uint64:
+        data = np.minimum(data, np.uint64(2**63 - 1))
+    missing = np.zeros(len(data), dtype=np.bool_) if given.missing is None else given.missing
+    return given.spread(data.astype(np.int64, copy=False), 0), given.spread(missing, True)
+
+
+def dimensions(values: object) -> int:
+    """1 for a column or a list, 2 for a table."""
+    array = array_of(values)
+    return 2 if hasattr(type(values), "columns") else 1 if array is None else array.ndim
+
+
+def floats(given: Column, what: str) -> Floats:
+    """The numbers of a column."""
+    if given.holds == "objects":
+        found = of_entries(given.values)
+    elif given.holds == "numbers":
+        found = given.filled(given.values.astype(np.float64, copy=False), np.nan)
+    else:
+        found = _of_decimals(given, what)
+    return given.spread(found, np.nan)
+
+
+def of_entries(entries: Objects) -> Floats:
+    """Each entry as a number; all at once where numpy reads every one as `number` does, which their types say."""
+    if PLAIN_NUMBERS.issuperset(map(type, entries)):
+        try:
+            with np.errstate(all="ignore"):
+                return entries.astype(np.float64)
+        except OverflowError:  # an int that no float can hold
+            pass
+    return each(number, entries, float)
+
+
+def _of_decimals(given: Column, what: str) -> Floats:
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(given.values.type):
+        raise InvalidParameterError(_NOT_NUMBERS.format(what=what, kind=given.type))
+    found = given.values.cast(pa.float64())
+    filled: NDArray[Any] = found.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    return filled

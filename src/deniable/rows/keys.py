@@ -1,0 +1,158 @@
+"""Keys and units of any kind: places among distinct values, and the one form in which each value is published.
+
+A column with a type has the values of its type. In one without, each entry is a key by itself: equal ones of different
+kinds, such as 1, 1.0 and True, are different keys, and one unit. NULL, NaN and what is no key have no place.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows.columns import Column, column
+from deniable.rows.entries import REAL, WHOLE, Objects, each, key, kind_and_key, objects, same
+from deniable.rows.floats import of_entries
+
+Places = NDArray[np.int64]
+
+
+def codes(values: object, what: str = "values") -> tuple[Places, list[Any]]:
+    """One column of any kind as places in the list of its distinct keys, each in its one form; -1 for NULL.
+
+    What Python cannot hold, such as a date after the year 9999 or bytes that are no text, is NULL here.
+    """
+    given = column(values, what)
+    if given.holds == "objects":
+        places, keys = _of_objects(given.values, kind_and_key)
+        return given.spread(places, -1), keys
+    encoded = _arrow(given).dictionary_encode()
+    places = _indices(encoded)
+    inner, keys = _of_objects(python(encoded.dictionary), kind_and_key)
+    return given.spread(np.append(inner, -1)[places], -1), keys
+
+
+def labels(values: object, what: str = "values") -> Places:
+    """Equal numbers for equal values of one column of any kind, from 0; -1 for NULL."""
+    given = column(values, what)
+    if given.holds == "objects":
+        found = _of_objects(given.values, same)[0]
+    else:
+        found = _indices(_arrow(given).dictionary_encode())
+    return given.spread(found, -1)
+
+
+def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Public keys in their one form.
+
+    Raises: InvalidParameterError if one is NULL, two are equal, or they are of several kinds.
+    """
+    found = tuple(key(each) for each in keys)
+    meanings = [same(form) for form in found if form is not None]
+    if len({kind for kind, _ in meanings}) > 1:
+        raise InvalidParameterError("keys must be of one type: all numbers, or all text, or all dates")
+    if len(set(meanings)) < len(keys):
+        raise InvalidParameterError(
+            "keys must be distinct, and none of them NULL. Rows of NULL count under other=True."
+        )
+    return found
+
+
+def places_of(values: object, keys: tuple[Any, ...]) -> Places:
+    """The place of each row in the list of public keys; their number for a row that is not in it.
+
+    Raises: InvalidParameterError if the keys are of a type that the column cannot hold.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    given = column(values)
+    if given.holds == "objects" or (given.holds == "other" and pa.types.is_decimal(given.values.type)):
+        found, known = codes(values)
+        places = {same(form): place for place, form in enumerate(map(key, keys))}
+        return np.array([places.get(same(form), len(keys)) for form in known] + [len(keys)])[found]
+    rows, kind = _arrow(given), "keys"
+    try:
+        public = pa.array(list(map(key, keys)))
+        kind = str(public.type)
+        found = pc.index_in(rows, value_set=public.cast(rows.type))
+    except pa.ArrowException:
+        raise InvalidParameterError(
+            f"keys of type {kind} cannot be compared with values of type {given.type}"
+        ) from None
+    return given.spread(found.fill_null(len(keys)).to_numpy(zero_copy_only=False).astype(np.int64), len(keys))
+
+
+def _arrow(given: Column) -> Any:
+    """The values of a column in Arrow: NaN is NULL, and there is one zero."""
+    import pyarrow as pa
+
+    if given.holds == "other":
+        return given.values
+    if given.values.dtype.kind != "f":
+        return pa.array(given.values, mask=given.missing)
+    with np.errstate(all="ignore"):
+        found = given.values + 0.0
+        return pa.array(given.filled(found, np.nan), from_pandas=True)
+
+
+def _indices(encoded: Any) -> Places:
+    indices = encoded.indices
+    found = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    return np.asarray(found, dtype=np.int64)
+
+
+def python(values: Any) -> Objects:
+    """Distinct values of Arrow as Python's; None for what it has nothing like."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        values = pc.cast(values, pa.timestamp("us", kind.tz), safe=False)
+    elif pa.types.is_duration(kind) and kind.unit == "ns":
+        values = pc.cast(values, pa.duration("us"), safe=False)
+    elif pa.types.is_time64(kind) and kind.unit == "ns":
+        values = pc.cast(values, pa.time64("us"), safe=False)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:  # moments are the same in every zone
+        values = values.view(pa.int64()).view(pa.timestamp(values.type.unit, "UTC"))
+    try:
+        return objects(values.to_pylist())
+    except Exception:  # whatever it is, it depends on a value
+        return objects([key(value) for value in values])
+
+
+def _of_objects(entries: Objects, meaning: Callable[[Any], Hashable]) -> tuple[Places, list[Any]]:
+    """Each entry by itself; all at once where all are of one plain kind, which gives the same."""
+    quick = _quick(entries)
+    if quick is not None:
+        encoded = quick.dictionary_encode()
+        return _indices(encoded), encoded.dictionary.to_pylist()
+    known: dict[Hashable, int] = {}
+    distinct: list[Any] = []
+    found = np.full(len(entries), -1, dtype=np.int64)
+    for row, form in enumerate(each(key, entries, object)):
+        if form is not None:
+            found[row] = place = known.setdefault(meaning(form), len(distinct))
+            if place == len(distinct):
+                distinct.append(form)
+    return found, distinct
+
+
+def _quick(entries: Objects) -> Any:
+    """Entries of one kind, and None, in Arrow, whose type is never guessed from them; None for all else."""
+    import pyarrow as pa
+
+    kinds = set(map(type, entries)) - {type(None)}
+    try:
+        if kinds <= REAL:
+            found = of_entries(entries) + 0.0
+            return pa.array(found, from_pandas=True)
+        if kinds == {bool}:
+            return pa.array(entries, type=pa.bool_())
+        if kinds <= WHOLE:
+            return pa.array(entries, type=pa.int64())
+        return pa.array(entries, type=pa.large_string()) if kinds == {str} else None
+    except Exception:  # an integer beyond 64 bits, text that is none
+        return None

@@ -1,0 +1,90 @@
+"""Tables: frames, arrays of two dimensions and lists of rows, each row of a list by itself."""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows.columns import Column, array_of, column, described, of_array, without
+from deniable.rows.entries import Objects, by_itself, each, objects
+
+Read = Callable[[Column, str], tuple[NDArray[Any], ...]]
+
+
+def grid(values: object, what: str, columns: int, read: Read) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
+    """What `read` gives of every entry, each array of shape (rows, columns), and the names of the columns.
+
+    Args:
+        columns: how many a row of a list must have; all its entries are missing otherwise. One alone needs no list.
+
+    Raises: InvalidParameterError if it is no table, or two columns have one name.
+    """
+    frame = frame_of(values, what)
+    if frame is not None:
+        titles = [f"column {name!r}" for name in frame.columns]
+        given = [
+            (column(part.to_native(), title), title) for part, title in zip(frame.iter_columns(), titles, strict=True)
+        ]
+        parts = [read(part, title) for part, title in given]
+        if not parts:
+            nothing = read(Column(np.zeros(len(frame)), "float64"), what)
+            return [part[:, np.newaxis][:, :0] for part in nothing], ()
+        return [np.column_stack(part) for part in zip(*parts, strict=True)], tuple(map(str, frame.columns))
+    array = None if isinstance(values, list | tuple) else array_of(values)
+    if array is not None and array.ndim == 2:
+        found, shape = read(of_array(array.reshape(-1), what), what), array.shape
+    elif isinstance(values, list | tuple) or (array is not None and array.ndim == 1 and array.dtype.kind == "O"):
+        rows = objects(values) if array is None else column(array, what).values
+        found, shape = read(Column(_flat(rows, columns), "list"), what), (len(rows), columns)
+    else:
+        raise InvalidParameterError(f"{what} must be a table, got {described(values if array is None else array)}")
+    return [part.reshape(shape) for part in found], tuple(f"x{place}" for place in range(shape[1]))
+
+
+def frame_of(values: object, what: str) -> Any:
+    """A frame of any library as one of narwhals; None for what is no frame."""
+    if not hasattr(type(values), "columns"):
+        return None
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(values, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InvalidParameterError(f"{what} must have columns of different names. Rename one.") from None
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _flat(rows: Objects, columns: int) -> Objects:
+    """The entries of all rows, one row after the other."""
+    kinds = set(map(type, rows))
+    if kinds <= {list, tuple} and set(map(len, rows)) <= {columns}:
+        return np.fromiter(chain.from_iterable(rows), dtype=object, count=len(rows) * columns)
+
+    def read(row: object) -> Sequence[Any]:
+        listed = _entries(row)
+        found: Sequence[Any] = ([row] if columns == 1 else []) if listed is None else listed
+        return found if len(found) == columns else [None] * columns
+
+    return objects(list(chain.from_iterable(each(read, rows, object))))
+
+
+@by_itself(())
+def _entries(row: Any) -> Any:
+    """Of one row: a list, or whatever is read as one; None for a single value."""
+    if isinstance(row, list | tuple):
+        return row
+    if isinstance(row, str | bytes | dict) or row is None:
+        return None
+    if isinstance(row, np.ndarray) and not row.ndim:
+        return None
+    if not hasattr(type(row), "__len__"):
+        alone = array_of(row)
+        if alone is None or not alone.ndim:
+            return None
+    given = column(row)
+    if given.holds == "other":
+        return objects(given.values.to_pylist())
+    return given.spread(without(given.values.astype(object), given.missing), None)

@@ -1,0 +1,156 @@
+"""Rows as whole numbers, for mechanisms on records.
+
+A type that holds no numbers is refused. What one row holds is never refused:
+
+* a real number counts as the nearest whole one, since one missing value makes floats of a column of integers;
+* a number beyond public bounds, an infinite one too, is moved to the nearest end; without bounds, if it is beyond 64
+  bits, it is spoilt;
+* NaN, None, a masked entry, text, a row of another length are spoilt. What becomes of them is the mechanism's policy:
+  they are left out under add/remove, and count as a fixed public row under replace, where the number of rows is public.
+
+So rows become rows by a public function of each one alone, and neighbours become neighbours.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.rows.columns import Column, array_of, column
+from deniable.rows.entries import BEYOND, each, whole
+from deniable.rows.tables import frame_of, grid
+
+Whole = NDArray[np.int64]
+Spoilt = NDArray[np.bool_]
+
+_LEAST, _LARGEST = -(2**63), 2**63 - 1
+
+
+def read(
+    name: str,
+    rows: object,
+    *,
+    lower: int | None = None,
+    upper: int | None = None,
+    columns: int | None = None,
+) -> tuple[Whole, Spoilt]:
+    """Whole numbers, shape (rows,) or (rows, columns), and which rows are spoilt; those hold anything in the bounds.
+
+    Args:
+        name: the parameter's, for the message.
+        rows: one column of any container; or a table, of an array, a frame or a list of rows.
+        lower: public, within int64; upper likewise. None where there are no bounds.
+        columns: how many numbers a row has; None for one number that is no list. A row of one may come without one.
+
+    Raises: InvalidParameterError for another number of dimensions or columns, or a type that holds no numbers.
+    """
+    if columns is None:
+        found, spoilt = _of_column(column(rows, name), name)
+    else:
+        found, spoilt = _of_table(name, rows, columns)
+    if lower is not None or upper is not None:
+        found = np.clip(found, _LEAST if lower is None else lower, _LARGEST if upper is None else upper)
+    elif found.dtype == object:
+        spoilt = spoilt | _per_row((found < _LEAST) | (found > _LARGEST))
+        found = np.where(_beside(spoilt, found), 0, found)
+    return found.astype(np.int64, copy=False), spoilt
+
+
+def left_out(name: str, rows: object, *, lower: int | None = None, upper: int | None = None) -> Whole:
+    """Numbers in the bounds, without what is spoilt: for add/remove."""
+    found, spoilt = read(name, rows, lower=lower, upper=upper)
+    return found[~spoilt] if spoilt.any() else found
+
+
+def replaced(
+    name: str,
+    rows: object,
+    *,
+    by: int,
+    lower: int | None = None,
+    upper: int | None = None,
+    columns: int | None = None,
+) -> Whole:
+    """Rows in the bounds, with a public number in all places of a spoilt one: for replace."""
+    found, spoilt = read(name, rows, lower=lower, upper=upper, columns=columns)
+    return np.where(_beside(spoilt, found), by, found) if spoilt.any() else found
+
+
+def width(rows: object) -> int | None:
+    """How many numbers a row has by what holds the rows: an array or a frame; None for a list, which does not say."""
+    frame = frame_of(rows, "rows")
+    if frame is not None:
+        return len(frame.columns)
+    array = array_of(rows)
+    if array is None:
+        return None if isinstance(rows, list | tuple) else 1
+    return array.shape[1] if array.ndim == 2 else 1
+
+
+def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Spoilt]:
+    alone = columns == 1 and not isinstance(rows, list | tuple) and width(rows) == 1
+    array = array_of(rows)
+    if (alone and frame_of(rows, name) is None and (array is None or array.ndim == 1)) or (
+        array is not None and array.shape == (0,)
+    ):
+        given = column(rows, name)
+        if given.holds != "objects":
+            found, spoilt = _of_column(given, name)
+            return found.reshape(-1, columns), spoilt
+    (found, missing), _ = grid(rows, name, columns, _of_column)
+    if found.shape[1] != columns:
+        raise InvalidParameterError(f"{name} must be a table of integers with {columns} columns, a row for each record")
+    return found, _per_row(missing)
+
+
+def _of_column(given: Column, name: str) -> tuple[NDArray[Any], Spoilt]:
+    """Numbers as they are in int64 where they fit, and where there is none."""
+    if given.holds == "numbers":
+        found, spoilt = _typed(given.values)
+        spoilt = spoilt if given.missing is None else spoilt | given.missing
+    elif given.holds == "objects":
+        found, spoilt = _of_entries(given.values)
+    else:
+        import pyarrow as pa
+
+        if not pa.types.is_decimal(given.values.type):
+            raise InvalidParameterError(f"{name} must hold integers, got {given.type}")
+        found, spoilt = _of_entries(np.array(given.values.to_pylist(), dtype=object))
+    return given.spread(found, 0), given.spread(spoilt, True)
+
+
+def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
+    """A column without a type is always taken."""
+    if set(map(type, entries)) <= {bool, int}:
+        try:
+            return entries.astype(np.int64), np.zeros(len(entries), dtype=np.bool_)
+        except OverflowError:
+            pass
+    found = each(whole, entries, object)
+    spoilt = np.array([value is None for value in found], dtype=np.bool_)
+    return np.where(spoilt, 0, found), spoilt
+
+
+def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
+    spoilt = np.zeros(array.shape[0], dtype=np.bool_)
+    if array.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            nearest = np.rint(array)
+            missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
+        found: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
+        if far.any():
+            found = np.where(far, np.sign(nearest).astype(object) * BEYOND, found)
+        return found, missing
+    if array.dtype == np.uint64:
+        return (array.astype(object) if (array > _LARGEST).any() else array), spoilt
+    return array.astype(np.int64, copy=False), spoilt
+
+
+def _per_row(entries: Spoilt) -> Spoilt:
+    return np.asarray(entries if entries.ndim == 1 else entries.any(axis=1), dtype=np.bool_)
+
+
+def _beside(spoilt: Spoilt, found: NDArray[Any]) -> Spoilt:
+    """The rows in the shape of their numbers."""
+    return spoilt if found.ndim == 1 else spoilt[:, None]
