@@ -85,7 +85,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Expression:
         case "like" | "ilike":
             arguments = [arguments[0], literal("a%")]
         case "in":
-            arguments = [arguments[0], *(a for a in [leaf] if not isinstance(a, Column))]
+            arguments = [arguments[0], literal(1) if isinstance(leaf, Column) else leaf]
         case "and" | "or" | "add" | "subtract" | "multiply" | "divide" | "modulo" | "power" | "nullif" | "concat":
             arguments = (arguments * 2)[:2]
         case "eq" | "ne" | "lt" | "le" | "gt" | "ge":

@@ -41,7 +41,7 @@ def test_units_are_bounded_only_where_they_may_go_beyond() -> None:
 
 def test_a_count_reads_the_value_of_its_sum() -> None:
     said = statement("SELECT AVG(income) FROM t", unit=None)
-    assert said.count("isfinite") == 1
+    assert said.count(" AS x") == 1
 
 
 def test_a_statement_of_absurd_length_is_refused() -> None:

@@ -71,15 +71,9 @@ class Translator:
             raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.")
         return sql
 
-    def source_column(self, name: str) -> str:
-        """The column as it is stored. TRY around a float keeps the optimiser from reasoning with the statistics of a
-        file: these leave NaN out, so that isnan() would be decided by what stands in other rows.
-        """
-        return f"TRY({quoted(name)})" if self.types[name] in FLOATS else quoted(name)
-
     def _column(self, node: Column, nan_allowed: bool) -> str:
         base, wanted = self.types[node.name], TYPES[node.facts.kind]
-        name = self.source_column(node.name)
+        name = quoted(node.name)
         if (base, wanted) in WIDENING:
             name = f"CAST({name} AS {wanted})"
         elif base != wanted:

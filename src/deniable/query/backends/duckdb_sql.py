@@ -6,7 +6,7 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 from collections.abc import Mapping, Sequence
 
 from deniable.query.backends.duckdb_expression import FLOATS, Translator, key_constant, quoted
-from deniable.query.expression import Column, Key, Kind
+from deniable.query.expression import Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
 
 
@@ -63,7 +63,7 @@ class Generator:
 
     def unit(self, name: str) -> str:
         """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
-        base, column = self.types[name], self.translator.source_column(name)
+        base, column = self.types[name], quoted(name)
         if base == "ENUM":
             return f"CAST({column} AS VARCHAR)"
         return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
@@ -82,10 +82,7 @@ class Generator:
             clamped = _clamp(self.translator.expression(argument), low, high)
             return clamped if steps == 1 else f"CAST({clamped} AS HUGEINT) * {steps}"
         low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
-        if isinstance(argument, Column) and self.types[argument.name] == "DOUBLE":
-            clamped = _clamp_column(quoted(argument.name), low, high)
-        else:
-            clamped = _clamp(self.translator.expression(argument), low, high)
+        clamped = _clamp(self.translator.expression(argument), low, high)
         return f"CAST(({clamped}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
 
 
@@ -95,14 +92,6 @@ def _clamp(value: str, low: str, high: str) -> str:
         f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} "
         f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
     )
-
-
-def _clamp_column(column: str, low: str, high: str) -> str:
-    """The same for a stored column, which may be NaN, at no cost: isfinite() is not decided by statistics of other rows
-    (see `Translator.source_column`), and behind it comparisons may be.
-    """
-    infinite = f"CASE WHEN TRY({column}) > 0 THEN {high} ELSE {low} END"
-    return f"CASE WHEN isfinite({column}) THEN {_clamp(column, low, high)} WHEN isinf({column}) THEN {infinite} END"
 
 
 def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
