@@ -59,6 +59,10 @@ class Poisoned(Engine):
         self.reads += 1
         raise ExecutionError
 
+    def columns(self, expressions, *, unit, where):
+        self.reads += 1
+        raise ValueError("a private value")
+
 
 def poisoned(**options: object) -> tuple[Database, Poisoned]:
     healthy = database(**options)

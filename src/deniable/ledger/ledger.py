@@ -262,12 +262,15 @@ class Ledger:
 
         Raises: UnprovedError where the loss is not that of the ledger's unit; else as `reserve`.
         """
-        self._check_unit(text, units)
+        self.check_unit(text, units)
         self.reserve(Entry(question=question, text=text, loss=loss, safe=safe))
         return self.left()
 
-    def _check_unit(self, text: str, units: bool) -> None:
-        """Refuse what bounds one row, or one of several ids, where somebody with more is protected."""
+    def check_unit(self, text: str, units: bool) -> None:
+        """Refuse a loss that is of one row, or of one of several ids, where somebody with more is protected.
+
+        Raises: UnprovedError.
+        """
         column, noun, ids = self.unit.column, self.unit.noun, self.unit.ids
         if column is not None and not units:
             raise UnprovedError(

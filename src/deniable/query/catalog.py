@@ -7,6 +7,7 @@ name that is not declared cannot be used.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from difflib import get_close_matches
 from fractions import Fraction
 
 from deniable.errors import CatalogError, UnsupportedQueryError
@@ -139,7 +140,8 @@ class Table:
         for name in self.columns:
             if name not in self.schema:
                 raise CatalogError(
-                    f"columns declares {name!r}, which {self.name} does not have. Its columns: {_listed(self.schema)}."
+                    f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
+                    f"Its columns: {_listed(self.schema)}."
                 )
         self._check_unit()
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
@@ -164,7 +166,8 @@ class Table:
                 )
         elif column not in self.schema:
             raise CatalogError(
-                f"unit={column!r} names no column of {self.name} (columns: {_listed(self.schema)}). Name the column "
+                f"unit={column!r} names no column of {self.name}.{did_you_mean(column, self.schema)} Its columns: "
+                f"{_listed(self.schema)}. Name the column "
                 f"that says whose row it is, or, if every row is one {column}, write unit=dn.each_row({column!r})."
             )
         elif self.schema[column] is None:
@@ -199,7 +202,10 @@ class Table:
         """
         found = name if name in self.schema else next((c for c in self.schema if c.casefold() == name.casefold()), None)
         if found is None:
-            raise UnsupportedQueryError(f"{self.name} has no column {name!r}. Its columns: {_listed(self.schema)}.")
+            raise UnsupportedQueryError(
+                f"{self.name} has no column {name!r}.{did_you_mean(name, self.schema)} "
+                f"Its columns: {_listed(self.schema)}."
+            )
         declared = self.columns.get(found, Declaration())
         kind = declared.kind or self.schema[found]
         if kind is None:
@@ -213,6 +219,13 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like this one, as a question; nothing if none is."""
+    folded = {each.casefold(): each for each in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def _counted(number: int, noun: str) -> str:

@@ -24,6 +24,7 @@ from deniable.query.policy import assumed, read_policy
 from deniable.query.rules import price
 from deniable.query.source import noted, open_source
 from deniable.query.sql import parse
+from deniable.query.statistics import Statistics
 from deniable.release import Release
 
 
@@ -138,7 +139,7 @@ class BudgetStatus:
     __repr__ = __str__
 
 
-class Database:
+class Database(Statistics):
     """A private table with its budget. Made by `connect`."""
 
     def __init__(self, engine: Engine, table: Table, ledger: Ledger, *, bits: Bits = SECURE) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.backends.duckdb import DuckDBEngine
-from deniable.query.catalog import Keys, Number
+from deniable.query.catalog import Boolean, Date, Keys, Number
 from deniable.query.expression import Kind
 
 from ..conftest import NAN, SECRET, Exact, frame, plan_of, table_of
@@ -442,3 +442,36 @@ def test_a_database_file_may_be_opened_twice(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t AS SELECT 1 AS person")
     first, second = DuckDBEngine.from_file(path, memory="1GB"), DuckDBEngine.from_file(path, threads=1)
     assert first.schema() == second.schema()
+
+
+def test_columns_come_in_the_types_of_their_kinds_whatever_the_rows_hold(tmp_path: Path) -> None:
+    trouble = frame()
+    pq.write_table(trouble, tmp_path / "t.parquet")
+    trouble.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    declared = {"age": Number(integer=True), "income": Number(integer=False), "member": Boolean(), "day": Date()}
+    kinds = ["int64", "double", "string", "bool", "date32[day]"]
+    for engine in (
+        DuckDBEngine.from_arrow(trouble),
+        DuckDBEngine.from_file(tmp_path / "t.parquet"),
+        DuckDBEngine.from_file(tmp_path / "t.csv"),
+        DuckDBEngine.from_arrow(trouble.slice(0, 0)),
+    ):
+        table = table_of(engine, columns=declared)
+        asked = [table.column(name) for name in ("age", "income", "note", "member", "day")]
+        for unit, where in ((None, None), ("person", plan_of(table, "SELECT COUNT(*) FROM t WHERE age > 0"))):
+            condition = None if where is None else where.query.question.where
+            found = engine.columns(asked, unit=unit, where=condition)
+            assert [str(field.type) for field in found.schema][:5] == kinds
+            assert found.num_rows == (0 if found.num_rows == 0 else 10 if unit is None else 8)
+        assert not found.num_rows or sorted(Counter(found["unit"].to_pylist()).values()) == [1, 2, 2, 3]
+
+
+def test_columns_that_cannot_be_had_have_one_constant_text(tmp_path: Path) -> None:
+    pq.write_table(frame(), tmp_path / "t.parquet")
+    engine = DuckDBEngine.from_file(tmp_path / "t.parquet")
+    asked = [table_of(engine).column("age")]
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(ExecutionError) as caught:
+        engine.columns(asked, unit="person", where=None)
+    assert str(caught.value) == str(ExecutionError())
+    assert caught.value.__context__ is None

@@ -1,19 +1,33 @@
 """What an engine must offer: the schema of its source, and exact integers for a priced plan."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from deniable.query.expression import Kind
+from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
+ARROW: Mapping[Kind, str] = {
+    Kind.BOOLEAN: "bool",
+    Kind.INTEGER: "int64",
+    Kind.REAL: "float64",
+    Kind.TEXT: "string",
+    Kind.DATE: "date32",
+    Kind.TIMESTAMP: "timestamp[us]",
+}
 
 
 class Engine(ABC):
     """Holds one private source.
 
-    `schema` and `check` read no row. `exact` is the only door to the rows; its answers are SECRET until noise is added.
+    `schema` and `check` read no row. `exact` and `columns` are the doors to the rows, and open after the payment alone;
+    what comes out is SECRET until noise is added.
     """
 
     table: str | None = None  # inside the source, where that holds several
@@ -35,6 +49,17 @@ class Engine(ABC):
 
         Args:
             secret: keys the hash that chooses which groups of a unit count.
+
+        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
+        """
+
+    @abstractmethod
+    def columns(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> "pa.Table":
+        """The rows themselves: columns c0, c1, ... with the expressions, of the types of `ARROW`, and `unit`.
+
+        Args:
+            unit: the column that says whose row it is; rows of nobody are left out.
+            where: which rows count.
 
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """

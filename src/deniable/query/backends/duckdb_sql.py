@@ -5,8 +5,8 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 
 from collections.abc import Mapping, Sequence
 
-from deniable.query.backends.duckdb_expression import FLOATS, Translator, key_constant, quoted
-from deniable.query.expression import Key, Kind
+from deniable.query.backends.duckdb_expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
+from deniable.query.expression import Expression, Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
 
 
@@ -41,6 +41,24 @@ class Generator:
         else:
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
         return statement
+
+    def rows(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> str:
+        """The statement whose rows are those of the source, with a column for each expression and one for the unit.
+
+        A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
+        """
+        items = []
+        for place, expression in enumerate(expressions):
+            value = self.translator.expression(expression)
+            items.append(f"TRY(TRY_CAST({value} AS {TYPES[expression.facts.kind]})) AS c{place}")
+        conditions = [] if where is None else [f"({self.translator.expression(where)})"]
+        if unit is not None:
+            base = self.types[unit]
+            wanted = "BIGINT" if KINDS.get(base) is Kind.INTEGER else "DOUBLE" if base in FLOATS else "VARCHAR"
+            items.append(f"CAST({self.unit(unit)} AS {wanted}) AS unit")
+            conditions.append(f"{self.unit(unit)} IS NOT NULL")
+        filtered = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(items)} FROM {self.source}{filtered}"
 
     def _picked(self, question: Question, parts: Sequence[PricedAggregate]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""

@@ -1,0 +1,84 @@
+"""Methods of a database that ask for a statistic: the function's signature, with names of columns for its rows."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import MethodType
+from typing import Any
+
+from deniable.privacy.call import in_words
+from deniable.release import Release
+
+SAMPLES = frozenset({"two_sample_t_test", "mann_whitney"})  # two lists of rows: one column, told apart by another
+DECLARED = ("bounds", "target_bounds", "keys", "other_keys", "groups")  # what the catalog may know
+
+_ROWS = ("values", "features", "target", "first", "second", "groups")  # by place: private rows
+_KNOWN = frozenset({"relation", "rows", "units", "ledger", "bits"})  # what the database knows
+
+
+class Asked:
+    """A method that asks for one statistic; `name` is that of the function, where the method has another."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = self._name or name
+
+    def __get__(self, database: object, owner: type | None = None) -> Callable[..., Release]:
+        method = _method(self._name)
+        return method if database is None else MethodType(method, database)
+
+
+class _Declared:
+    """Stands in a signature for what the catalog declares."""
+
+    def __repr__(self) -> str:
+        return "<as declared>"
+
+
+@cache
+def _method(name: str) -> Callable[..., Release]:
+    """The method that asks for the statistic of this name; `_ask` of the database does the rest."""
+    from deniable import statistics
+
+    function: Callable[..., Release] = getattr(statistics, name)
+    parameters = inspect.signature(function).parameters.values()
+    rows = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name in _ROWS]
+    signature = _signature(function, rows)
+
+    def ask(self: Any, *args: object, **given: object) -> Release:
+        found = dict(signature.bind(self, *args, **given).arguments)
+        del found["self"]
+        where, fresh = found.pop("where", None), found.pop("fresh", False)
+        asked = {word: found.pop(_shown(name, word)) for word in rows}
+        release: Release = self._ask(function, asked, found, where=where, fresh=fresh)
+        return release
+
+    said = (inspect.getdoc(function) or "").partition("\n>>>")[0].rstrip()
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = (
+        f"{said}\n\nOn the database's unit, rows, relation and ledger; what the columns declare need not be given.\n"
+        'where: counts only rows for which this condition holds, as in SQL: "age > 30".\n'
+        "fresh: pays again for new noise, although the question has an answer already."
+    )
+    return in_words(ask, signature=signature)
+
+
+def _shown(name: str, word: str) -> str:
+    """How a method calls a parameter for private rows."""
+    if name in SAMPLES:
+        return {"first": "column", "second": "by"}[word]
+    return {"values": "column"}.get(word, word)
+
+
+def _signature(function: Callable[..., Release], rows: Sequence[str]) -> inspect.Signature:
+    shown = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for word, parameter in inspect.signature(function).parameters.items():
+        if word in rows:
+            shown.append(parameter.replace(name=_shown(function.__name__, word), annotation="str | Sequence[str]"))
+        elif word not in _KNOWN:
+            shown.append(parameter.replace(default=_Declared()) if word in DECLARED else parameter)
+    shown.append(inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    shown.append(inspect.Parameter("fresh", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool))
+    return inspect.Signature(shown, return_annotation=Release)

@@ -1,0 +1,158 @@
+"""Every statistic of `deniable.statistics` as a question to a database: on its unit, bounds, relation and ledger.
+
+A method names columns where the function takes values, and leaves out what the database knows. What is wrong is found
+on a table without rows; then the ledger pays; only then does the engine hand out the columns.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from deniable.errors import ExecutionError, InvalidParameterError, UnprovedError
+from deniable.ledger import Entry, Ledger
+from deniable.noise.bits import Bits
+from deniable.privacy import Budget, PrivacyLoss, Relation, compose
+from deniable.query import stored
+from deniable.query.answer import FREE
+from deniable.query.asking import SAMPLES, Asked
+from deniable.query.backends.base import Engine
+from deniable.query.catalog import Table
+from deniable.query.chosen import Chosen
+from deniable.query.expression import Expression
+from deniable.query.plan import Request
+from deniable.query.rules import price
+from deniable.query.sql import parse
+from deniable.release import Release
+
+
+class Statistics:
+    """The statistics of a database."""
+
+    _engine: Engine
+    _bits: Bits
+    table: Table
+    ledger: Ledger
+
+    count = Asked()
+    sum = Asked()
+    mean = Asked()
+    variance = Asked()
+    var = Asked("variance")
+    standard_deviation = Asked()
+    std = Asked("standard_deviation")
+    covariance = Asked()
+    correlation = Asked()
+    vector_mean = Asked()
+    vector_covariance = Asked()
+    median = Asked()
+    quantile = Asked()
+    quantiles = Asked()
+    interquartile_range = Asked()
+    iqr = Asked("interquartile_range")
+    minimum = Asked()
+    min = Asked("minimum")
+    maximum = Asked()
+    max = Asked("maximum")
+    cumulative_distribution = Asked()
+    histogram = Asked()
+    key_counts = Asked()
+    top_k = Asked()
+    mode = Asked()
+    linear_regression = Asked()
+    one_sample_t_test = Asked()
+    two_sample_t_test = Asked()
+    anova = Asked()
+    mann_whitney = Asked()
+    binomial_test = Asked()
+    chi_squared_fit = Asked()
+    chi_squared_independence = Asked()
+    subsampled_test = Asked()
+
+    def _notes(self, *, grouped: bool) -> tuple[str, ...]:
+        """What a reader of any answer must know."""
+        raise NotImplementedError
+
+    def _ask(
+        self,
+        function: Callable[..., Release],
+        asked: Mapping[str, object],
+        given: Mapping[str, Any],
+        *,
+        where: str | None,
+        fresh: bool,
+    ) -> Release:
+        """Rehearse, pay, look, release, remember: in this order."""
+        chosen = Chosen(function, asked, self.table, self._condition(function.__name__, where))
+        public = chosen.completed(given)
+        loss, text = chosen.rehearse(public)
+        question = chosen.key(text)
+        if where is not None:
+            text = f"{text[:-1]}, where={where!r})"
+        self.ledger.check_unit(text, units=True)
+        entry = Entry(question=question, text=text, loss=loss, mechanisms=function.__name__, safe=self._bits.safe)
+        new: list[Release] = []
+
+        def compute() -> str:
+            release, kept = self._look(chosen, public, loss)
+            new.append(release)
+            return kept
+
+        known_by_text = not any(callable(value) for value in public.values())
+        answer, was_stored = self.ledger.answer(entry, compute, fresh=fresh or not known_by_text)
+        notes = self._notes(grouped="groups" in public)
+        if was_stored:
+            parts, said = stored.from_text(answer)
+            release, notes = Release(parts=parts, cost=compose([]), safe=self._bits.safe, notes=said), (*notes, FREE)
+        else:
+            (release,) = new
+        return replace(
+            release,
+            text=text,
+            budget_left=self.ledger.left(),
+            protects=self.table.protects,
+            notes=(*release.notes, *notes),
+        )
+
+    def _condition(self, statistic: str, where: str | None) -> Expression | None:
+        """Which rows count, checked by the engine as the filter of a query is."""
+        replaced = self.table.relation is Relation.REPLACE
+        if replaced and statistic in SAMPLES:
+            raise UnprovedError(
+                f"under replace {statistic} takes the sizes of its samples for public, and one who changes sides moves "
+                "them. Ask a database under add/remove."
+            )
+        if where is None:
+            return None
+        if replaced:
+            raise UnprovedError(
+                "where= makes the number of rows that count private, and under replace statistics take it for public. "
+                "Ask in SQL, or a database under add/remove."
+            )
+        if not isinstance(where, str):
+            raise InvalidParameterError(f'where must be a condition as in SQL, such as "age > 30", got {where!r}')
+        name = self.table.name.replace('"', '""')
+        query = parse(f'SELECT COUNT(*) FROM "{name}" WHERE (\n{where}\n)', {self.table.name: self.table})  # noqa: S608
+        outcome = query.outcome
+        if query.question.keys or outcome.having is not None or outcome.order or outcome.limit is not None:
+            raise InvalidParameterError(f'where must be one condition, such as "age > 30", got {where!r}')
+        self._engine.check(price(query, Request(epsilon=Fraction(1)), Budget(epsilon=1)))
+        return query.question.where
+
+    def _look(self, chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss) -> tuple[Release, str]:
+        """The statistic of the private rows, and as it is kept.
+
+        Whatever goes wrong here looks the same, as it may depend on them.
+        """
+        release, kept = None, ""
+        try:
+            held = self._engine.columns(
+                list(chosen.expressions.values()), unit=self.table.unit.column, where=chosen.where
+            )
+            release = chosen.release(held, public, ledger=None, bits=self._bits)
+            kept = stored.as_text(release)
+        except Exception:  # noqa: S110 - raised below, so that nothing private is attached to it
+            pass
+        if release is None or release.cost.to_data() != loss.to_data():
+            raise ExecutionError
+        return release, kept
