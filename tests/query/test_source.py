@@ -1,16 +1,35 @@
 """Sources: frames of every library, files, and clear refusals."""
 
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from deniable.errors import SourceError
+import deniable as dn
+from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.expression import Kind
-from deniable.query.source import open_source
+from deniable.query.source import _to_arrow, open_source
 
 WANTED = {"a": Kind.INTEGER, "b": Kind.REAL, "c": Kind.TEXT}
 DATA = {"a": [1, 2], "b": [0.5, None], "c": ["x", None]}
+
+
+def of_pandas(rows: list[Any]) -> Any:
+    return pd.DataFrame({"a": pd.Series(rows, dtype=object), "b": range(len(rows))})
+
+
+def of_polars(rows: list[Any]) -> Any:
+    return pl.DataFrame({"a": pl.Series(rows, dtype=pl.Object), "b": range(len(rows))})
+
+
+def of_categories(rows: list[Any]) -> Any:
+    kinds = pd.CategoricalDtype(pd.Index([1, 1.5, "secret-value"], dtype=object))
+    known = [row if row in (1, 1.5, "secret-value") else None for row in rows]
+    return pd.DataFrame({"a": pd.Series(known, dtype=kinds), "b": range(len(rows))})
 
 
 @pytest.mark.parametrize(
@@ -28,12 +47,55 @@ def test_what_is_no_table_is_refused(source: object) -> None:
         open_source(source)
 
 
-def test_a_frame_of_mixed_values_is_refused_without_quoting_one() -> None:
-    mixed = pd.DataFrame({"a": [1, "secret-value", 2.5]}, dtype=object)
-    with pytest.raises(SourceError) as caught:
-        open_source(mixed)
-    assert "secret-value" not in str(caught.value)
-    assert caught.value.__context__ is None
+MIXED = [1] * 60
+ODD = [1, 1.5, "secret-value", None, 2**70, Decimal("1.5"), date(2020, 1, 1), object()]
+
+
+@pytest.mark.parametrize("make", [of_pandas, of_polars, of_categories])
+def test_entries_without_a_type_are_read_as_declared_and_refused_where_nothing_is(make: Any) -> None:
+    """An object column of pandas took its type, its lattice and the stated loss from its rows."""
+    for declared in ("real", "integer", "text", "boolean", "date", "timestamp", None):
+        kinds = {_to_arrow(make([*MIXED, odd]), {"a": declared} if declared else {}).schema for odd in ODD}
+        assert len(kinds) == 1
+    frame = make([*MIXED, "secret-value"])
+    assert open_source(frame).schema() == {"a": None, "b": Kind.INTEGER}
+    assert open_source(frame, unit="a").schema() == {"a": Kind.TEXT, "b": Kind.INTEGER}
+    assert open_source(frame, columns={"a": dn.Number()}, unit="a").schema()["a"] is Kind.REAL
+    assert open_source(frame, columns={"a": dn.Keys([1, 2])}).schema()["a"] is Kind.INTEGER
+    db = dn.connect(frame, name="t", unit=dn.each_row(), budget=dn.Budget(epsilon=9))
+    with pytest.raises(UnsupportedQueryError, match=r"Declare how to read it, for example columns=\{'a': dn.Text"):
+        db.sql("SELECT COUNT(a) FROM t", epsilon=1)
+    assert db.sql("SELECT COUNT(*) FROM t", epsilon=1).safe
+
+
+def test_a_question_on_declared_entries_has_one_type_and_one_loss() -> None:
+    def asked(odd: object) -> tuple[object, ...]:
+        frame = of_pandas([*MIXED, odd])
+        db = dn.connect(
+            frame,
+            name="t",
+            unit="a",
+            columns={"a": dn.Number(lower=0, upper=9)},
+            rows=1,
+            groups=1,
+            budget=dn.Budget(epsilon=9),
+        )
+        answer = db.sql("SELECT SUM(a) AS s, AVG(a) AS m FROM t", epsilon=1)
+        return str(answer.cost), answer.to_arrow().schema, answer["s"].dtype
+
+    assert asked(1) == asked(1.5) == asked("x") == asked(None) == asked(2**70)
+
+
+def test_units_without_a_type_are_one_person_in_every_spelling() -> None:
+    ids = [1, 1.0, True, Decimal("1.00"), "1", "b", None, "\ud800"]
+    table = _to_arrow(of_pandas(ids), {"a": "text"})
+    assert table["a"].to_pylist() == ["1"] * 5 + ["b", None, None]
+
+
+def test_named_indices_of_pandas_are_columns() -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 6], name="who"))
+    assert open_source(frame).schema() == {"who": Kind.INTEGER, "a": Kind.INTEGER}
+    assert open_source(frame.reset_index(drop=True)).schema() == {"a": Kind.INTEGER}
 
 
 def test_servers_are_for_later_and_say_so() -> None:

@@ -86,7 +86,8 @@ def connect(
                 f'name="{Path(ledger).stem}", and the same one ever after.'
             )
         name = "data"
-    engine = open_source(source, table=table, memory=memory, threads=threads)
+    identity = unit.column if isinstance(unit, PrivacyUnit) else unit
+    engine = open_source(source, table=table, columns=columns, unit=identity, memory=memory, threads=threads)
     described = Table(
         name=name or Path(str(source)).stem,
         schema=engine.schema(),

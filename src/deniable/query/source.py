@@ -1,12 +1,16 @@
 """From what the owner has in hand (a frame, a file) to an engine that holds it."""
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from deniable.errors import SourceError
+from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
 from deniable.query.backends.base import Engine
+from deniable.query.catalog import Declaration
+from deniable.rows import arrow_of
+from deniable.rows.declared import Declared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,9 +19,18 @@ LATER = ("postgresql://", "postgres://", "spark://")
 
 
 def open_source(
-    source: object, *, table: str | None = None, memory: str | None = None, threads: int | None = None
+    source: object,
+    *,
+    table: str | None = None,
+    columns: Mapping[str, Declaration] | None = None,
+    unit: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
 ) -> Engine:
     """An engine over a dataframe (pandas, Polars, Arrow) or a file (.parquet, .csv, .tsv, .duckdb).
+
+    A column of a frame that has no type of its own, such as one of objects, is read entry by entry as what `columns`
+    declares for it, or as the name of a unit; if neither does, no query can use it, whatever it holds.
 
     Raises: SourceError if it is neither, or cannot be opened.
     """
@@ -27,7 +40,7 @@ def open_source(
         raise SourceError("PostgreSQL and Spark are not supported yet. Export the table to Parquet and give its path.")
     if isinstance(source, str | Path):
         return DuckDBEngine.from_file(Path(source).resolve(), table=table, memory=memory, threads=threads)
-    return DuckDBEngine.from_arrow(_to_arrow(source), memory=memory, threads=threads)
+    return DuckDBEngine.from_arrow(_to_arrow(source, _as_declared(columns or {}, unit)), memory=memory, threads=threads)
 
 
 def noted(engine: Engine, source: object) -> Source:
@@ -37,13 +50,11 @@ def noted(engine: Engine, source: object) -> Source:
     return Source(path=path, table=engine.table, columns=columns)
 
 
-def _to_arrow(frame: object) -> "pa.Table":
+def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":
     """The frame as an Arrow table. The frame's own errors may quote a value, so they are not passed on."""
     import narwhals as nw
     import pyarrow as pa
 
-    if isinstance(frame, pa.Table):
-        return frame
     try:
         narwhal = nw.from_native(cast(Any, frame))
     except TypeError:
@@ -51,12 +62,35 @@ def _to_arrow(frame: object) -> "pa.Table":
         raise SourceError(
             f"a source is a dataframe (pandas, Polars, Arrow) or the path of a file, got {kind}."
         ) from None
-    arrow: pa.Table | None = None
+    columns: dict[str, Any] | None = None
     with suppress(Exception):  # raised below, outside of this block, so that no value is attached to it
-        arrow = (narwhal.collect() if isinstance(narwhal, nw.LazyFrame) else narwhal).to_arrow()
-    if arrow is None:
-        raise SourceError(
-            "the frame cannot be turned into typed columns. Give every column one type (a column of mixed numbers and "
-            "text: frame[column].astype(str))."
-        )
-    return arrow
+        held = narwhal.collect() if isinstance(narwhal, nw.LazyFrame) else narwhal
+        columns = {str(part.name): _column(part, declared.get(str(part.name))) for part in _parts(held)}
+    if columns is None:
+        raise SourceError("the frame cannot be read. Collect it first, and pass a frame of pandas, Polars or Arrow.")
+    return pa.table(columns)
+
+
+def _parts(frame: Any) -> Iterator[Any]:
+    """The columns of a frame of narwhals, and the named levels of an index of pandas."""
+    import narwhals as nw
+
+    index = getattr(frame.to_native(), "index", None)
+    named = [name for name in getattr(index, "names", ()) if name is not None]
+    yield from (nw.from_native(frame.to_native().reset_index(level=named)) if named else frame).iter_columns()
+
+
+def _column(part: Any, declared: Declared | None) -> Any:
+    """One column in Arrow; one of a type that queries cannot use stays as it is."""
+    try:
+        return arrow_of(part.to_native(), "column", declared)
+    except InvalidParameterError:
+        return part.to_arrow()
+
+
+def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[str, Declared]:
+    """As what the entries of a column without a type are read; a unit is told by its text."""
+    found: dict[str, Declared] = {} if unit is None else {unit: "text"}
+    for name, declaration in columns.items():
+        found[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)
+    return found

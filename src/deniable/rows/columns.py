@@ -84,14 +84,15 @@ def column(values: object, what: str = "values") -> Column:
         raise InvalidParameterError(f"{what} must be one column, got {described(values)}")
     if isinstance(values, np.ndarray):
         return of_array(values, what)
-    found = None
+    found: Column | None = None
     try:
         with warnings.catch_warnings(action="ignore"):  # whether a library warns may depend on a row
             found = _of_library(values, what)
     except InvalidParameterError:
         raise
-    except Exception:  # noqa: S110 - whatever it is, it may quote a row; it is raised below, so that nothing is attached
-        pass
+    except BaseException as error:  # whatever it is, it may quote a row, and is not attached to what is raised below
+        if type(error) is KeyboardInterrupt:
+            raise
     if found is None:
         kind = str(getattr(values, "dtype", getattr(values, "type", type(values).__name__))).partition("(")[0]
         raise InvalidParameterError(_DAMAGED.format(what=what, kind=kind))
@@ -167,7 +168,7 @@ def _of_library(values: Any, what: str) -> Column:
         if str(values.dtype) in _WITHOUT_TYPE:
             return Column(objects(values.to_list()), str(values.dtype))
         return _of_arrow(values.to_arrow(), what)
-    if "pyarrow" in libraries and hasattr(values, "__arrow_c_array__"):
+    if "pyarrow" in libraries and hasattr(values, "null_count"):
         return _of_arrow(values, what)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
         import pyarrow as pa
@@ -294,4 +295,5 @@ def _arrow_of_text(entries: NDArray[Any]) -> Any:
     try:
         return pa.array(entries, type=pa.large_string(), from_pandas=True)
     except Exception:  # whatever it is, it depends on a row
-        return pa.array([found if isinstance(found, str) else None for found in each(key, entries, object)])
+        found = [text if isinstance(text, str) else None for text in each(key, entries, object)]
+        return pa.array(found, type=pa.large_string())

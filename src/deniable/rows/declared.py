@@ -24,13 +24,17 @@ def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     """
     import pyarrow as pa
 
+    found = _as_it_is(values) if isinstance(values, pa.Array | pa.ChunkedArray) else None
+    if found is not None:
+        return found
     given = column(values, what)
     if given.holds == "objects":
         return _placed(_of_entries(given, declared), given)
     if given.holds == "numbers":
         found = pa.array(given.values, mask=given.missing)
         return _placed(found, given)
-    return _placed(_sound(given.values), given)
+    found = _sound(given.values)
+    return _placed(found.cast(pa.float64()) if pa.types.is_decimal256(found.type) else found, given)
 
 
 def _placed(array: Any, given: Column) -> Any:
@@ -58,6 +62,23 @@ def _of_entries(given: Column, declared: Declared | None) -> Any:
     }
     one, kind = readers[declared]
     return pa.array(each(one, entries, object), type=kind)
+
+
+def _as_it_is(values: Any) -> Any:
+    """An array of Arrow in its chunks, without a copy of its values; None where some have to be changed."""
+    import pyarrow as pa
+
+    types, kind = pa.types, values.type
+    wider = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(kind, kind)
+    copied = [types.is_dictionary, types.is_run_end_encoded, types.is_null, types.is_nested]
+    copied += [types.is_float16, types.is_decimal256, types.is_string_view, types.is_binary_view]
+    if isinstance(kind, pa.BaseExtensionType) or any(is_kind(kind) for is_kind in copied):
+        return None
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return values.cast(wider)
 
 
 def _sound(array: Any) -> Any:

@@ -1,31 +1,26 @@
 """Arrow tables that the engine can read without stumbling over a row."""
 
+from contextlib import suppress
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deniable.errors import SourceError
+from deniable.errors import InvalidParameterError
+from deniable.rows import arrow_of
 
 # Moments that fit a timestamp in microseconds, with room to spare: years before 290,000 on either side.
 LARGEST_SECOND = 9_000_000_000_000
 
 
 def readable(table: pa.Table) -> pa.Table:
-    """`table` with valid text, and with moments that no calendar holds as missing values.
-
-    Raises: SourceError if the table is damaged. The text quotes no value.
-    """
-    sound = True
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid:
-        sound = False
-    if not sound:
-        raise SourceError(
-            "the table is damaged: a column holds values that its type does not allow, such as broken text."
-        )
+    """`table` with missing values for what its types do not allow: broken text, moments that no calendar holds."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms"):
-            moments = _in_calendar(table.column(place), field.type)
+        with suppress(InvalidParameterError):  # of a type that no query takes
+            found = arrow_of(table.column(place), field.name, None)
+            table = table.set_column(place, pa.field(field.name, found.type), found)
+        kind = table.schema.field(place).type
+        if pa.types.is_timestamp(kind) and kind.unit in ("s", "ms"):
+            moments = _in_calendar(table.column(place), kind)
             table = table.set_column(place, pa.field(field.name, moments.type), moments)
     return table
 
