@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss
+from deniable.privacy.pld.accountant import _search as searches
+from deniable.privacy.reports.report import certified
 
 from ..conftest import Call
 
 TRAINING = ("--noise-multiplier", "1.1", "--rate", "256/60000", "--steps", "14063")
+
+EPOCHS = ("--noise-multiplier", "1.1", "--epochs", "60", "--batch-size", "256", "--examples", "60000")
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +29,32 @@ def test_training_has_the_epsilon_that_is_known_for_it(call: Call) -> None:
     rows = dict(line.split("  ", 1) for line in result.stdout.splitlines())
     assert rows["neighbours"].strip() == "add/remove"
     assert rows["epsilon"].strip().startswith("2.38")
-    assert "at delta = 1e-5; the least lies in [2.38" in rows["epsilon"]
+    assert "at delta = 1e-5; the smallest true one lies in [2.38" in rows["epsilon"]
+
+
+def test_one_run_has_one_number_and_the_numbers_that_were_typed(call: Call, folder: Path) -> None:
+    """In the table, in JSON, in the report, beside a plot, and however the run was described."""
+
+    def told(*words: str) -> str:
+        searches.cache_clear()  # as in a process of its own: what was asked before narrows later answers
+        return call("account", *words, "--delta", "1e-5").stdout
+
+    found = json.loads(told(*TRAINING, "--json"))["epsilon"]["upper"]
+    shown = certified(found)
+    assert 0 <= float(shown) - found < 1e-5
+    for words in (told(*TRAINING), told(*EPOCHS), told(*TRAINING, "--plot", "out.svg")):
+        assert f"{shown} at delta = 1e-5" in words
+        assert "Gaussian noise 1.1, Poisson samples of rate 256/60000, 14063 steps" in words
+    report = told(*EPOCHS, "--report")
+    assert report.startswith(f"({shown}, 1e-5)-differentially private")
+    assert "Gaussian noise 1.1, Poisson samples of rate 256/60000, 14063 steps" in report
+    assert json.loads(told(*TRAINING, "--report", "--json"))["epsilon"]["upper"] == found
+
+
+def test_the_history_of_opacus_is_counted(call: Call, folder: Path) -> None:
+    state = {"history": [[1.1, 256 / 60000, 14062], [1.1, 256 / 60000, 1]], "mechanism": "rdp"}
+    (folder / "run.json").write_text(json.dumps(state), encoding="utf-8")
+    assert "epsilon     2.38" in call("account", "--opacus", "run.json", "--delta", "1e-5").stdout
 
 
 def test_data_hold_the_interval_and_the_loss(call: Call) -> None:
@@ -73,7 +102,7 @@ def test_one_setting_is_found(call: Call, sought: str, given: tuple[str, ...], l
 
 def test_the_report_is_printed(call: Call) -> None:
     result = call("account", "--noise-multiplier", "2", "--delta", "1e-5", "--report")
-    assert "believed with 1%" in result.stdout
+    assert "1% sure that" in result.stdout
     told = json.loads(call("account", "--noise-multiplier", "2", "--delta", "1e-5", "--report", "--json").stdout)
     assert {"epsilon", "advantage", "accountants"} <= set(told)
 
@@ -112,7 +141,13 @@ def test_no_epsilon_is_said_in_words(call: Call) -> None:
         (("missing.json", "--delta", "1e-5"), "cannot be read"),
         (("broken.json", "--delta", "1e-5"), "must be JSON text"),
         (("other.json", "--delta", "1e-5"), "a loss needs a field 'loss'"),
-        (("loss.json", "--steps", "3", "--delta", "1e-5"), "not both"),
+        (("loss.json", "--steps", "3", "--delta", "1e-5"), "not two of them"),
+        (("loss.json", "--opacus", "loss.json", "--delta", "1e-5"), "not two of them"),
+        (("--opacus", "loss.json", "--delta", "1e-5"), "holds no history of Opacus"),
+        (("--noise-multiplier", "1", "--epochs", "3", "--delta", "1e-5"), "give all three"),
+        (("--noise-multiplier", "1", "--epochs", "3", "--rate", "1", "--delta", "1e-5"), "not both"),
+        ((*EPOCHS[:2], "--epochs", "0", *EPOCHS[4:], "--delta", "1e-5"), "epochs must be > 0"),
+        ((*EPOCHS[:6], "--examples", "255", "--delta", "1e-5"), "--batch-size must be at most --examples"),
         (("--calibrate", "noise", "--delta", "1e-5"), "needs --epsilon and --delta"),
         (("--calibrate", "noise", "--noise-multiplier", "1", "--delta", "1e-5", "--epsilon", "1"), "leave that option"),
         (("--calibrate", "steps", "--delta", "1e-5", "--epsilon", "1"), "say what to count"),

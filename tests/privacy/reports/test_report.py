@@ -15,8 +15,8 @@ RUN = GaussianLoss("1.1").poisson_sampled(rate="256/60000") * 14063
 def test_training_in_words() -> None:
     report = RUN.report("1e-5", tolerance=0.01)
     text = str(report)
-    assert "1e-05)-differentially private" in text.splitlines()[0]
-    for words in ("add/remove", "Poisson", "floating point", "believed with 1%", "believed with 50%", "10% false"):
+    assert "1e-5)-differentially private" in text.splitlines()[0]
+    for words in ("add/remove", "Poisson", "floating point", "1% sure that", "50% sure that", "10% false"):
         assert words in text
     assert report.epsilon.lower <= 2.38160 <= report.epsilon.upper
     assert "basic composition" in text
@@ -68,7 +68,7 @@ def test_what_is_assumed_follows_the_parts() -> None:
 
 def test_an_infinite_epsilon_is_said_and_is_null_in_data() -> None:
     report = ApproximateLoss(1, "0.01").report("1e-5")
-    assert str(report).startswith("No epsilon is proved at delta = 1e-05")
+    assert str(report).startswith("No epsilon is proved at delta = 1e-5")
     assert report.to_data()["epsilon"] == {"lower": None, "upper": None}
     json.loads(report.to_json())
 
@@ -81,7 +81,7 @@ def test_data_and_page_hold_the_same_statement() -> None:
     assert [row["before"] for row in told["beliefs"]] == ["1/100", "1/2"]
     page = report._repr_html_()
     assert "<script" not in page
-    assert "believed with 50%" in page
+    assert "50% sure that" in page
     assert "&#x27;1/10&#x27;" in page
 
 
@@ -100,3 +100,7 @@ def test_beliefs_are_those_of_the_curve(loss: PrivacyLoss) -> None:
         truth = loss.tradeoff().posterior(prior, failure="1e-5")
         assert found.lower == pytest.approx(truth.lower, rel=1e-12)
         assert found.upper == pytest.approx(truth.upper, rel=1e-12)
+
+
+def test_repr_is_one_line() -> None:
+    assert repr(PureLoss(1).report("1e-5")) == "<Report: epsilon <= 0.999987 at delta = 1e-5>"

@@ -31,7 +31,7 @@ class Sought(Enum):
 def account(
     composition: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="JSON of a loss, as to_json() writes.", show_default=False),
+        typer.Argument(metavar="[FILE]", help="JSON of a loss, as to_json() writes it.", show_default=False),
     ] = None,
     *,
     noise_multiplier: Annotated[
@@ -46,6 +46,15 @@ def account(
         typer.Option(metavar="NUMBER", help="Probability to be in a batch, such as 256/60000."),
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many steps; without: one.")] = None,
+    epochs: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="With --batch-size and --examples, in place of --rate and --steps."),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, metavar="N", help="Expected examples in a batch.")] = None,
+    examples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Examples in the training set.")] = None,
+    opacus: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The state of an Opacus accountant: JSON, or of torch.save.")
+    ] = None,
     delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print epsilon at this delta.")] = None,
     epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print delta at this epsilon.")] = None,
     calibrate: Annotated[
@@ -61,6 +70,8 @@ def account(
     """Say what noisy training, or any composition, reveals: a certified epsilon or delta. Reads no data.
 
     deniable account --noise-multiplier 1.1 --rate 256/60000 --steps 14000 --delta 1e-5
+
+    deniable account --noise-multiplier 1.1 --epochs 60 --batch-size 256 --examples 60000 --delta 1e-5
     """
     if epsilon is None and delta is None:
         raise InvalidParameterError("give --delta to learn epsilon, or --epsilon to learn delta.")
@@ -68,24 +79,40 @@ def account(
         raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {str(plot)!r}.")
     if report and delta is None:
         raise InvalidParameterError("--report needs --delta.")
+    if (epochs, batch_size, examples) != (None, None, None):
+        if rate is not None or steps is not None:
+            raise InvalidParameterError("give --epochs, --batch-size and --examples, or --rate and --steps, not both.")
+        rate, steps = in_epochs(epochs, batch_size, examples)
     training = Training(noise_multiplier, rate, steps)
-    if composition is not None and (training != Training() or calibrate is not None):
-        raise InvalidParameterError("give a file, or --noise-multiplier, --rate, --steps and --calibrate, not both.")
+    given = [composition is not None, opacus is not None, training != Training() or calibrate is not None]
+    if sum(given) > 1:
+        raise InvalidParameterError(
+            "give a file, --opacus, or --noise-multiplier with --rate, --steps and --calibrate, not two of them."
+        )
     with waiting("counting..."):
         if calibrate is not None:
             training = training.calibrated(calibrate, epsilon=epsilon, delta=delta, tolerance=tolerance)
-        loss = training.loss() if composition is None else _read(composition)
-        if plot is not None:
-            _draw(loss, plot, composition)
-        said = loss.report(delta, tolerance=tolerance) if report else None
+        if opacus is not None:
+            from deniable.app.opacus import read_history
+            from deniable.privacy.reports.imports import of_opacus
+
+            loss, counted = of_opacus(read_history(opacus)), ""
+        elif composition is not None:
+            loss, counted = _read(composition), ""
+        else:
+            loss, counted = training.loss(), training.said()
+        said = replace(loss.report(delta, tolerance=tolerance), counted=counted) if report else None
         answer = Answer(
             loss,
+            counted or repr(loss),
             epsilon=None if delta is None else loss.epsilon(delta, tolerance=tolerance),
             at_delta=delta,
             delta=None if epsilon is None or calibrate else loss.delta(epsilon, tolerance=tolerance),
             at_epsilon=epsilon,
             calibrated=None if calibrate is None else (calibrate.value, training.text(calibrate)),
         )
+        if plot is not None:
+            _draw(loss, plot, composition or opacus)
     if said is None and answer.delta is None and answer.epsilon is not None and math.isinf(answer.epsilon.upper):
         raise InvalidParameterError(
             f"no epsilon is proved at delta = {delta}: give a larger --delta, such as 1e-6, or --epsilon to learn "
@@ -122,8 +149,17 @@ class Training:
         return step * (1 if self.steps is None else self.steps)
 
     def text(self, part: Sought) -> str:
-        """One part as a decimal."""
-        return f"{float(getattr(self, part.value)):.12g}"
+        """One part as it was given, or as a decimal if it was found."""
+        value = getattr(self, part.value)
+        return str(value) if isinstance(value, str | int) else f"{float(value):.12g}"
+
+    def said(self) -> str:
+        """What is counted, with the numbers as they were given."""
+        parts = [f"Gaussian noise {self.text(Sought.NOISE)}"]
+        if self.rate is not None:
+            parts.append(f"Poisson samples of rate {self.text(Sought.RATE)}")
+        steps = 1 if self.steps is None else self.steps
+        return ", ".join([*parts, f"{steps} step{'s' * (steps != 1)}"])
 
     def calibrated(self, sought: Sought, *, epsilon: object, delta: object, tolerance: float) -> "Training":
         """The training with the best value of what is `sought` for the target.
@@ -152,6 +188,20 @@ class Training:
         return replace(self, noise=least)
 
 
+def in_epochs(epochs: str | None, batch_size: int | None, examples: int | None) -> tuple[str, int]:
+    """The sampling rate and the number of steps; a last batch that would be smaller counts as a whole step.
+
+    Raises: InvalidParameterError unless all three are given and a batch fits.
+    """
+    from deniable.privacy.exact import positive_rational
+
+    if epochs is None or batch_size is None or examples is None:
+        raise InvalidParameterError("--epochs, --batch-size and --examples go together: give all three.")
+    if batch_size > examples:
+        raise InvalidParameterError(f"--batch-size must be at most --examples, got {batch_size} of {examples}.")
+    return f"{batch_size}/{examples}", math.ceil(positive_rational("epochs", epochs) * examples / batch_size)
+
+
 def _read(file: Path) -> "PrivacyLoss":
     from deniable.privacy import PrivacyLoss
 
@@ -166,6 +216,7 @@ class Answer:
     """What was counted, what was found, and at which numbers."""
 
     loss: "PrivacyLoss"
+    counted: str
     epsilon: "Interval | None"
     at_delta: str | None
     delta: "Interval | None"
@@ -175,7 +226,7 @@ class Answer:
     def rows(self) -> list[tuple[str, str]]:
         """Subjects and what is said about them."""
         rows = [] if self.calibrated is None else [self.calibrated]
-        rows += [("counted", repr(self.loss)), ("neighbours", " and ".join(self._relations()))]
+        rows += [("counted", self.counted), ("neighbours", " and ".join(self._relations()))]
         if self.epsilon is not None:
             rows.append(("epsilon", _said(self.epsilon, f"delta = {self.at_delta}")))
         if self.delta is not None:
@@ -193,18 +244,18 @@ class Answer:
             data["epsilon"] = {**as_data(self.epsilon), "delta": self.at_delta}
         if self.delta is not None:
             data["delta"] = {**as_data(self.delta), "epsilon": self.at_epsilon}
-        return {**data, "relations": self._relations(), "loss": self.loss.to_data()}
+        return {**data, "counted": self.counted, "relations": self._relations(), "loss": self.loss.to_data()}
 
     def _relations(self) -> list[str]:
         return sorted(map(str, self.loss.relations))
 
 
 def _said(found: "Interval", at: str) -> str:
-    from deniable.privacy.reports.report import above
+    from deniable.privacy.reports.report import certified
 
     if math.isinf(found.upper):
         return f"none is proved at {at}. Take a larger delta."
-    return f"{above(found.upper)} at {at}; the least lies in {found}"
+    return f"{certified(found.upper)} at {at}; the smallest true one lies in {found}"
 
 
 def _draw(loss: "PrivacyLoss", place: Path, composition: Path | None) -> None:

@@ -45,7 +45,7 @@ _ASSUMED = {  # kind of a loss: what its guarantee rests on
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What `loss.report(delta=...)` says; print it, show it in a notebook, or take `to_data()`.
 
@@ -56,6 +56,8 @@ class Report:
         beliefs: (belief before, least bound on the belief after that holds except with probability `delta`).
         assumptions: what the numbers were proved for.
         accounts: what other accountants prove at the same delta.
+        counted: what was counted, in the caller's words; empty: as the loss is written.
+        at: delta, as the caller wrote it.
     """
 
     loss: PrivacyLoss
@@ -66,16 +68,21 @@ class Report:
     beliefs: tuple[tuple[Fraction, Interval], ...]
     assumptions: tuple[str, ...]
     accounts: tuple[Account, ...]
+    counted: str = ""
+    at: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Report: epsilon <= {certified(self.epsilon.upper)} at delta = {self._at}>"
 
     def __str__(self) -> str:
-        lines = [self._guarantee(), "", "What was counted", f"  {self.loss!r}", "", "What it is proved for"]
+        lines = [self._guarantee(), "", "What was counted", f"  {self._counted}", "", "What it is proved for"]
         lines += [f"  - {text}" for text in self.assumptions]
         lines += ["", "What an attacker can learn, knowing everybody else's data"]
         lines += [f"  - {text}" for text in self._meanings()]
         if self.accounts:
             rows = self._table()
             width = max(len(name) for name, _ in rows)
-            lines += ["", f"Other accountants at delta = {decimal_text(self.delta)}"]
+            lines += ["", f"Other accountants at delta = {self._at}"]
             lines += [f"  {name:<{width}}  {value}" for name, value in rows]
         return "\n".join(lines)
 
@@ -88,10 +95,10 @@ class Report:
 
         table = "".join(f"<tr><td>{safe(name)}</td><td>{safe(value)}</td></tr>" for name, value in self._table())
         return (
-            f"<p><b>{safe(self._guarantee())}</b></p><p>Counted: <code>{safe(repr(self.loss))}</code></p>"
+            f"<p><b>{safe(self._guarantee())}</b></p><p>Counted: <code>{safe(self._counted)}</code></p>"
             f"<p>Proved for:</p>{listed(self.assumptions)}"
             f"<p>What an attacker can learn, knowing everybody else's data:</p>{listed(tuple(self._meanings()))}"
-            f"<p>Other accountants at delta = {safe(decimal_text(self.delta))}:</p><table>{table}</table>"
+            f"<p>Other accountants at delta = {safe(self._at)}:</p><table>{table}</table>"
         )
 
     def to_data(self) -> dict[str, object]:
@@ -114,20 +121,28 @@ class Report:
         """JSON text of `to_data`."""
         return json.dumps(self.to_data(), indent=2)
 
+    @property
+    def _counted(self) -> str:
+        return self.counted or repr(self.loss)
+
+    @property
+    def _at(self) -> str:
+        return self.at or decimal_text(self.delta)
+
     def _guarantee(self) -> str:
         if math.isinf(self.epsilon.upper):
-            return f"No epsilon is proved at delta = {decimal_text(self.delta)}: take a larger delta."
+            return f"No epsilon is proved at delta = {self._at}: take a larger delta."
         return (
-            f"({above(self.epsilon.upper)}, {decimal_text(self.delta)})-differentially private; "
-            f"the least epsilon lies in {self.epsilon}."
+            f"({certified(self.epsilon.upper)}, {self._at})-differentially private; "
+            f"the smallest true epsilon lies in {self.epsilon}."
         )
 
     def _meanings(self) -> Iterator[str]:
-        except_for = f", except with probability {decimal_text(self.delta)}" if self.delta else ""
+        except_for = f", except with probability {self._at}" if self.delta else ""
         for prior, found in self.beliefs:
             yield (
-                f"who believed with {percent(prior)} that a unit is in the data believes it with at most "
-                f"{percent_above(found.upper)} afterwards{except_for}"
+                f"someone who was {percent(prior)} sure that a unit is in the data is at most "
+                f"{percent_above(found.upper)} sure afterwards{except_for}"
             )
         for rate, found in self.hits:
             yield f"a test with {percent(rate)} false alarms finds at most {percent_above(found.upper)} of the members"
@@ -138,8 +153,7 @@ class Report:
 
     def _table(self) -> list[tuple[str, str]]:
         rows = [(account.name, _shown(account)) for account in self.accounts]
-        certified = "-" if math.isinf(self.epsilon.upper) else above(self.epsilon.upper)
-        return [*rows, ("this report, certified", certified)]
+        return [*rows, ("this report, certified", certified(self.epsilon.upper))]
 
 
 def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
@@ -151,12 +165,13 @@ def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
     Raises: InvalidParameterError if the widths cannot be reached.
     """
     share = probability("delta", delta)
+    epsilon = loss.epsilon(share, tolerance=tolerance)  # before the curve is refined: the number that others get
     curve = TradeOff(loss)
     found = curve.true_positive_rates(ALARMS)
     return Report(
         loss=loss,
         delta=share,
-        epsilon=loss.epsilon(share, tolerance=tolerance),
+        epsilon=epsilon,
         advantage=curve.advantage(),
         hits=tuple(
             (rate, Interval(float(lower), float(upper)))
@@ -165,6 +180,7 @@ def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
         beliefs=_beliefs(curve, share),
         assumptions=tuple(assumptions(loss)),
         accounts=accounts(loss, share) if share else (),
+        at=delta if isinstance(delta, str) else "",
     )
 
 
@@ -214,6 +230,11 @@ def as_data(found: Interval) -> dict[str, float | None]:
 def above(value: float) -> str:
     """Four significant digits, rounded up."""
     return _digits_above(Decimal(value), 4)
+
+
+def certified(value: float) -> str:
+    """An upper end with the six digits of an interval, rounded up."""
+    return "-" if math.isinf(value) else _digits_above(Decimal(value), 6)
 
 
 def _shown(account: Account) -> str:
