@@ -10,6 +10,7 @@ import pytest
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
 from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.expression import columns_of
 from deniable.query.plan import PricedPlan, Request
 from deniable.query.rules import price
 from deniable.query.sql import parse
@@ -65,6 +66,12 @@ def table_of(
     )
 
 
+def asked(plan: PricedPlan) -> list[int]:
+    """The places of a plan's parts in the order in which the text asks for them; the plan has an order of its own."""
+    names = [name for output in plan.query.outcome.outputs for name in columns_of(output.expression)]
+    return [int(name.removeprefix("base ")) for name in dict.fromkeys(names) if name.startswith("base ")]
+
+
 def plan_of(table: Table, text: str) -> PricedPlan:
     return price(parse(text, {"t": table}), Request(epsilon=Fraction(1)))
 
@@ -79,6 +86,7 @@ def exact() -> Exact:
     def ask(text: str, *, source: pa.Table | None = None, **options: object) -> list[list[int]]:
         engine = DuckDBEngine.from_arrow(frame() if source is None else source)
         plan = plan_of(table_of(engine, **options), text)  # type: ignore[arg-type]
-        return [[int(value) for value in values] for values in engine.exact(plan, secret=SECRET)]
+        found = engine.exact(plan, secret=SECRET)
+        return [[int(value) for value in found[place]] for place in asked(plan)]
 
     return ask

@@ -32,7 +32,7 @@ def test_it_is_text_html_and_data() -> None:
     assert "<table" in said._repr_html_()
     data = json.loads(json.dumps(said.to_dict()))
     assert data["noise"][0]["mechanism"] == "Laplace"
-    assert data["noise"][0]["sensitivity_l1"] == 10  # 2 rows of |9 - 4|
+    assert data["noise"][1]["sensitivity_l1"] == 10  # 2 rows of |9 - 4|
     assert data["cost"]["epsilon"] == "1/2"
     assert not data["stored"]
 

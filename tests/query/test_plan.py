@@ -32,6 +32,22 @@ def test_spelling_and_post_processing_do_not_matter() -> None:
         assert plan(text).key == key
 
 
+def test_one_question_has_one_key_however_it_is_written() -> None:
+    text = (
+        "SELECT region, COUNT(*) AS n, SUM(age) AS s, AVG(income * age) FROM t "
+        "WHERE member AND age > 3 AND note IN ('a', 'b') AND (big + age = 4 OR zero <> big) GROUP BY region"
+    )
+    rewritten = (
+        "select AVG(age * income), region as place, sum(Age), count(*) from T where (big <> zero or 4 = age + big) "
+        "and ((3 < age and member) and note in ('b','a')) group by region"
+    )
+    one, other = plan(text), plan(rewritten)
+    assert one.key == other.key
+    assert [part.aggregate.to_json() for part in one.parts] == [part.aggregate.to_json() for part in other.parts]
+    assert plan(text.replace("age > 3", "age < 3")).key != one.key
+    assert plan(text.replace("zero <> big", "zero > big")).key != plan(text.replace("zero <> big", "big > zero")).key
+
+
 def test_everything_else_matters() -> None:
     narrower = {**COLUMNS, "age": Number(lower=0, upper=99)}
     mirrored = {**COLUMNS, "age": Number(lower=-100, upper=100)}

@@ -23,7 +23,10 @@ KIND_OF_KEY = {
     Kind.DATE: "date32",
     Kind.NULL: "null",
 }
-CHOSEN = "Rows were chosen or cut by their noisy values; an interval holds for a row as such, not for the best of many."
+CHOSEN = (
+    "Rows were chosen or cut by their noisy values, and noise that helped a row in is still in it: what is shown tends "
+    "to be too extreme, and intervals hold the truth less often than they say."
+)
 FREE = "This question was answered before: the stored answer cost nothing."
 
 

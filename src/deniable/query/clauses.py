@@ -1,5 +1,6 @@
 """The clauses of a SELECT: which aggregates are asked of the private table, and what is done with the noisy numbers."""
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -8,6 +9,7 @@ from math import ceil, floor, prod
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
+from deniable.privacy.exact import decimal_text
 from deniable.query.allowlist import checked
 from deniable.query.catalog import LARGEST_KEYS
 from deniable.query.expression import Column, Expression, Facts, Key, Kind, Literal, columns_of, literal
@@ -131,6 +133,13 @@ class ResultScope(Scope):
                 f"{name}({node.this.name or '...'}) needs public bounds. Declare them: "
                 f"columns={{{wanted!r}: dn.Number(lower=..., upper=...)}}, or write LEAST(GREATEST(value, low), high)."
             )
+        only = value.facts.lower
+        assert only is not None
+        if only == value.facts.upper and (name == "AVG" or only == 0):
+            raise UnsupportedQueryError(
+                f"{name} of a value that is always {decimal_text(only)} is {decimal_text(only)}, whatever the rows "
+                "are. Write the number itself."
+            )
         return _where(where, value)
 
     def _base(self, aggregate: Aggregate) -> Expression:
@@ -149,6 +158,9 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
     counted = {a.argument for a in scope.aggregates if a.function == "count" and a.argument is not None}
     scope = ResultScope(rows, keys, counted=frozenset(counted))
+    _outcome(select, scope)
+    ordered = sorted(scope.aggregates, key=_place)
+    scope = ResultScope(rows, keys, counted=frozenset(counted), aggregates=ordered)  # one order, however it is written
     outcome = _outcome(select, scope)
     if not scope.aggregates:
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
@@ -159,6 +171,12 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
         aggregates=tuple(scope.aggregates),
     )
     return Query(text, question, outcome)
+
+
+def _place(aggregate: Aggregate) -> tuple[str, bool, str]:
+    """Where an aggregate stands among others: by what it reads, a sum before its count."""
+    argument = json.dumps(None if aggregate.argument is None else aggregate.argument.to_json(), sort_keys=True)
+    return argument, aggregate.function != "sum", str(aggregate.centre) + aggregate.function
 
 
 def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
@@ -290,9 +308,11 @@ def _centre(value: Expression) -> Fraction:
     lower, upper = value.facts.lower, value.facts.upper
     assert lower is not None
     assert upper is not None
+    if lower == upper:
+        return Fraction(0)  # nothing would be left to add noise to
     grid, finest = Fraction(1), max(abs(lower), abs(upper)) / 2**40
     if value.facts.kind is Kind.REAL:
-        while upper > lower and grid > (upper - lower) / 1024 and grid > finest:
+        while grid > (upper - lower) / 1024 and grid > finest:
             grid /= 2
     return floor((lower + upper) / 2 / grid) * grid
 

@@ -5,7 +5,8 @@ range of its value and, where it can take few values only, the list of them. Eve
 stop (overflow, division by zero, a date that is none) the value is NULL, and no expression is ever NaN.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -91,10 +92,35 @@ class Call:
     depth: int
 
     def to_json(self) -> object:
-        return {"call": self.operator, "arguments": [argument.to_json() for argument in self.arguments]}
+        """One form for all that certainly means the same: a > b is b < a, and the order of alike operands is fixed."""
+        operator, arguments = self.operator, self.arguments
+        if operator in MIRRORED:
+            operator, arguments = MIRRORED[operator], arguments[::-1]
+        said = [argument.to_json() for argument in (_flat(self) if operator in ("and", "or") else arguments)]
+        if operator in ("and", "or", *COMMUTATIVE):
+            said = canonical(said)
+        elif operator == "in":
+            said = [said[0], *canonical(said[1:])]
+        return {"call": operator, "arguments": said}
 
 
 Expression = Column | Literal | Call
+MIRRORED = {"gt": "lt", "ge": "le"}
+COMMUTATIVE = ("add", "multiply", "eq", "ne", "least", "greatest")
+
+
+def canonical(said: Iterable[object]) -> list[object]:
+    """Plain data in an order of its own."""
+    return sorted(said, key=lambda item: json.dumps(item, sort_keys=True))
+
+
+def _flat(call: Call) -> Iterator[Expression]:
+    """The operands of nested calls of one operator."""
+    for argument in call.arguments:
+        if isinstance(argument, Call) and argument.operator == call.operator:
+            yield from _flat(argument)
+        else:
+            yield argument
 
 
 def literal(value: Value) -> Literal:

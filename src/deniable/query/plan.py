@@ -14,7 +14,7 @@ from deniable.mechanisms import AdditiveNoise
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.catalog import Table
-from deniable.query.expression import Expression, Key
+from deniable.query.expression import Expression, Key, Kind
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,13 @@ class Bounded:
     upper: int
     centre: int
     sensitivity: Sensitivity
+
+    @property
+    def share(self) -> int:
+        """Lattice steps in one step of a row's value. Whole numbers are summed as such, and shared out more finely."""
+        argument = self.aggregate.argument
+        real = self.aggregate.function == "sum" and argument is not None and argument.facts.kind is Kind.REAL
+        return 1 if real else 2**self.lattice.exponent
 
 
 @dataclass(frozen=True, kw_only=True)

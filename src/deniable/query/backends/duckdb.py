@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
+TWIN = "memory.main.twin"  # a table without rows that has the columns of the source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
 # too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
 # whether a question can be answered at all. It costs no time: what reads statistics saves little on such statements.
@@ -62,11 +63,10 @@ class DuckDBEngine(Engine):
         self._limited = limited  # the caller set a limit of memory
         try:
             self._connection = self._open()
-            self._twin = _connect(None, 1)
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
             columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
-            self._twin.execute(f"CREATE TABLE twin ({columns})")
-            _lock(self._twin, [])
+            self._twin = f"CREATE TABLE IF NOT EXISTS {TWIN} ({columns})"
+            self._connection.execute(self._twin)
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
         except duckdb.Error:
@@ -157,10 +157,11 @@ class DuckDBEngine(Engine):
     def check(self, plan: PricedPlan) -> None:
         import duckdb
 
-        statement = Generator("twin", self._types).plan(plan, secret=bytes(16))
+        statement = Generator(TWIN, self._types).plan(plan, secret=bytes(16))
         possible = True
         try:
-            self._twin.cursor().execute(f"EXPLAIN {statement}")
+            self._run(self._twin)  # an engine that was replaced has lost it
+            self._run(f"EXPLAIN {statement}")
         except duckdb.Error:
             possible = False
         if not possible:

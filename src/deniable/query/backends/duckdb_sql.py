@@ -89,19 +89,17 @@ class Generator:
     def _on_lattice(self, part: PricedAggregate) -> str:
         """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
 
-        The ends of the clamp are multiples of the grid and exact doubles, so no rounding leaves the range.
+        A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
         """
         argument = part.aggregate.argument
         assert argument is not None
+        value = self.translator.expression(argument)
         ends = (part.lower + part.centre, part.upper + part.centre)
         if argument.facts.kind is Kind.INTEGER:
-            steps = 2**part.lattice.exponent
-            low, high = (str(end // steps) for end in ends)
-            clamped = _clamp(self.translator.expression(argument), low, high)
-            return clamped if steps == 1 else f"CAST({clamped} AS HUGEINT) * {steps}"
+            low, high = (str(end // part.share) for end in ends)
+            return _clamp(value, low, high)
         low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
-        clamped = _clamp(self.translator.expression(argument), low, high)
-        return f"CAST(({clamped}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
+        return f"CAST(({_clamp(value, low, high)}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
 
 
 def _clamp(value: str, low: str, high: str) -> str:
@@ -176,20 +174,22 @@ def _whole_total(index: int, parts: Sequence[PricedAggregate]) -> str:
 
 def _centred_sum(index: int, part: PricedAggregate) -> str:
     """The sum of x minus centre, in 128 bits."""
-    return f"sum(x{index}) - {part.centre}::HUGEINT * count(x{index})" if part.centre else f"sum(x{index})"
+    centre = part.centre // part.share
+    return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
 
 
 def _bounded(question: Question, parts: Sequence[PricedAggregate], secret: bytes) -> str:
     """Totals where a unit may have many rows.
 
-    `pairs` has one row per unit and group. A unit with more than `rows` rows in a group counts as `rows` rows with the
-    mean of its values there: what keeping `rows` of them at random gives on average, without the randomness. A unit in
-    more than `groups` groups keeps those with the smallest keyed hashes.
+    `pairs` has one row per unit and group. All n rows of a unit in a group carry the weight 1, or `rows` / n where that
+    is less, the same in every aggregate: what keeping `rows` of them at random gives on average, without the
+    randomness. A unit in more than `groups` groups keeps those with the smallest keyed hashes.
     """
     table = question.table
     pairs = ", ".join(piece for index in range(len(parts)) for piece in _pair_columns(index, parts))
     totals = ", ".join(_pair_total(index, parts, table.rows) for index in range(len(parts)))
-    layers = [f"pairs AS MATERIALIZED (SELECT u, cell{', ' + pairs if pairs else ''} FROM placed GROUP BY u, cell)"]
+    columns = f"count(*) AS n{', ' + pairs if pairs else ''}"
+    layers = [f"pairs AS MATERIALIZED (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
     source = "pairs"
     if table.groups < question.cells:
         layers += _choose_groups(table.groups, question.cells, secret)
@@ -213,16 +213,20 @@ def _spread(parts: Sequence[PricedAggregate], total_rows: int) -> str:
 def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
     part = parts[index]
     if part.aggregate.function == "sum":
-        value = f"(x{index} - {part.centre})" if part.centre else f"x{index}"
+        centre = part.centre // part.share
+        value = f"(x{index} - {centre})" if centre else f"x{index}"
         largest = max(abs(part.lower), abs(part.upper)) * total_rows
         wide = "" if largest < 2**63 else "::HUGEINT"  # 64 bits are much faster where they provably suffice
-        share = f"CASE WHEN n IS NULL THEN {value} ELSE ({value} * {total_rows}{wide}) // n END"
-        return f"coalesce(sum({share}), 0) AS a{index}"
-    one = 2**part.lattice.exponent
-    share = f"CASE WHEN n IS NULL THEN {one} ELSE {one * total_rows} // n END"
+        return f"coalesce(sum({_shared(value + wide, part.share, 'n', total_rows)}), 0) AS a{index}"
+    share = _shared("1", part.share, "n", total_rows)
     if part.aggregate.argument is None:
         return f"sum({share}) AS a{index}"
     return f"coalesce(sum({share}) FILTER (WHERE x{_value_of(index, parts)} IS NOT NULL), 0) AS a{index}"
+
+
+def _shared(value: str, steps: int, count: str, most: int) -> str:
+    """`value` in lattice steps; where `count` exceeds `most`, the share of `most` in it, rounded towards 0."""
+    return f"CASE WHEN {count} > {most} THEN ({value} * {most * steps}) // {count} ELSE {value} * {steps} END"
 
 
 def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
@@ -242,24 +246,17 @@ def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
 
 
 def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
+    """What a unit adds to a group, before it is shared out: a sum, or how many of its rows have a value."""
     part = parts[index]
-    match part.aggregate.function:
-        case "sum":
-            return [f"{_centred_sum(index, part)} AS s{index}", f"count(x{index}) AS n{index}"]
-        case "count" if _value_of(index, parts) != index:
-            return []
-        case "count" if part.aggregate.argument is not None:
-            return [f"count(x{index}) AS n{index}"]
-        case "count":
-            return [f"count(*) AS n{index}"]
-    return []
+    if part.aggregate.function == "sum":
+        return [f"{_centred_sum(index, part)} AS s{index}"]
+    return [f"count(x{_value_of(index, parts)}) AS s{index}"] if part.aggregate.argument is not None else []
 
 
 def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
-    match parts[index].aggregate.function:
-        case "sum":
-            share = f"CASE WHEN n{index} > {rows} THEN (s{index} * {rows}) // n{index} ELSE s{index} END"
-            return f"coalesce(sum({share}), 0) AS a{index}"
-        case "count":
-            return f"sum(least(n{_value_of(index, parts)}, {rows})) AS a{index}"
-    return f"count(*) AS a{index}"
+    part = parts[index]
+    if part.aggregate.function == "units":
+        return f"count(*) AS a{index}"
+    if part.aggregate.argument is None:
+        return f"sum(least(n, {rows})) AS a{index}"
+    return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, 'n', rows)}), 0) AS a{index}"

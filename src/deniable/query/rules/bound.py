@@ -11,22 +11,23 @@ from math import ceil, floor
 
 from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
-from deniable.privacy import Sensitivity, of_clipped_sum, of_count, of_distinct_units, of_spread_sum
+from deniable.privacy import Sensitivity, of_clipped_sum, of_distinct_units, of_spread_sum
+from deniable.query.catalog import Table
 from deniable.query.expression import Kind
 from deniable.query.plan import Aggregate, Bounded, Question
 
 WHOLE = Lattice(exponent=0)
-SHARES = Lattice(exponent=20)  # of counts and whole numbers where a row may count as a fraction of one
+SHARES = Lattice(exponent=20)  # of counts and whole numbers where a unit's rows may count as fractions of one
 
 
 def bound(question: Question, aggregate: Aggregate) -> Bounded:
     """The aggregate's lattice and sensitivity, from public facts alone."""
     table = question.table
-    spread = table.total_rows is not None
     if aggregate.function == "sum":
-        lattice, lower, upper, centre = _on_grid(aggregate, fractions=spread)
+        lattice, lower, upper, centre = _on_grid(aggregate, shared=table.unit.column is not None)
     else:
-        lattice, lower, upper, centre = (SHARES, 0, 2**SHARES.exponent, 0) if spread else (WHOLE, 0, 1, 0)
+        lattice = SHARES if _is_shared(table, aggregate) else WHOLE
+        lower, upper, centre = 0, 2**lattice.exponent, 0
     reach: Callable[..., Sensitivity]
     if table.total_rows is not None:
         if aggregate.function == "units":
@@ -36,8 +37,6 @@ def bound(question: Question, aggregate: Aggregate) -> Bounded:
         reach = partial(of_spread_sum, lower=lower, upper=upper, total_rows=table.total_rows)
     elif aggregate.function == "units":
         reach = partial(of_distinct_units, groups=table.groups)
-    elif aggregate.function == "count":
-        reach = partial(of_count, rows=table.rows, groups=table.groups)
     else:
         reach = partial(of_clipped_sum, lower=lower, upper=upper, rows=table.rows, groups=table.groups)
     sensitivity = reach(relation=table.relation, cells=question.cells, ids=table.unit.ids)
@@ -46,10 +45,17 @@ def bound(question: Question, aggregate: Aggregate) -> Bounded:
     )
 
 
-def _on_grid(aggregate: Aggregate, *, fractions: bool) -> tuple[Lattice, int, int, int]:
+def _is_shared(table: Table, aggregate: Aggregate) -> bool:
+    """Whether a count adds up fractions of rows. COUNT(*) is whole, unless rows are bounded in all groups together."""
+    if table.unit.column is None or aggregate.function == "units":
+        return False
+    return aggregate.argument is not None or table.total_rows is not None
+
+
+def _on_grid(aggregate: Aggregate, *, shared: bool) -> tuple[Lattice, int, int, int]:
     """Lattice, lower, upper and centre of a sum; the range is widened outward to whole grid steps.
 
-    With `fractions`, rows carry weights below 1, so whole numbers need a finer grid than the integers.
+    Where a unit's rows are `shared` out, they carry weights below 1: whole numbers need a finer grid than the integers.
     """
     assert aggregate.argument is not None
     facts = aggregate.argument.facts
@@ -57,8 +63,9 @@ def _on_grid(aggregate: Aggregate, *, fractions: bool) -> tuple[Lattice, int, in
     assert facts.upper is not None
     whole = facts.kind is Kind.INTEGER
     lattice = Lattice.for_bounds(facts.lower, facts.upper, precision=_precision(facts.lower, facts.upper))
-    if whole:
-        lattice = SHARES if fractions else WHOLE
+    if whole:  # large ones need no finer grid, and noise has room for them
+        spare = 52 - max(abs(floor(facts.lower)), abs(ceil(facts.upper))).bit_length()
+        lattice = Lattice(exponent=min(SHARES.exponent, max(0, spare))) if shared else WHOLE
     grid = lattice.grid
     centre = aggregate.centre / grid
     assert centre.denominator == 1
