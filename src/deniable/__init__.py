@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from deniable.query.catalog import each_row as each_row
     from deniable.query.database import Database as Database
     from deniable.query.database import connect as connect
+    from deniable.query.imports.declaration import Csv as Csv
+    from deniable.query.imports.declaration import CsvColumn as CsvColumn
+    from deniable.query.imports.guess import guess_csv as guess_csv
+    from deniable.query.imports.write import import_csv as import_csv
     from deniable.release import Release as Release
 
 __version__ = "0.1.0"
@@ -35,6 +39,9 @@ _HOMES = {
     **dict.fromkeys(("AddRemove", "Budget", "PrivacyUnit", "Replace"), "deniable.privacy"),
     **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp", "each_row"), "deniable.query.catalog"),
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
+    **dict.fromkeys(("Csv", "CsvColumn"), "deniable.query.imports.declaration"),
+    "guess_csv": "deniable.query.imports.guess",
+    "import_csv": "deniable.query.imports.write",
     "Release": "deniable.release",
 }
 _ROOMS = ("datasets", "statistics")

@@ -70,6 +70,8 @@ def test_public_names_are_these() -> None:
         "AddRemove",
         "Boolean",
         "Budget",
+        "Csv",
+        "CsvColumn",
         "Database",
         "Date",
         "Keys",
@@ -83,6 +85,8 @@ def test_public_names_are_these() -> None:
         "connect",
         "datasets",
         "each_row",
+        "guess_csv",
+        "import_csv",
         "statistics",
     }
     for name in deniable.__all__:
@@ -105,6 +109,7 @@ def test_importing_deniable_loads_nothing_heavy() -> None:
 
 def test_a_query_loads_no_frame_library_and_no_plot(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x\n1\n2\n")
+    deniable.import_csv(tmp_path / "t.csv", deniable.Csv())
     code = (
         "import sys, deniable as dn\n"
         f"db = dn.connect({str(tmp_path / 't.csv')!r}, unit=dn.each_row(), budget=dn.Budget(epsilon=1))\n"

@@ -394,6 +394,7 @@ def test_parquet_csv_and_frames_agree(tmp_path: Path) -> None:
     table = frame().select(["person", "region", "age"])
     pq.write_table(table, tmp_path / "t.parquet")
     table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    dn.import_csv(tmp_path / "t.csv", dn.guess_csv(tmp_path / "t.csv"))
     columns = {"region": dn.Keys(["north", "south"]), "age": dn.Number(lower=0, upper=100, integer=True)}
     answers = []
     for source in (table, tmp_path / "t.parquet", str(tmp_path / "t.csv")):

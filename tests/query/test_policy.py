@@ -84,7 +84,7 @@ def test_rows_may_be_bounded_in_all(tmp_path: Path) -> None:
 
 
 def test_a_fresh_policy_is_toml_that_asks_who_is_protected(tmp_path: Path) -> None:
-    path = written(tmp_path, write_policy(Path("my data.csv"), SCHEMA, guessed=True))
+    path = written(tmp_path, write_policy(Path("my data.parquet"), SCHEMA))
     with pytest.raises(CatalogError, match="who is protected"):
         read_policy(path)
     path.write_text(path.read_text().replace('# row = "person"', 'row = "person"'))
@@ -128,3 +128,46 @@ def test_mistakes_are_named(tmp_path: Path, name: str) -> None:
 def test_a_missing_policy_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="deniable init"):
         read_policy(tmp_path / "policy.toml")
+
+
+TEXT = (
+    FILLED.replace("data.parquet", "data.csv")
+    + """
+[columns.day]
+type = "date"
+format = "%d/%m/%Y"
+[csv]
+encoding = "latin-1"
+delimiter = ";"
+decimal = ","
+null = ["NA"]
+"""
+)
+
+
+def test_a_policy_says_how_a_text_file_is_read(tmp_path: Path) -> None:
+    csv = read_policy(written(tmp_path, TEXT)).csv
+    assert csv is not None
+    assert (csv.encoding, csv.delimiter, csv.decimal, csv.null, csv.row_lines) == ("latin-1", ";", ",", ("NA",), 1)
+    assert {name: column.type for name, column in csv.columns.items()} == {
+        "age": "integer",
+        "region": "text",
+        "note": "text",
+        "day": "date",
+    }
+    assert csv.column("day").format == "%d/%m/%Y"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("data.csv", "data.parquet", "for text files"),
+        ('decimal = ","', 'decimal = ";"', "decimal must be"),
+        ('decimal = ","', 'decimals = ","', "no field 'decimals'"),
+        ("%d/%m/%Y", "day", r"columns.day.*format must be"),
+        ('"latin-1"', '"utf-7"', "encoding"),
+    ],
+)
+def test_a_mistake_about_a_text_file_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(CatalogError, match=words):
+        read_policy(written(tmp_path, TEXT.replace(old, new)))

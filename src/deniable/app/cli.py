@@ -1,4 +1,4 @@
-"""The command line: `deniable init | explain | query | budget | account | doctor | demo`.
+"""The command line: `deniable init | import | explain | query | budget | account | doctor | demo`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -18,6 +18,7 @@ from deniable.app.commands.budget import budget
 from deniable.app.commands.demo import demo
 from deniable.app.commands.doctor import doctor
 from deniable.app.commands.explain import explain
+from deniable.app.commands.import_ import import_
 from deniable.app.commands.init import init
 from deniable.app.commands.query import query
 from deniable.app.terminal import complain
@@ -61,8 +62,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, explain, query, budget, account, doctor, demo):
-    app.command()(command)
+for command in (init, import_, explain, query, budget, account, doctor, demo):
+    app.command(command.__name__.rstrip("_"))(command)
 
 
 def _version(wanted: bool) -> None:

@@ -45,5 +45,5 @@ def for_reading(policy: "Policy") -> "Database":
     from deniable.query.database import Database
     from deniable.query.source import noted, open_source
 
-    engine = open_source(policy.source, table=policy.table)
-    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine, policy.source)))
+    engine = open_source(policy.source, table=policy.table, csv=policy.csv, partitions=policy.partitions)
+    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine)))

@@ -20,7 +20,7 @@ from deniable.query.backends.base import Engine
 from deniable.query.catalog import Declaration, Table
 from deniable.query.explanation import Explanation, spoken
 from deniable.query.plan import PricedPlan, Request
-from deniable.query.policy import assumed, read_policy
+from deniable.query.policy import assumed, read_policy, table_name
 from deniable.query.rules import price
 from deniable.query.source import noted, open_source
 from deniable.query.sql import parse
@@ -89,7 +89,7 @@ def connect(
     identity = unit.column if isinstance(unit, PrivacyUnit) else unit
     engine = open_source(source, table=table, columns=columns, unit=identity, memory=memory, threads=threads)
     described = Table(
-        name=name or Path(str(source)).stem,
+        name=name or engine.table or table_name(Path(str(source))),
         schema=engine.schema(),
         unit=unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit),
         relation=relation,
@@ -99,14 +99,21 @@ def connect(
         total_rows=total_rows,
         assumed=assumed(bounding),
     )
-    return Database(engine, described, _open_ledger(described, budget, ledger, noted(engine, source), moved))
+    return Database(engine, described, _open_ledger(described, budget, ledger, noted(engine), moved))
 
 
 def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
     policy = read_policy(path)
-    engine = open_source(policy.source, table=policy.table, memory=memory, threads=threads)
+    engine = open_source(
+        policy.source,
+        table=policy.table,
+        csv=policy.csv,
+        partitions=policy.partitions,
+        memory=memory,
+        threads=threads,
+    )
     described = policy.described(engine.schema())
-    source = noted(engine, policy.source)
+    source = noted(engine)
     return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger, source, moved))
 
 

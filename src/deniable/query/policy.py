@@ -2,20 +2,26 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import CatalogError
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Table, Text, Timestamp, each_row
 from deniable.query.expression import Kind
+from deniable.query.imports.declaration import CSV_FIELDS, Csv, CsvColumn
+from deniable.query.imports.imported import is_text_file
+
+if TYPE_CHECKING:
+    from deniable.query.imports.guess import Proposal
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
 SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
-    "data": {"source": str, "name": str, "table": str},
+    "data": {"source": str, "name": str, "table": str, "partitions": bool},
+    "csv": CSV_FIELDS,
     "privacy": {
         "unit": str,
         "row": str,
@@ -35,6 +41,8 @@ COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "keys": list,
     "null": NUMBER,
     "null_group": bool,
+    "format": str,
+    "sign": str,
 }
 SIMPLE = {"text": Text, "boolean": Boolean, "date": Date, "timestamp": Timestamp}
 
@@ -55,6 +63,8 @@ class Policy:
     budget: Budget
     ledger: Path
     columns: Mapping[str, Declaration]
+    csv: Csv | None = None  # how a text file is imported
+    partitions: bool = False  # whether folders named column=value are columns
 
     def described(self, schema: Mapping[str, Kind | None]) -> Table:
         """The table that it declares, checked against the schema of its source.
@@ -88,9 +98,10 @@ def read_policy(path: Path) -> Policy:
         raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
     source = path.parent / data["source"]
     ledger = budget.pop("ledger", f"{path.stem}.ledger")
+    columns = {name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()}
     return Policy(
         source=source.resolve(),
-        name=data.get("name", source.stem),
+        name=data.get("name", data.get("table", source.stem)),
         table=data.get("table"),
         unit=_unit(path, privacy),
         relation=_relation(path, privacy.get("relation", str(Relation.ADD_REMOVE))),
@@ -100,7 +111,9 @@ def read_policy(path: Path) -> Policy:
         assumed=assumed(privacy),
         budget=Budget(**budget),
         ledger=(path.parent / ledger).resolve(),
-        columns={name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()},
+        columns=columns,
+        csv=_csv(path, source, content, columns),
+        partitions=data.get("partitions", False),
     )
 
 
@@ -112,10 +125,14 @@ def assumed(given: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def write_policy(
-    source: Path, schema: Mapping[str, Kind | None], *, table: str | None = None, guessed: bool = False
+    source: Path,
+    schema: Mapping[str, Kind | None],
+    *,
+    table: str | None = None,
+    proposal: "Proposal | None" = None,
 ) -> str:
-    """A commented policy for the owner to fill in, from the schema alone."""
-    guess = "# The types were guessed from the first rows of the file: check them.\n" if guessed else ""
+    """A commented policy for the owner to fill in, from the schema alone, or from what a text file seems to be."""
+    name = table_name(source if table is None else Path(table))
     lines = [
         "# Policy for deniable: what is protected, what is public, what may be spent.",
         "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",
@@ -123,8 +140,9 @@ def write_policy(
         "",
         "[data]",
         f"source = {_quoted(str(source))}",
-        f"name = {_quoted(_table_name(source))}          # the table's name in SQL",
+        f"name = {_quoted(name)}          # the table's name in SQL",
         *([] if table is None else [f"table = {_quoted(table)}"]),
+        *([] if proposal is None else _csv_lines(proposal)),
         "",
         "[privacy]",
         "# Who is protected? Keep ONE of the two lines, without its '#'.",
@@ -139,21 +157,48 @@ def write_policy(
         "[budget]",
         "epsilon = 1.0               # everything that is ever released from this file, together",
         "# delta = 1e-6              # allows Gaussian noise, which is smaller when many numbers are released",
-        f"ledger = {_quoted(_table_name(source) + '.ledger')}   # what was spent; keep it with the data",
+        f"ledger = {_quoted(name + '.ledger')}   # what was spent; keep it with the data",
         "",
         "# Columns. SUM and AVG need lower and upper; GROUP BY needs keys. Both must be public knowledge.",
-        guess.rstrip("\n"),
+        *([] if proposal is None else ["# The types are guesses, from values all over the file: check them."]),
     ]
-    for name, kind in schema.items():
-        lines += ["", *_column_lines(name, kind)]
+    for column, kind in schema.items():
+        lines += ["", *_column_lines(column, kind, proposal)]
     return "\n".join(line for line in lines if line is not None) + "\n"
 
 
-def _column_lines(name: str, kind: Kind | None) -> list[str]:
+def _csv_lines(proposal: "Proposal") -> list[str]:
+    """The section [csv], as proposed."""
+    csv = proposal.csv
+    lines = ["", "[csv]", "# How the file is read, once, by `deniable import`. Proposed from the file: check it."]
+    lines += [f"# {note}" for note in proposal.notes]
+    lines += [f"encoding = {_quoted(csv.encoding)}", f"delimiter = {_quoted(csv.delimiter)}"]
+    if csv.line_end != Csv.line_end:
+        lines.append(f"line_end = {_quoted(csv.line_end)}")
+    lines.append(f"row_lines = {csv.row_lines}               # a row goes over at most so many lines, in quoted fields")
+    if csv.names is not None:
+        lines.append(f"names = {_listed(csv.names)}   # of the columns; the file does not begin with them")
+    lines += [f"decimal = {_quoted(csv.decimal)}", f"thousands = {_quoted(csv.thousands)}"]
+    lines.append(f"null = {_listed(csv.null)}                    # words for a missing value, beside nothing at all")
+    if csv.true != Csv.true or csv.false != Csv.false:
+        lines += [f"true = {_listed(csv.true)}", f"false = {_listed(csv.false)}"]
+    return lines
+
+
+def _listed(words: Iterable[str]) -> str:
+    return f"[{', '.join(map(_quoted, words))}]"
+
+
+def _column_lines(name: str, kind: Kind | None, proposal: "Proposal | None") -> list[str]:
     key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
     if kind is None:
         return [f"# [columns.{key}] has a type that queries cannot use."]
     lines = [f"[columns.{key}]", f'type = "{kind.value}"']
+    if proposal is not None:
+        column = proposal.csv.column(name)
+        lines += [f"format = {_quoted(column.format)}"] if column.format is not None else []
+        lines += [f"sign = {_quoted(column.sign)}"] if column.sign is not None else []
+        lines += [f"# {proposal.about[name]}"] if name in proposal.about else []
     if kind.is_number:
         lines += [
             "# lower = 0",
@@ -174,8 +219,10 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _table_name(source: Path) -> str:
-    name = "".join(letter if letter.isalnum() else "_" for letter in source.stem)
+def table_name(source: Path) -> str:
+    """What a file, a folder or a pattern is called in SQL."""
+    stem = source.parent.name if set("*?[") & set(source.name) else source.stem
+    name = "".join(letter if letter.isalnum() else "_" for letter in stem)
     return name if name and not name[0].isdigit() else f"t_{name}"
 
 
@@ -201,6 +248,32 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
             words = {str: "text in quotes", int: "a whole number", list: "a list", bool: "true or false"}
             said = words[wanted] if isinstance(wanted, type) else "a number"
             raise CatalogError(f"{where}: {field} must be {said}, got {value!r}.")
+
+
+def _csv(path: Path, source: Path, content: Mapping[str, Any], columns: Mapping[str, Declaration]) -> Csv | None:
+    """How the source is imported, if it is a text file; else nothing may be said about that."""
+    if not is_text_file(source):
+        for name, fields in content.get("columns", {}).items():
+            for word in ("format", "sign"):
+                if word in fields:
+                    raise CatalogError(
+                        f"{path.name}: [columns.{name}] {word} is for text files, but {source.name} is none."
+                    )
+        if "csv" in content:
+            raise CatalogError(f"{path.name}: [csv] is for text files (.csv, .tsv, .txt), but {source.name} is none.")
+        return None
+    read = {}
+    for name, fields in content.get("columns", {}).items():
+        declared = columns[name]
+        kind = declared.kind or (Kind.TEXT if declared.lower is None else Kind.REAL)
+        try:
+            read[name] = CsvColumn(type=kind.value, format=fields.get("format"), sign=fields.get("sign"))
+        except CatalogError as error:
+            raise CatalogError(f"{path.name}: [columns.{name}] {error}") from None
+    try:
+        return Csv(**content.get("csv", {}), columns=read)
+    except CatalogError as error:
+        raise CatalogError(f"{path.name}: [csv] {error}") from None
 
 
 def _section(path: Path, content: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
 from deniable.query.backends.base import Engine
 from deniable.query.catalog import Declaration
+from deniable.query.imports.declaration import Csv
 from deniable.rows import arrow_of
 from deniable.rows.declared import Declared
 
@@ -24,30 +25,38 @@ def open_source(
     table: str | None = None,
     columns: Mapping[str, Declaration] | None = None,
     unit: str | None = None,
+    csv: Csv | None = None,
+    partitions: bool = False,
     memory: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """An engine over a dataframe (pandas, Polars, Arrow) or a file (.parquet, .csv, .tsv, .duckdb).
+    """An engine over a dataframe (pandas, Polars, Arrow), a file, or a folder or pattern of Parquet files.
 
     A column of a frame that has no type of its own, such as one of objects, is read entry by entry as what `columns`
     declares for it, or as the name of a unit; if neither does, no query can use it, whatever it holds.
 
-    Raises: SourceError if it is neither, or cannot be opened.
+    Args:
+        table: inside a .duckdb file.
+        csv: how a .csv or .tsv file must have been imported; None takes any import that is as new as the file.
+        partitions: whether folders named column=value are columns.
+
+    Raises: SourceError if it is none of these, or cannot be opened.
     """
     from deniable.query.backends.duckdb import DuckDBEngine
 
     if isinstance(source, str) and source.startswith(LATER):
         raise SourceError("PostgreSQL and Spark are not supported yet. Export the table to Parquet and give its path.")
     if isinstance(source, str | Path):
-        return DuckDBEngine.from_file(Path(source).resolve(), table=table, memory=memory, threads=threads)
+        return DuckDBEngine.from_file(
+            Path(source).resolve(), table=table, csv=csv, partitions=partitions, memory=memory, threads=threads
+        )
     return DuckDBEngine.from_arrow(_to_arrow(source, _as_declared(columns or {}, unit)), memory=memory, threads=threads)
 
 
-def noted(engine: Engine, source: object) -> Source:
+def noted(engine: Engine) -> Source:
     """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows."""
     columns = {name: "other" if kind is None else kind.value for name, kind in engine.schema().items()}
-    path = str(Path(source).resolve()) if isinstance(source, str | Path) else None
-    return Source(path=path, table=engine.table, columns=columns)
+    return Source(path=engine.source_name, table=engine.table, columns=columns)
 
 
 def _to_arrow(frame: object, declared: Mapping[str, Declared]) -> "pa.Table":

@@ -38,10 +38,31 @@ def test_what_is_odd_is_counted_and_no_value_is_listed(call: Call) -> None:
     assert not [secret for secret in SECRETS if secret in text]
 
 
+CLEAN = (
+    '[data]\nsource = "clean.csv"\n[privacy]\nunit = "person"\n[budget]\nepsilon = 1\n'
+    '[columns.age]\ntype = "integer"\nlower = 0\nupper = 9\n'
+)
+
+
 def test_a_clean_table_is_said_to_be_clean(call: Call, place: Path) -> None:
-    (place / "clean.csv").write_text("person,age\n1,5\n2,6\n")
-    (place / "clean.toml").write_text(
-        '[data]\nsource = "clean.csv"\n[privacy]\nunit = "person"\n[budget]\nepsilon = 1\n'
-        '[columns.age]\ntype = "integer"\nlower = 0\nupper = 9\n'
-    )
+    (place / "clean.csv").write_text("person,age\nx,5\ny,6\n")
+    (place / "clean.toml").write_text(CLEAN)
+    assert call("import", "clean.toml").exit_code == 0
     assert "Nothing is odd" in call("doctor", "clean.toml").stdout
+
+
+def test_what_an_import_lost_is_odd(call: Call, place: Path) -> None:
+    content = "person,age\nx,five\nX ,6\nz\u00e9,6,7\n" + "y\u00e9,5\n" * 10
+    (place / "clean.csv").write_text(content, encoding="latin-1")
+    (place / "clean.toml").write_text(CLEAN)
+    assert call("import", "clean.toml").exit_code == 0
+    text = call("doctor", "clean.toml").stdout
+    found = counts(text)
+    expected = {
+        "lines more fields than columns; the line was not read": 1,
+        "person no text in utf-8": 10,
+        "age cannot be read as integer": 1,
+        "person units that differ from another by case or spaces alone": 1,
+    }
+    assert {words: found.get(words) for words in expected} == expected
+    assert "Nothing is odd" not in text

@@ -29,7 +29,7 @@ def test_a_parquet_file_gives_names_and_types_and_no_value(call: Call, place: Pa
 def test_a_strangers_csv_is_answered_by_editing_text(call: Call, place: Path) -> None:
     (place / "visits.csv").write_text(CSV, encoding="utf-8")
     text = call("init", "visits.csv").stdout
-    assert "guessed from the first rows" in text
+    assert "The types are guesses" in text
     assert "Rumpelstiltskin" not in text
     bounds = "# lower = 0\n# upper = 100"
     for line, filled in (
@@ -41,6 +41,8 @@ def test_a_strangers_csv_is_answered_by_editing_text(call: Call, place: Path) ->
         assert line in text
         text = text.replace(line, filled)
     (place / "visits.toml").write_text(text, encoding="utf-8")
+    assert "deniable import" in call("query", "visits.toml", "SELECT COUNT(*) FROM visits", "--epsilon", "1").stderr
+    assert call("import", "visits.toml").exit_code == 0
     sql = "SELECT region, COUNT(*) AS n, AVG(cost) AS cost FROM visits WHERE day < '2026-01-01' GROUP BY region"
     result = call("query", "visits.toml", sql, "--epsilon", "1", "--json")
     assert result.exit_code == 0, result.stderr
@@ -55,7 +57,7 @@ def test_a_table_of_a_duckdb_file_is_named_in_the_policy(call: Call, place: Path
     result = call("init", "many.duckdb", "--table", "second")
     (place / "many.toml").write_text(result.stdout.replace('# unit = "..."', 'unit = "person"'))
     assert read_policy(place / "many.toml").table == "second"
-    result = call("query", "many.toml", "SELECT COUNT(*) FROM many", "--epsilon", "1")
+    result = call("query", "many.toml", "SELECT COUNT(*) FROM second", "--epsilon", "1")
     assert result.exit_code == 0, result.stderr
 
 

@@ -19,6 +19,8 @@ from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Boolean, Date, Keys, Number
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
+from deniable.query.imports.guess import guess_csv
+from deniable.query.imports.write import import_csv
 
 from ..conftest import NAN, SECRET, Exact, frame, plan_of, table_of
 
@@ -277,19 +279,6 @@ def test_files_are_read_and_nothing_else_is(tmp_path: Path) -> None:
             engine._connection.execute(statement)
 
 
-def test_csv_rows_cannot_stop_the_reader(tmp_path: Path, exact: Exact) -> None:
-    path = tmp_path / "data.csv"
-    path.write_bytes(
-        b'person;age;region\n1;30;north\n2;forty;"so""uth"\n3;5;north;extra\n4\n"quo"te;3;north\n5;\xff\xfe;x\n6;7;"a\nb"\n'
-    )
-    engine = DuckDBEngine.from_file(path)
-    assert set(engine.schema().values()) == {Kind.TEXT}
-    columns = {"age": Number(lower=0, upper=99, integer=True), "region": Keys(["north"])}
-    plan = plan_of(table_of(engine, unit=None, columns=columns), "SELECT COUNT(*), COUNT(age) FROM t")
-    counts = [int(values[0]) for values in engine.exact(plan, secret=SECRET)]
-    assert 4 <= counts[1] <= counts[0] <= 7
-
-
 def test_a_table_of_a_database_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "data.duckdb"
     with duckdb.connect(str(path)) as connection:
@@ -311,9 +300,6 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:
     (tmp_path / "data.xlsx").write_text("x")
     with pytest.raises(SourceError, match="cannot be read"):
         DuckDBEngine.from_file(tmp_path / "data.xlsx")
-    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
-    with pytest.raises(SourceError, match="each name once"):
-        DuckDBEngine.from_file(tmp_path / "twice.csv")
     with pytest.raises(InvalidParameterError, match="memory"):
         DuckDBEngine.from_arrow(frame(), memory="a lot")
 
@@ -503,6 +489,7 @@ def test_columns_come_in_the_types_of_their_kinds_whatever_the_rows_hold(tmp_pat
     trouble = frame()
     pq.write_table(trouble, tmp_path / "t.parquet")
     trouble.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    import_csv(tmp_path / "t.csv", guess_csv(tmp_path / "t.csv"))
     declared = {"age": Number(integer=True), "income": Number(integer=False), "member": Boolean(), "day": Date()}
     kinds = ["int64", "double", "string", "bool", "date32[day]"]
     for engine in (

@@ -14,7 +14,7 @@ from ..conftest import COLUMNS, TROUBLE, frame
 
 
 def findings(path: Path, columns: dict[str, Declaration], *, unit: str | None = "person") -> dict[str, int | None]:
-    doctor = DuckDBDoctor.open(path)
+    doctor = DuckDBDoctor.from_file(path)
     table = Table(name="t", schema=doctor.schema(), unit=PrivacyUnit(column=unit, noun="person"), columns=columns)
     return {
         f"{found.subject}: {found.what.split(';')[0].split(':')[0]}": found.count for found in doctor.examine(table)
@@ -40,7 +40,7 @@ def test_units_are_counted(path: Path) -> None:
 
 
 def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
-    doctor = DuckDBDoctor.open(path)
+    doctor = DuckDBDoctor.from_file(path)
     unit = PrivacyUnit(column="person", noun="person")
     table = Table(name="t", schema=doctor.schema(), unit=unit, columns=COLUMNS, total_rows=2)
     found = [
@@ -83,7 +83,7 @@ def test_a_part_that_fails_does_not_stop_the_others(path: Path, monkeypatch: pyt
         return "error('the page of age is damaged')" if name == "age" else value(self, name, kind)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DuckDBDoctor, "_value", failing)
-    doctor = DuckDBDoctor.open(path)
+    doctor = DuckDBDoctor.from_file(path)
     table = Table(name="t", schema=doctor.schema(), unit=PrivacyUnit(column="person", noun="person"), columns=COLUMNS)
     found = list(doctor.examine(table))
     (stopped,) = [finding for finding in found if finding.count is None]

@@ -25,12 +25,19 @@ def doctor(
     Charges nothing and writes nothing.
     """
     declared = read(policy)
-    from deniable.query.backends.duckdb_doctor import DuckDBDoctor
+    from deniable.query.backends.duckdb_doctor import DuckDBDoctor, import_losses
 
-    engine = DuckDBDoctor.open(declared.source, table=declared.table, memory=memory, threads=threads)
+    engine = DuckDBDoctor.from_file(
+        declared.source,
+        table=declared.table,
+        csv=declared.csv,
+        partitions=declared.partitions,
+        memory=memory,
+        threads=threads,
+    )
     table = declared.described(engine.schema())
     with waiting("counting..."):
-        findings = list(engine.examine(table))
+        findings = [*import_losses(declared.source), *engine.examine(table)]
     say(WARNING)
     shown = [finding for finding in findings if everything or finding.odd or finding.normal is None]
     show_table(
@@ -39,4 +46,4 @@ def doctor(
         right=frozenset({"count"}),
     )
     if not any(finding.odd for finding in findings):
-        say("Nothing is odd: every row counts, and no value is bent.")
+        say("Nothing is odd: every line was read, every row counts, and no value is bent.")

@@ -31,6 +31,7 @@ class Engine(ABC):
     """
 
     table: str | None = None  # inside the source, where that holds several
+    source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod
     def schema(self) -> Mapping[str, Kind | None]:

@@ -3,7 +3,7 @@
 import math
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
+from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.backends.base import ARROW, Engine
-from deniable.query.backends.duckdb_csv import csv_source
 from deniable.query.backends.duckdb_expression import KINDS, quoted, text
+from deniable.query.backends.duckdb_files import check_names, locate
 from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.expression import Expression, Kind
+from deniable.query.imports.declaration import Csv
 from deniable.query.plan import PricedPlan
 
 if TYPE_CHECKING:
@@ -94,61 +95,33 @@ class DuckDBEngine(Engine):
 
     @classmethod
     def from_file(
-        cls, path: Path, *, table: str | None = None, memory: str | None = None, threads: int | None = None
+        cls,
+        path: Path,
+        *,
+        table: str | None = None,
+        csv: Csv | None = None,
+        partitions: bool = False,
+        memory: str | None = None,
+        threads: int | None = None,
     ) -> Self:
-        """An engine over a file; `table` names the table inside a DuckDB file."""
-        if not path.is_file():
-            raise SourceError(f"there is no file {str(path)!r}.")
-        if set("*?[") & set(str(path)):
-            raise SourceError(f"the path {str(path)!r} holds one of * ? [, which stand for many files. Rename it.")
-        match path.suffix.lower():
-            case ".parquet" | ".pq":
-                source = f"read_parquet({text(str(path))}, hive_partitioning=false)"
-            case ".csv" | ".tsv" | ".txt":
-                source = csv_source(path)
-            case ".duckdb" | ".db":
-                return cls._from_database(path, table, memory, threads)
-            case other:
-                raise SourceError(f"files ending in {other!r} cannot be read. Use .parquet, .csv, .tsv or .duckdb.")
+        """An engine over a file, or a folder or pattern of them.
+
+        Args:
+            table: inside a DuckDB file.
+            csv: how a text file must have been imported.
+            partitions: whether folders named column=value are columns.
+        """
+        located = locate(path, table=table, csv=csv, partitions=partitions, connect=lambda: _connect(memory, threads))
 
         def open_connection() -> "duckdb.DuckDBPyConnection":
             connection = _connect(memory, threads)
-            _lock(connection, [path])
+            for statement in located.attach:
+                connection.execute(statement)
+            _lock(connection, list(located.paths))
             return connection
 
-        engine = cls(open_connection, source, limited=memory is not None)
-        if source.startswith("read_parquet"):
-            found = f"SELECT name FROM parquet_schema({text(str(path))})"
-            names = {str(row[0]) for row in engine._connection.execute(found).fetchall()}
-            check_names(engine._types, renamed=set(engine._types) - names)
-        return engine
-
-    @classmethod
-    def _from_database(cls, path: Path, table: str | None, memory: str | None, threads: int | None) -> Self:
-        import duckdb
-
-        def open_connection() -> "duckdb.DuckDBPyConnection":
-            connection = _connect(memory, threads)
-            connection.execute(f"ATTACH {text(str(path))} AS private (READ_ONLY)")
-            _lock(connection, [path])
-            return connection
-
-        try:
-            with open_connection() as connection:
-                listed = (
-                    "SELECT table_name FROM duckdb_tables() WHERE database_name = 'private' AND schema_name = 'main'"
-                )
-                tables = [str(row[0]) for row in connection.execute(listed).fetchall()]
-        except duckdb.Error:
-            raise SourceError(f"{str(path)!r} cannot be opened as a DuckDB database.") from None
-        if table is None and len(tables) == 1:
-            table = tables[0]
-        if table not in tables:
-            raise SourceError(
-                f"say which table of {str(path)!r} is meant, with table=...: {', '.join(tables) or 'it has none'}."
-            )
-        engine = cls(open_connection, f"private.main.{quoted(table)}", limited=memory is not None)
-        engine.table = table
+        engine = cls(open_connection, located.source, limited=memory is not None)
+        engine.source_name, engine.table = located.name, located.table
         return engine
 
     def schema(self) -> Mapping[str, Kind | None]:
@@ -260,18 +233,6 @@ def _base_type(name: str) -> str:
     """DECIMAL(10,2) is a DECIMAL, ENUM('a', 'b') an ENUM; arrays and structures keep their name, which is unknown."""
     head = name.split("(", 1)[0]
     return head if name.endswith(")") and head in ("DECIMAL", "ENUM") else name
-
-
-def check_names(names: Iterable[str], *, renamed: Iterable[str] = ()) -> None:
-    """Refuse column names that differ only by case: the engine would rename one of them in silence.
-
-    Raises: CatalogError.
-    """
-    folded: dict[str, str] = {}
-    for name in names:
-        other = folded.setdefault(name.casefold(), name)
-        if other != name or name in renamed:
-            raise CatalogError(f"two columns are called {other!r} (in whatever case). Rename one of them.")
 
 
 def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnection":

@@ -14,6 +14,7 @@ from deniable.query.backends.duckdb_expression import Translator, key_constant, 
 from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.catalog import Declaration, Table
 from deniable.query.expression import Column, Facts, Key, Kind
+from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,6 @@ class Finding:
 
 class DuckDBDoctor(DuckDBEngine):
     """An engine that also counts, exactly, what is odd about its rows."""
-
-    @classmethod
-    def open(
-        cls, path: Path, *, table: str | None = None, memory: str | None = None, threads: int | None = None
-    ) -> "DuckDBDoctor":
-        """A doctor for a file, as in `from_file`."""
-        return cls.from_file(path, table=table, memory=memory, threads=threads)
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
@@ -63,6 +57,13 @@ class DuckDBDoctor(DuckDBEngine):
             [("rows of nobody: the unit is missing, they are always left out", 0), ("units", None)],
             f"FROM {self._source}",
         )
+        if self.schema()[table.unit.column or ""] is Kind.TEXT:
+            yield from self._ask(
+                noun,
+                [f"count(DISTINCT {unit}) - count(DISTINCT lower(trim({unit})))"],
+                [("units that differ from another by case or spaces alone", 0)],
+                f"FROM {self._source}",
+            )
         known = f"FROM {self._source} WHERE {unit} IS NOT NULL"
         yield from self._ask(
             noun,
@@ -129,6 +130,15 @@ class DuckDBDoctor(DuckDBEngine):
         assert row is not None
         for (what, normal), count in zip(words, row, strict=True):
             yield Finding(subject, what, int(count), normal)
+
+
+def import_losses(source: Path) -> Iterator[Finding]:
+    """What the import of a text file did not read; its report names the lines."""
+    if not is_text_file(source):
+        return
+    facts = facts_of_import(place_of_import(source)) or {"losses": []}
+    for column, reason, count in facts["losses"]:
+        yield Finding(column or "lines", reason, count)
 
 
 def _listed(value: str, keys: Sequence[Key]) -> str:

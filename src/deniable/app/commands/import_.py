@@ -1,0 +1,26 @@
+"""`deniable import`: a text file becomes the typed table that questions are asked of."""
+
+from deniable.app.opening import read
+from deniable.app.options import PolicyFile
+from deniable.app.terminal import hint, say, waiting
+from deniable.errors import CatalogError
+
+WARNING = "FOR THE OWNER OF THE DATA ALONE: these counts are exact, no noise protects anybody in them."
+
+
+def import_(policy: PolicyFile) -> None:
+    """Read the CSV file of a policy, once, as the policy declares. For the owner: the counts it prints are exact.
+
+    Writes FILE.csv.parquet, which questions are asked of, and FILE.csv.report.csv, with every line that was not read
+    whole. Import again when the file or the declaration has changed.
+    """
+    declared = read(policy)
+    if declared.csv is None:
+        raise CatalogError(f"{declared.source.name} is read as it is. Only text files are imported: .csv, .tsv, .txt.")
+    from deniable.query.imports.write import import_csv
+
+    with waiting("importing..."):
+        done = import_csv(declared.source, declared.csv)
+    say(WARNING)
+    say(str(done))
+    hint("Now ask: deniable query policy.toml SQL")

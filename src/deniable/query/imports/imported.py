@@ -1,0 +1,63 @@
+"""Where the imported file of a CSV file lies, and whether it is the one that was declared."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import SourceError
+from deniable.query.imports.declaration import Csv
+
+TEXT_FILES = (".csv", ".tsv", ".txt")
+KEY = "deniable.import"
+HOW = "Import it: `deniable import POLICY`, or dn.import_csv({name!r}, dn.guess_csv({name!r})) in Python."
+
+
+def is_text_file(path: Path) -> bool:
+    """Whether a file has to be imported, by its name."""
+    return path.suffix.lower() in TEXT_FILES
+
+
+def place_of_import(source: Path) -> Path:
+    """The imported file, beside its source."""
+    return source.with_name(source.name + ".parquet")
+
+
+def facts_of_import(imported: Path) -> dict[str, Any] | None:
+    """What an imported file says about itself; None if it is none of ours. Reads no row."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        try:
+            found = connection.execute(
+                "SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = ?", [str(imported), KEY]
+            ).fetchone()
+            facts: dict[str, Any] | None = None if found is None else json.loads(str(found[0]))
+        except (duckdb.Error, ValueError):
+            facts = None
+    return facts
+
+
+def find_import(source: Path, csv: Csv | None = None) -> Path:
+    """The imported file of `source`, if it is as new as the source, and as declared where a declaration is given.
+
+    Raises: SourceError that says how to make it.
+    """
+    place, how = place_of_import(source), HOW.format(name=source.name)
+    if not source.is_file():
+        raise SourceError(f"there is no file {str(source)!r}.")
+    if not place.exists():
+        raise SourceError(f"{source.name!r} is text, which its owner imports once, before any question. {how}")
+    facts = facts_of_import(place)
+    if facts is None:
+        raise SourceError(f"{place.name!r} is where the import of {source.name!r} belongs, but is none. Move it away.")
+    if [facts["size"], facts["mtime"]] != stamp(source):
+        raise SourceError(f"{source.name!r} was changed after it had been imported. {how}")
+    if csv is not None and facts["declaration"] != csv.fingerprint:
+        raise SourceError(f"{source.name!r} was imported as another declaration says. {how}")
+    return place
+
+
+def stamp(source: Path) -> list[int]:
+    """Size and time of change."""
+    found = source.stat()
+    return [found.st_size, found.st_mtime_ns]

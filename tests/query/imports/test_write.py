@@ -1,0 +1,58 @@
+"""The import is whole or not there, for its owner alone, and holds nothing but the rows."""
+
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from deniable.errors import SourceError
+from deniable.query.imports import write
+from deniable.query.imports.write import import_csv
+
+from .conftest import PLAIN, imported
+
+
+def test_the_files_are_the_owners_alone_and_nothing_half_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "t.csv"
+    imported(source, b"id,x\n1,1\n", PLAIN)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["t.csv", "t.csv.parquet", "t.csv.report.csv"]
+    if os.name == "posix":
+        assert [file.stat().st_mode & 0o777 for file in files[1:]] == [0o600, 0o600]
+    before = [file.read_bytes() for file in files]
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(write, "text_columns", stop)
+    with pytest.raises(KeyboardInterrupt):
+        import_csv(source, PLAIN)
+    assert sorted(tmp_path.iterdir()) == files
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_a_file_of_the_owners_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,x\n")
+    (tmp_path / "t.csv.parquet").write_bytes(b"mine")
+    with pytest.raises(SourceError, match="no import of ours"):
+        import_csv(tmp_path / "t.csv", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "name every column"), (b"a,a\n", "name every column"), (b"\xff,x\n1,2\n", "encoding"), (b"a,b\n", "'id'")],
+)
+def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(SourceError, match=words):
+        import_csv(tmp_path / "t.csv", PLAIN)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_statistics_of_the_rows_are_not_in_the_import(tmp_path: Path) -> None:
+    imported(tmp_path / "t.csv", b"id,x\n1,1\n7,7\n", PLAIN)
+    group = pq.read_metadata(tmp_path / "t.csv.parquet").row_group(0)
+    assert not any(group.column(place).is_stats_set for place in range(group.num_columns))
