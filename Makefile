@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types docs bench clean
+.PHONY: demo test check lint types lowest docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,9 +25,13 @@ types: $(BIN)/.installed
 
 check: lint types test
 
+# The lowest versions that pyproject.toml states, in an environment of their own, with a quick part of the tests.
+lowest:
+	PYTHON=$(PYTHON) .ci/lowest
+
 docs: $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site build dist
+	rm -rf $(VENV) .venv-lowest site build dist

@@ -17,6 +17,7 @@ from deniable.app.cli import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -109,7 +110,7 @@ def test_every_command_and_option_is_documented() -> None:
         assert f"`deniable {command}" in text or f"$ deniable {command}" in text
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in OTHERS)], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for link in LINK.findall(text):
