@@ -129,7 +129,7 @@ def ours(task: Task, *, step: bool, tight: bool) -> Callable[[], object]:
     relation = dn.AddRemove if task["relation"] == "add/remove" else dn.Replace
     options: dict[str, Any] = {"epsilon": task["epsilon"], "relation": relation}
     bounds = {"bounds": (task["lower"], task["upper"])}
-    order = bounds | {"interval": None} | ({"step": (task["upper"] - task["lower"]) / (POINTS - 1)} if step else {})
+    order = bounds | ({"step": (task["upper"] - task["lower"]) / (POINTS - 1)} if step else {})
     keys = list(range(task["cells"]))
     plans: dict[str, tuple[Callable[[], Any], str]] = {
         "count": (lambda: s.Count(**options), "count"),

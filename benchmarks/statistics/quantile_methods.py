@@ -66,7 +66,7 @@ def cells(law: str, size: int, shares: list[Fraction], epsilon: str, relation: R
     """The errors of all methods, the smallest one bold, and the name of the one that is taken."""
     price = Price(epsilon=Fraction(epsilon))
     methods = [kind(shares=tuple(shares), price=price, relation=relation, rows=1) for kind in METHODS]
-    options = {"bounds": BOUNDS, "epsilon": epsilon, "interval": None, "relation": relation}
+    options = {"bounds": BOUNDS, "epsilon": epsilon, "relation": relation}
     errors = measured(methods, law, size, shares)
     texts = ["-" if e == np.inf else f"**{e:.2f}**" if e == min(errors) else f"{e:.2f}" for e in errors]
     return [*texts, dn.statistics.Quantiles(shares=shares, size=size, **options).chosen.name]

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import Median
+from deniable.statistics.order import InterquartileRange, Maximum, Median, Minimum, Quantiles
+from deniable.statistics.order.base import OrderStatistic
 
 BITS = DeterministicBits(1)
 
@@ -77,3 +79,41 @@ def test_a_null_does_not_change_the_other_rows(kind: Callable[[list[object]], ob
     ]
     assert answers[0] == answers[1]
     assert answers[0] == (2**53 if kind is list else 2**53 + 1)
+
+
+KINDS = [
+    Median,
+    Minimum,
+    Maximum,
+    InterquartileRange,
+    partial(Quantiles, shares=["1/4", "1/2"]),
+    partial(Quantiles, shares=[Fraction(q, 8) for q in range(1, 8)]),
+]
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_default_all_of_the_price_buys_the_number_and_the_error_is_told(
+    kind: Callable[..., OrderStatistic], relation: Relation
+) -> None:
+    """What a release says that an interval takes is what it takes."""
+    plain = kind(bounds=(0, 10), epsilon=1, relation=relation)
+    with_ends = kind(bounds=(0, 10), epsilon=1, relation=relation, interval=0.95)
+    assert plain.privacy_loss.charge().epsilon == with_ends.privacy_loss.charge().epsilon == 1
+    answer = plain(np.arange(11.0), bits=BITS)
+    (said,) = answer.notes
+    assert f"up to {plain.expected_error(10**9):.2g} ranks" in said
+    assert np.isnan(answer.intervals()[answer.columns[-1]].lower).all()
+    share = {"half": Fraction(1, 2), "a third": Fraction(1, 3), "a fifth": Fraction(1, 5)}
+    left = 1 - share[said.partition("for ")[2].removesuffix(" of the price.")]
+    assert spent_on_numbers(with_ends) == left * spent_on_numbers(plain)
+    assert with_ends(np.arange(11.0), bits=BITS).notes == ()
+
+
+def spent_on_numbers(statistic: OrderStatistic) -> Fraction:
+    """Of the price, what does not go to intervals; up to a factor."""
+    if isinstance(statistic, Quantiles):
+        epsilon = statistic._prices[0].epsilon
+        assert epsilon is not None
+        return epsilon
+    return statistic._draws[0][0] if isinstance(statistic, InterquartileRange) else statistic.epsilons[0]  # type: ignore[attr-defined, no-any-return]

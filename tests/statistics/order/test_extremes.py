@@ -31,8 +31,10 @@ def test_an_extreme_is_known_from_one_side() -> None:
     covered = np.zeros(2)
     for seed in range(60):
         values = np.random.default_rng(seed).uniform(20, 60, 300)
-        low = Minimum(bounds=(0, 100), epsilon=1)(values, bits=DeterministicBits(seed)).intervals()["minimum"]
-        high = Maximum(bounds=(0, 100), epsilon=1)(values, bits=DeterministicBits(seed)).intervals()["maximum"]
+        low, high = (
+            kind(bounds=(0, 100), epsilon=1, interval=0.95)(values, bits=DeterministicBits(seed)).intervals()[kind.name]
+            for kind in (Minimum, Maximum)
+        )
         assert low.lower[0] == 0
         assert high.upper[0] == pytest.approx(100)
         covered += [low.upper[0] >= values.min(), high.lower[0] <= values.max()]

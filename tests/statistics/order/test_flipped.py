@@ -88,7 +88,7 @@ def test_small_declared_grids_are_listed() -> None:
         answer = plan(values, bits=DeterministicBits(1))["quantile"][0]
         assert 0 <= answer <= 100
     assert abs(plan(ages, bits=DeterministicBits(1))["quantile"][0] - 45) <= 3
-    bounded = Quantile(share="1/2", bounds=(0, 100), step=1, epsilon=1)
+    bounded = Quantile(share="1/2", bounds=(0, 100), step=1, epsilon=1, interval=0.95)
     lower, upper = bounded(ages, bits=DeterministicBits(1)).intervals()["quantile"]
     assert lower[0] <= 45 <= upper[0]
     assert bounded.privacy_loss.charge().epsilon == 1

@@ -10,13 +10,13 @@ from deniable.statistics.order import InterquartileRange, interquartile_range
 
 def test_the_range_is_near_the_truth() -> None:
     values = np.random.default_rng(1).normal(50, 10, 5000)
-    answer = interquartile_range(values, bounds=(0, 100), epsilon=1, bits=DeterministicBits(1))
+    answer = interquartile_range(values, bounds=(0, 100), epsilon=1, interval=0.95, bits=DeterministicBits(1))
     lower, upper = (end[0] for end in answer.intervals()["interquartile_range"])
     truth = np.subtract(*np.quantile(values, [0.75, 0.25]))
     assert answer.scalar(unsafe=True) == pytest.approx(truth, abs=0.5)
     assert truth - 2 < lower <= truth <= upper < truth + 2
     assert answer.intervals(0.99)["interquartile_range"].upper[0] == pytest.approx(100)
-    alone = interquartile_range(values, bounds=(0, 100), epsilon=1, interval=None, bits=DeterministicBits(1))
+    alone = interquartile_range(values, bounds=(0, 100), epsilon=1, bits=DeterministicBits(1))
     assert np.isnan(alone.intervals()["interquartile_range"].lower[0])
 
 
@@ -49,7 +49,8 @@ def test_the_quartiles_are_paid_together() -> None:
         for relation in (AddRemove, Replace)
     ]
     assert rates == [Fraction(2, 5), Fraction(1, 4)]
-    assert InterquartileRange(bounds=(0, 1), epsilon=1, rows=3)._draws[0] == (Fraction(1, 15), Fraction(1, 36))
+    with_ends = InterquartileRange(bounds=(0, 1), epsilon=1, rows=3, interval=0.95)
+    assert with_ends._draws[0] == (Fraction(1, 15), Fraction(1, 36))
 
 
 def test_the_expected_error_is_known_before() -> None:

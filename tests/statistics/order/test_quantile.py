@@ -16,7 +16,7 @@ NORMAL = np.random.default_rng(1).normal(50, 10, 1000)
 
 def test_a_quantile_is_near_the_truth_and_inside_its_interval() -> None:
     for q in (0.1, 0.5, 0.75):
-        answer = quantile(NORMAL, q, bounds=(0, 100), epsilon=2, bits=DeterministicBits(1))
+        answer = quantile(NORMAL, q, bounds=(0, 100), epsilon=2, interval=0.95, bits=DeterministicBits(1))
         lower, upper = (end[0] for end in answer.intervals()["quantile"])
         assert lower <= np.quantile(NORMAL, q) <= upper
         assert (
@@ -141,7 +141,7 @@ def test_whatever_the_rows_are_the_answer_is_within_the_bounds(
 def test_a_million_rows_of_which_most_are_equal() -> None:
     """diffprivlib issue 107: the weights underflow there."""
     rows = np.concatenate([np.full(800_000, 7.0), np.random.default_rng(2).uniform(0, 100, 200_000)])
-    answer = median(rows, bounds=(0, 100), epsilon="0.1", bits=DeterministicBits(1))
+    answer = median(rows, bounds=(0, 100), epsilon="0.1", interval=0.95, bits=DeterministicBits(1))
     assert answer.scalar(unsafe=True) == 7.0
     assert answer.intervals()["median"] == (7.0, 7.0)
 

@@ -234,7 +234,7 @@ def test_the_charge_is_the_price(price: dict[str, object], interval: float | Non
 @pytest.mark.parametrize("values", [[], [5.0], [5.0] * 30, [np.nan, np.inf, -np.inf]])
 @pytest.mark.parametrize("epsilon", ["1e-6", 1, 1000])
 def test_few_rows_give_an_answer(values: list[float], epsilon: object) -> None:
-    answer = quantiles(values, DECILES, bounds=(0, 10), epsilon=epsilon, bits=DeterministicBits(1))
+    answer = quantiles(values, DECILES, bounds=(0, 10), epsilon=epsilon, interval=0.95, bits=DeterministicBits(1))
     assert len(answer) == 9
     assert answer["value"].min() >= 0
     assert answer["value"].max() <= 10
@@ -247,7 +247,7 @@ def test_only_the_rows_near_the_wanted_ranks_are_sorted(method: str) -> None:
     """Of many rows, in parts: small errors, and ends that are near."""
     values = np.random.default_rng(1).permutation((np.arange(60_000) + 0.5) / 600)
     wanted = 60_000 * np.array([0.25, 0.5, 0.75])
-    plan = Quantiles(shares=[0.25, 0.5, 0.75], bounds=(0, 100), epsilon=10, method=method)
+    plan = Quantiles(shares=[0.25, 0.5, 0.75], bounds=(0, 100), epsilon=10, method=method, interval=0.95)
     ordered, errors = np.sort(values), []
     for seed in range(20):
         column, grid = plan._on_grid(values, None, DeterministicBits(seed))

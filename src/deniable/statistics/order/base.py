@@ -1,5 +1,6 @@
 """What all order statistics of one column share: public bounds, a grid between them, and rows on it."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +19,7 @@ from deniable.statistics.price import Price
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.units import bounded_rows
 
+_MANY = 10**9  # rows for which the error in ranks is told: it hardly grows beyond some thousands
 _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 
 
@@ -30,13 +32,14 @@ class OrderStatistic(Statistic):
 
     Args:
         bounds: public (lower, upper), to which values are clamped, or "auto".
-        interval: the confidence level of the intervals; None spends the whole price on the estimates.
+        interval: the confidence level of the intervals, which take a part of the price; None spends all of it on the
+            estimates.
         step: answers are multiples of it, and values are rounded to it: 1 for whole numbers. A coarse step helps where
             many rows are equal. By default about 2^-31 of the width of the bounds.
     """
 
     bounds: object
-    interval: float | None = 0.95
+    interval: float | None = None
     step: object = None
 
     def __post_init__(self) -> None:
@@ -80,8 +83,24 @@ class OrderStatistic(Statistic):
         return column, grid
 
     def _notes(self, grid: Grid) -> tuple[str, ...]:
+        """What a reader must know: of bounds that were found, and of the error where no interval says it."""
         ends = grid.value(0), grid.value(grid.size - 1)
-        return self._bounding[0].notes(Guess(ends) if grid.guessed else ends)
+        found = self._bounding[0].notes(Guess(ends) if grid.guessed else ends)
+        if self.interval is not None:
+            return found
+        return *found, self._told
+
+    @cached_property
+    def _told(self) -> str:
+        return (
+            f"Expected error: up to {self.expected_error(_MANY):.2g} ranks (rows in order of their values), however "
+            f"many rows there are. interval=0.95 adds an interval, for {self._interval_share} of the price."
+        )
+
+    @property
+    @abstractmethod
+    def _interval_share(self) -> str:
+        """The part of the price that intervals take, in words."""
 
 
 def _column(values: object) -> tuple[Values, NDArray[np.bool_]]:

@@ -71,6 +71,10 @@ class InterquartileRange(OrderStatistic):
         losses = [Restricted(loss, self.relation) for _, parts in joint for loss in parts]
         return tuple(rate for rate, _ in joint), list(losses)
 
+    @property
+    def _interval_share(self) -> str:
+        return "half"
+
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         return self.price.stated(self._bounding[0].with_loss(self._draws[1]))
@@ -109,7 +113,7 @@ class InterquartileRange(OrderStatistic):
 
 @in_words
 def interquartile_range(
-    values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
+    values: object, *, bounds: object, interval: float | None = None, step: object = None, **options: Unpack[Options]
 ) -> Release:
     """How far the quartiles are apart: see `InterquartileRange`.
 

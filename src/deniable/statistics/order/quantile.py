@@ -66,6 +66,10 @@ class Quantile(OrderStatistic):
         shares = (1,) if self.interval is None else (2, *(1 for _ in self.sides))
         return selections(self._bounding[1], shares)
 
+    @property
+    def _interval_share(self) -> str:
+        return "half" if len(self.sides) == 2 else "a third"
+
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         first, *others = self.epsilons
@@ -141,7 +145,7 @@ def quantile(
     share: object,
     *,
     bounds: object,
-    interval: float | None = 0.95,
+    interval: float | None = None,
     step: object = None,
     **options: Unpack[Options],
 ) -> Release:
@@ -156,7 +160,7 @@ def quantile(
 
 @in_words
 def median(
-    values: object, *, bounds: object, interval: float | None = 0.95, step: object = None, **options: Unpack[Options]
+    values: object, *, bounds: object, interval: float | None = None, step: object = None, **options: Unpack[Options]
 ) -> Release:
     """The value in the middle: see `Quantile`.
 

@@ -160,6 +160,10 @@ class Quantiles(OrderStatistic):
         price = self._prices[1]
         return () if price is None or not self._few else selections(price, (1,) * (2 * len(self._distinct)))
 
+    @property
+    def _interval_share(self) -> str:
+        return "half" if self._few else "a fifth"
+
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         losses = list(self.chosen.losses)
@@ -231,7 +235,7 @@ def quantiles(
     shares: Sequence[object],
     *,
     bounds: object,
-    interval: float | None = 0.95,
+    interval: float | None = None,
     step: object = None,
     method: str | None = None,
     size: int | None = None,
