@@ -403,3 +403,35 @@ def test_parquet_csv_and_frames_agree(tmp_path: Path) -> None:
         db._bits = DeterministicBits(5)
         answers.append(list(db.sql("SELECT region, SUM(age) AS s FROM t GROUP BY region", epsilon=1)["s"]))
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_database_shows_what_is_public_about_it() -> None:
+    db = database()
+    assert repr(db) == "<Database t: protects one person of t (add/remove); budget epsilon=1; left epsilon=1>"
+    columns = {row["column"]: row for row in db.columns}
+    assert columns.keys() == {"person (unit)", *frame().column_names} - {"person"}
+    assert (columns["age"]["type"], columns["age"]["bounds"]) == ("integer", "0 to 100")
+    assert columns["region"]["keys"] == "north, south, west"
+    assert str(db.history()) == "nothing was asked yet"
+    explained = db.explain(COUNT, epsilon="1/4")
+    assert repr(explained) == "<Explanation: SELECT COUNT(*) AS n FROM t; cost epsilon=0.25, rho=0.03125>"
+    db.sql(COUNT, epsilon="1/4")
+    db.median("age", epsilon="1/4")
+    asked = [(row["question"], row["cost"], row["answer kept"]) for row in db.history()]
+    assert asked[0] == (COUNT, "epsilon=0.25", "yes")
+    assert asked[1][0].startswith("median('age', ")
+    for shown in (db, db.columns, db.history(), db.budget, explained):
+        assert "<table" in shown._repr_html_()
+    assert "at most 1 row of one person" in db._repr_html_()
+
+
+def test_the_doctor_of_a_database_prints_and_hands_nothing_back(capsys: pytest.CaptureFixture[str]) -> None:
+    db = database()
+    assert db.doctor() is None  # type: ignore[func-returns-value]
+    said = capsys.readouterr().out
+    assert said.startswith("FOR THE OWNER OF THE DATA ALONE")
+    assert "rows of nobody" in said
+    assert db.ledger.entries() == []
+    clean = database(pa.table({"person": [1, 2]}), columns={})
+    clean.doctor()
+    assert "Nothing is odd" in capsys.readouterr().out

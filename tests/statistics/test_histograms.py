@@ -216,3 +216,14 @@ def test_keys_are_of_one_type_and_distinct() -> None:
         histogram([1], keys=[1, "1"], epsilon=1)
     with pytest.raises(InvalidParameterError, match="must be distinct"):
         histogram([1], keys=[1, 1.0], epsilon=1)
+
+
+def test_a_number_of_bins_cuts_the_bounds_evenly() -> None:
+    cut = histogram([1, 5, 9], bins=3, bounds=(0, "0.3"), epsilon=1, bits=DeterministicBits(1))
+    edges = histogram([1, 5, 9], bins=[0, 0.1, 0.2, 0.3], epsilon=1, bits=DeterministicBits(1))
+    assert cut.to_dicts() == edges.to_dicts()
+    assert cut.text == edges.text
+    ends = {"bounds": (0, 1)}
+    for wrong in ({"bins": 3}, {"bins": 0, **ends}, {"bins": [0, 1], **ends}, {"keys": [1], **ends}):
+        with pytest.raises(InvalidParameterError, match="b"):
+            histogram([1], epsilon=1, **wrong)  # type: ignore[arg-type]

@@ -141,6 +141,11 @@ class Ledger:
         self._bind(asked, moved=moved)  # another process was faster
 
     @property
+    def place(self) -> str:
+        """Where it is kept."""
+        return self._storage.place
+
+    @property
     def is_lasting(self) -> bool:
         """Whether it outlives this process."""
         return isinstance(self._storage, FileStorage)

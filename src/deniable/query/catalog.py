@@ -4,7 +4,7 @@ A declaration fails closed: a column without bounds cannot be summed, a column w
 name that is not declared cannot be used.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
@@ -179,6 +179,22 @@ class Table:
     def protects(self) -> str:
         """Whose data a price is about, in words."""
         return f"{self.unit} of {self.name} ({self.relation})"
+
+    def described(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """Of each column: its name, type, bounds, keys, and what becomes of missing values."""
+        for name, stored in self.schema.items():
+            declared = self.columns.get(name, Declaration())
+            kind = declared.kind or stored
+            lower, upper, keys = declared.lower, declared.upper, declared.keys
+            known = keys is None and lower is not None and upper is not None
+            said = [] if keys is None else ["missing" if key is None else str(key) for key in keys]
+            yield (
+                f"{name} (unit)" if name == self.unit.column else name,
+                "not usable" if kind is None else kind.value,
+                f"{_plain(lower)} to {_plain(upper)}" if known else "",  # type: ignore[arg-type]
+                ", ".join(said[:5]) + (f", ... ({len(said):,} in all)" if len(said) > 5 else ""),
+                "" if declared.null is None else f"count as {_plain(declared.null)}",
+            )
 
     def bounding(self, *, grouped: bool) -> str | None:
         """How much of one unit counts, in words; None where every row is a unit."""

@@ -1,7 +1,8 @@
 """The front door: a private table, a budget, and questions."""
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from deniable.query.answer import build_release, check_outcome
 from deniable.query.backends.base import Engine
 from deniable.query.catalog import Declaration, Table
 from deniable.query.explanation import Explanation, spoken
+from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan, Request
 from deniable.query.policy import assumed, read_policy, table_name
 from deniable.query.rules import price
@@ -26,6 +28,7 @@ from deniable.query.source import noted, open_source
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
 from deniable.release import Release
+from deniable.release.display import price as price_text
 
 
 def connect(
@@ -146,6 +149,9 @@ class BudgetStatus:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return pairs_as_html(iter([("budget", str(self.total)), ("left", str(self.left))]))
+
 
 class Database(Statistics):
     """A private table with its budget. Made by `connect`."""
@@ -160,6 +166,59 @@ class Database(Statistics):
     def budget(self) -> BudgetStatus:
         """What was spent and what is left."""
         return BudgetStatus(self.ledger.budget, self.ledger.spent(), self.ledger.left())
+
+    @property
+    def columns(self) -> Listing:
+        """The columns with what is declared about them. All of it is public."""
+        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(self.table.described()))
+
+    def history(self) -> Listing:
+        """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
+        rows = [
+            (
+                str(record.number),
+                f"{record.time:%Y-%m-%d %H:%M}",
+                record.text,
+                price_text(record.loss),
+                ("yes" if record.answered else "no") if record.safe else "test noise",
+            )
+            for record in self.ledger.entries()
+        ]
+        heads = ("number", "time (UTC)", "question", "cost", "answer kept")
+        return Listing(heads, tuple(rows), empty="nothing was asked yet")
+
+    def doctor(self) -> None:
+        """Print exact counts of what is odd about the rows. For the owner alone: the numbers are not private.
+
+        Charges nothing, and hands nothing back that could be passed on by mistake.
+        """
+        from deniable.query.backends.duckdb import DuckDBEngine
+        from deniable.query.backends.duckdb_doctor import WARNING, DuckDBDoctor
+
+        if not isinstance(self._engine, DuckDBEngine):
+            raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")
+        findings = DuckDBDoctor.beside(self._engine).examine(self.table)
+        found = [finding for finding in findings if finding.odd or finding.normal is None]
+        rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]
+        sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
+        if not any(each.odd for each in found):
+            sys.stdout.write("Nothing is odd: every row counts, and no value is bent.\n")
+
+    def _about(self) -> Iterator[tuple[str, str]]:
+        yield "protects", self.table.protects
+        bounding = self.table.bounding(grouped=True)
+        if bounding is not None:
+            yield "bounding", bounding
+        yield "columns", ", ".join(self.table.schema)
+        yield "budget", str(self.ledger.budget)
+        yield "left", str(self.ledger.left())
+        yield "ledger", self.ledger.place if self.ledger.is_lasting else "in memory: ends with this process"
+
+    def __repr__(self) -> str:
+        return f"<Database {self.table.name}: protects {self.table.protects}; {self.budget}>"
+
+    def _repr_html_(self) -> str:
+        return pairs_as_html(self._about())
 
     def explain(self, text: str, *, epsilon: object = None, delta: object = None, rho: object = None) -> Explanation:
         """What `sql` would do, cost and how exact its answer would be. Reads no row, spends nothing."""

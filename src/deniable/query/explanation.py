@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 from deniable.privacy import Remaining
 from deniable.privacy.exact import decimal_text
 from deniable.query.expression import Call, Column, Expression, Literal
+from deniable.query.listing import pairs_as_html
 from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation:
     """A priced plan in words. `stored` says that the answer is known already and free."""
 
@@ -59,9 +59,12 @@ class Explanation:
         width = max(len(subject) for subject, _ in pairs)
         return "\n".join(f"{subject:<{width}}  {statement}" for subject, statement in pairs)
 
+    def __repr__(self) -> str:
+        price = "stored, free" if self.stored else f"cost {cost_text(self.plan)}"
+        return f"<Explanation: {text_cut(self.plan.query.text)}; {price}>"
+
     def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><th>{escape(subject)}</th><td>{escape(said)}</td></tr>" for subject, said in self.rows())
-        return f'<table class="deniable-explanation">{cells}</table>'
+        return pairs_as_html(self.rows())
 
 
 def cost_text(plan: PricedPlan) -> str:
@@ -106,4 +109,10 @@ def text_of(expression: Expression) -> str:
             said = repr(value) if isinstance(value, str) else str(value)
         case Call(operator=operator, arguments=arguments):
             said = f"{operator.upper()}({', '.join(text_of(argument) for argument in arguments)})"
-    return said if len(said) <= 60 else said[:57] + "..."
+    return text_cut(said)
+
+
+def text_cut(said: str) -> str:
+    """A text in one line that is not too long."""
+    line = " ".join(said.split())
+    return line if len(line) <= 60 else line[:57] + "..."

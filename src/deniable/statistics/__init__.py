@@ -22,6 +22,8 @@ from deniable.statistics.top import Mode, TopK, mode, top_k
 from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
 from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
 
+std, var = standard_deviation, variance
+
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "AdaptiveRidge",
     "Correlation",
@@ -51,8 +53,10 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "mode",
     "models",
     "standard_deviation",
+    "std",
     "sum",
     "top_k",
+    "var",
     "variance",
     "vector_covariance",
     "vector_mean",

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_spread_sum
-from deniable.privacy.exact import exact_rational
+from deniable.privacy.exact import exact_rational, whole_number
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import Floats, distinct, numbers, places_of
 from deniable.statistics.call import in_words
 from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, Options, checked_bounds, release
 from deniable.statistics.units import bounded_rows
 
 _BLOCK = 2**15
+_MOST_BINS = 10**6
 _SPAN = 2**20  # keys within a range of so many integers are counted without a search
 
 
@@ -30,7 +31,8 @@ class Histogram(Noised):
     """The number of rows in each of some public bins, with independent noise on each.
 
     Args:
-        bins: edges of numeric bins, increasing. A bin holds lower <= value < upper, the last one value <= upper.
+        bins: edges of numeric bins, increasing. A bin holds lower <= value < upper, the last one value <= upper. Or a
+            number of bins, equally wide, between `bounds`.
         keys: or else the values that are counted: numbers, texts, dates or booleans.
         other: whether a last row counts the rows in no bin, NULL and NaN among them. Without it they count nowhere.
 
@@ -41,24 +43,33 @@ class Histogram(Noised):
 
     name: ClassVar[str] = "histogram"
 
-    bins: Iterable[Any] | None = None
+    bins: Iterable[Any] | int | None = None
     keys: Iterable[Any] | None = None
     other: bool = False
+    bounds: object = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.bins is None) == (self.keys is None):
             raise InvalidParameterError("a histogram needs bins=[edges] or keys=[values], one of them")
+        if self.keys is not None and self.bounds is not None:
+            raise InvalidParameterError("bounds go with a number of bins: bins=10, bounds=(0, 100). Keys need none.")
         if self.bins is not None:
-            object.__setattr__(self, "bins", _edges(self.bins))
+            object.__setattr__(self, "bins", _edges(self.bins, self.bounds))
+            object.__setattr__(self, "bounds", None)
         else:
             object.__setattr__(self, "keys", distinct_keys(self.keys))
         _ = self.privacy_loss
 
+    @property
+    def _edges(self) -> tuple[float, ...]:
+        """Those of the bins."""
+        return self.bins if isinstance(self.bins, tuple) else ()
+
     @cached_property
     def cells(self) -> int:
         """How many counts there are."""
-        known = len(tuple(self.keys)) if self.keys is not None else len(tuple(self.bins or ())) - 1
+        known = len(tuple(self.keys)) if self.keys is not None else len(self._edges) - 1
         return known + bool(self.other)
 
     @cached_property
@@ -85,7 +96,7 @@ class Histogram(Noised):
         rest = (None,) * bool(self.other)
         if self.keys is not None:
             return (Key(name="key", values=(*self.keys, *rest)),)
-        edges = tuple(self.bins or ())
+        edges = self._edges
         lower, upper = (*edges[:-1], *rest), (*edges[1:], *rest)
         return Key(name="lower", values=lower, edge="lower"), Key(name="upper", values=upper, edge="upper")
 
@@ -106,7 +117,7 @@ class Histogram(Noised):
         """The bin of every row; one more than the last for rows in no bin."""
         if self.keys is not None:
             return places_of(values, tuple(self.keys))
-        column, edges = numbers(values), np.array(self.bins)
+        column, edges = numbers(values), np.array(self._edges)
         places = np.empty(len(column), dtype=np.int64)
         for start in range(0, len(column), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -118,18 +129,20 @@ class Histogram(Noised):
 def histogram(
     values: object,
     *,
-    bins: Iterable[Any] | None = None,
+    bins: Iterable[Any] | int | None = None,
     keys: Iterable[Any] | None = None,
     other: bool = False,
+    bounds: object = None,
     **options: Unpack[Options],
 ) -> Release:
     """How many rows lie in each of some public bins: see `Histogram`.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.histogram([31, 45, 28], bins=[0, 18, 40, 65], epsilon=1)
+    >>> answer = dn.statistics.histogram([31, 45, 28], bins=10, bounds=(0, 100), epsilon=1)
     >>> answer = dn.statistics.histogram(["a", "b", "a"], keys=["a", "b", "c"], epsilon=1)
     """
-    return release(Histogram, values, {"bins": bins, "keys": keys, "other": other}, options)
+    return release(Histogram, values, {"bins": bins, "keys": keys, "other": other, "bounds": bounds}, options)
 
 
 def distinct_keys(keys: object) -> tuple[Any, ...]:
@@ -145,8 +158,17 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
     return distinct(found)
 
 
-def _edges(bins: object) -> tuple[float, ...]:
-    """Finite increasing edges."""
+def _edges(bins: object, bounds: object) -> tuple[float, ...]:
+    """Finite increasing edges: as they were given, or so many bins between the bounds."""
+    if isinstance(bins, int | np.integer):
+        if bounds is None:
+            raise InvalidParameterError(f"bins={bins} needs bounds=(lower, upper), between which the bins lie")
+        number = whole_number("bins", bins, lower=1, upper=_MOST_BINS)
+        checked_bounds(bounds)
+        lower, upper = (exact_rational("bounds", bound) for bound in bounds)  # type: ignore[attr-defined]
+        return tuple(float(lower + (upper - lower) * place / number) for place in range(number + 1))
+    if bounds is not None:
+        raise InvalidParameterError("bounds go with a number of bins: bins=10, bounds=(0, 100). Edges need none.")
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise InvalidParameterError(f"bins must be a list of edges, got {bins!r}")
     edges = tuple(float(exact_rational("bins", edge)) for edge in bins)

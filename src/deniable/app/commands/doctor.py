@@ -8,11 +8,6 @@ from deniable.app.opening import read
 from deniable.app.options import Memory, PolicyFile, Threads
 from deniable.app.terminal import say, show_table, waiting
 
-WARNING = (
-    "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
-    "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
-)
-
 
 def doctor(
     policy: PolicyFile,
@@ -25,7 +20,7 @@ def doctor(
     Charges nothing and writes nothing.
     """
     declared = read(policy)
-    from deniable.query.backends.duckdb_doctor import DuckDBDoctor, import_losses
+    from deniable.query.backends.duckdb_doctor import WARNING, DuckDBDoctor, import_losses
 
     engine = DuckDBDoctor.from_file(
         declared.source,

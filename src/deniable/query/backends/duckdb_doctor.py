@@ -16,6 +16,11 @@ from deniable.query.catalog import Declaration, Table
 from deniable.query.expression import Column, Facts, Key, Kind
 from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 
+WARNING = (
+    "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
+    "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -34,6 +39,11 @@ class Finding:
 
 class DuckDBDoctor(DuckDBEngine):
     """An engine that also counts, exactly, what is odd about its rows."""
+
+    @classmethod
+    def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
+        """A doctor for the source of another engine."""
+        return cls(engine._open, engine._source, limited=engine._limited)
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""

@@ -1,0 +1,48 @@
+"""A small table of text about a database: what is declared, what was asked. Public, and without an error bar."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows of text under heads; shown as an aligned table, and as one in notebooks.
+
+    Args:
+        empty: what is shown where there is no row.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str = "nothing"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        """The rows, each as a dictionary."""
+        return (dict(zip(self.heads, row, strict=True)) for row in self.rows)
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return self.empty
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        lines = [self.heads, tuple("-" * width for width in widths), *self.rows]
+        padded = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
+        return "\n".join(line.rstrip() for line in padded)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if not self.rows:
+            return f"<div>{escape(self.empty)}</div>"
+        heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
+        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+        return f'<table class="deniable-listing"><tr>{heads}</tr>{rows}</table>'
+
+
+def pairs_as_html(pairs: Iterator[tuple[str, str]]) -> str:
+    """Subjects and what is said about them, as a table for notebooks."""
+    cells = "".join(f"<tr><th>{escape(subject)}</th><td>{escape(said)}</td></tr>" for subject, said in pairs)
+    return f'<table class="deniable-explanation">{cells}</table>'

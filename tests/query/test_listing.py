@@ -1,0 +1,18 @@
+"""Small tables of text."""
+
+from deniable.query.listing import Listing, pairs_as_html
+
+
+def test_it_is_aligned_text_html_and_data() -> None:
+    listing = Listing(("column", "type"), (("a<b", "integer"), ("weight", "real")))
+    assert str(listing) == repr(listing) == "column  type\n------  -------\na<b     integer\nweight  real"
+    assert "a&lt;b" in listing._repr_html_()
+    assert list(listing) == [{"column": "a<b", "type": "integer"}, {"column": "weight", "type": "real"}]
+    assert len(listing) == 2
+
+
+def test_without_rows_it_says_so() -> None:
+    listing = Listing(("a",), (), empty="nothing <yet>")
+    assert str(listing) == "nothing <yet>"
+    assert "&lt;yet&gt;" in listing._repr_html_()
+    assert "<td>&lt;</td>" in pairs_as_html(iter([("x", "<")]))
