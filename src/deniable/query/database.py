@@ -51,8 +51,9 @@ def connect(
     """Open a private table for questions.
 
     Args:
-        source: a dataframe (pandas, Polars, Arrow), the path of a .parquet, .csv or .duckdb file, or of a policy
-            (.toml), which says all of the rest.
+        source: a dataframe (pandas, Polars, Arrow), the path of a .parquet or .duckdb file, of a .csv file that was
+            imported (`import_csv`), of a folder or pattern of .parquet files, or of a policy (.toml), which says all of
+            the rest.
         name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
         budget: what may ever be spent; needed unless the ledger exists.
@@ -193,7 +194,7 @@ class Database(Statistics):
         Charges nothing, and hands nothing back that could be passed on by mistake.
         """
         from deniable.query.backends.duckdb import DuckDBEngine
-        from deniable.query.backends.duckdb_doctor import WARNING, DuckDBDoctor
+        from deniable.query.backends.duckdb_doctor import ALL_WELL, WARNING, DuckDBDoctor
 
         if not isinstance(self._engine, DuckDBEngine):
             raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")
@@ -202,7 +203,7 @@ class Database(Statistics):
         rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]
         sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
         if not any(each.odd for each in found):
-            sys.stdout.write("Nothing is odd: every row counts, and no value is bent.\n")
+            sys.stdout.write(f"{ALL_WELL}\n")
 
     def _about(self) -> Iterator[tuple[str, str]]:
         yield "protects", self.table.protects

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+import deniable as dn
+
 from ..conftest import SECRETS, Call
 
 
@@ -66,3 +70,10 @@ def test_what_an_import_lost_is_odd(call: Call, place: Path) -> None:
     }
     assert {words: found.get(words) for words in expected} == expected
     assert "Nothing is odd" not in text
+
+
+def test_python_tells_what_an_import_lost(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "lost.csv").write_text("person,age\n1,five\n2,6\n")
+    dn.import_csv(place / "lost.csv", dn.Csv(columns={"age": dn.CsvColumn(type="integer")}))
+    dn.connect(place / "lost.csv", unit="person", budget=dn.Budget(epsilon=1)).doctor()
+    assert "cannot be read as integer" in capsys.readouterr().out

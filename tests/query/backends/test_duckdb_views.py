@@ -36,6 +36,10 @@ BAD = {
     "SELECT unnest([1, 2]) AS person FROM visits": "holds",
     "SELECT 1 AS person": "plain table",
     "SELECT * FROM duckdb_tables()": "plain table",
+    "SELECT rowid AS person FROM visits": "holds .*rowid",
+    "SELECT * REPLACE (CAST(note AS INTEGER) AS note) FROM visits": "holds",
+    "SELECT person, lag(age) OVER () AS d FROM visits": "holds",
+    "SELECT person FROM temp.main.visits": "no table of the file",
     "VALUES (1)": "plain table",
 }
 

@@ -20,7 +20,7 @@ def doctor(
     Charges nothing and writes nothing.
     """
     declared = read(policy)
-    from deniable.query.backends.duckdb_doctor import WARNING, DuckDBDoctor, import_losses
+    from deniable.query.backends.duckdb_doctor import ALL_WELL, WARNING, DuckDBDoctor
 
     engine = DuckDBDoctor.from_file(
         declared.source,
@@ -32,7 +32,7 @@ def doctor(
     )
     table = declared.described(engine.schema())
     with waiting("counting..."):
-        findings = [*import_losses(declared.source), *engine.examine(table)]
+        findings = list(engine.examine(table))
     say(WARNING)
     shown = [finding for finding in findings if everything or finding.odd or finding.normal is None]
     show_table(
@@ -41,4 +41,4 @@ def doctor(
         right=frozenset({"count"}),
     )
     if not any(finding.odd for finding in findings):
-        say("Nothing is odd: every line was read, every row counts, and no value is bent.")
+        say(ALL_WELL)

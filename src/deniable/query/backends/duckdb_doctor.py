@@ -20,6 +20,7 @@ WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
     "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
 )
+ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value is bent."
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,13 @@ class DuckDBDoctor(DuckDBEngine):
     @classmethod
     def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
         """A doctor for the source of another engine."""
-        return cls(engine._open, engine._source, limited=engine._limited)
+        doctor = cls(engine._open, engine._source, limited=engine._limited)
+        doctor.source_name = engine.source_name
+        return doctor
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
+        yield from self._import_losses()
         yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._source}")
         if table.unit.column is not None:
             yield from self._units(table, Generator(self._source, self._types).unit(table.unit.column))
@@ -55,6 +59,14 @@ class DuckDBDoctor(DuckDBEngine):
             chosen = declared.kind or kind
             if chosen is not None:
                 yield from self._column_findings(name, declared, chosen)
+
+    def _import_losses(self) -> Iterator[Finding]:
+        """What the import of a text file did not read; its report names the lines."""
+        if self.source_name is None or not is_text_file(Path(self.source_name)):
+            return
+        facts = facts_of_import(place_of_import(Path(self.source_name))) or {"losses": []}
+        for column, reason, count in facts["losses"]:
+            yield Finding(column or "lines", reason, count)
 
     def _units(self, table: Table, unit: str) -> Iterator[Finding]:
         noun, rows, groups = table.unit.noun, table.rows, table.groups
@@ -140,15 +152,6 @@ class DuckDBDoctor(DuckDBEngine):
         assert row is not None
         for (what, normal), count in zip(words, row, strict=True):
             yield Finding(subject, what, int(count), normal)
-
-
-def import_losses(source: Path) -> Iterator[Finding]:
-    """What the import of a text file did not read; its report names the lines."""
-    if not is_text_file(source):
-        return
-    facts = facts_of_import(place_of_import(source)) or {"losses": []}
-    for column, reason, count in facts["losses"]:
-        yield Finding(column or "lines", reason, count)
 
 
 def _listed(value: str, keys: Sequence[Key]) -> str:

@@ -52,11 +52,13 @@ def _source(name: str, views: Mapping[str, str], tables: Sequence[str], base: st
         raise _refused(name, f"it holds {', '.join(sorted(more))}")
     known = {other.casefold(): other for other in (*tables, *views)}
     below = known.get(table.name.casefold())
-    if below is None or (table.db or "main") != "main":
+    if below is None or (table.db or "main") != "main" or table.catalog:
         raise _refused(name, f"it reads {table.sql('duckdb')}, which is no table of the file")
     for part in (*select.expressions, select.args.get("where")):
         for node in part.find_all(exp.Expression) if part is not None else ():
-            if not isinstance(node, (*ALLOWED, exp.Where)) or (isinstance(node, exp.In) and node.args.get("query")):
+            bad = not isinstance(node, (*ALLOWED, exp.Where)) or (isinstance(node, exp.In) and node.args.get("query"))
+            bad = bad or (isinstance(node, exp.Star) and any(node.args.values()))
+            if bad or (isinstance(node, exp.Column) and node.name.casefold() == "rowid"):  # a place among other rows
                 raise _refused(name, f"it holds {node.sql('duckdb')}")
     columns = ", ".join(map(_total, select.expressions))
     where = select.args.get("where")

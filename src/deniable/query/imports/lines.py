@@ -71,6 +71,8 @@ def header(file: IO[bytes], csv: Csv) -> tuple[str, ...]:
             start += data
             if b"\n" in data or len(start) > LONGEST:
                 break
+        if b"\n" not in start and len(start) > LONGEST:
+            raise SourceError("the first line is too long for names of columns. Declare line_end, or names.")
         line = start.split(b"\n", 1)[0].rstrip(b"\r")
         try:
             names = tuple(field.decode() for field in _Fields(csv).of_line(line) or ())
