@@ -36,6 +36,8 @@ class CatalogError(DeniableError):
 class UnsupportedQueryError(DeniableError):
     """The query asks for something that is not on the allow-list."""
 
+    place: int | None = None  # in the text, counted from 0, where it is known
+
 
 class BudgetExceededError(DeniableError):
     """The question costs more than what is left of the budget."""

@@ -171,3 +171,31 @@ def test_a_policy_says_how_a_text_file_is_read(tmp_path: Path) -> None:
 def test_a_mistake_about_a_text_file_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises(CatalogError, match=words):
         read_policy(written(tmp_path, TEXT.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ('keys = ["a"]\nlower = 0\nupper = 9', "lower has no meaning beside keys"),
+        ('keys = ["a"]\nnull = 0', "null has no meaning beside keys"),
+        ('keys = ["a"]\ntype = "integer"', "type is 'integer', but keys are of type 'text'"),
+        ("keys = [1.50, 1.5]", "keys cannot be fractions"),
+        ("lower = 0\nupper = 9\nnull_group = true", "null_group has no meaning without keys"),
+        ('type = "text"\nlower = 0', "lower has no meaning for a column of type 'text'"),
+        ('type = "date"\nnull = 0', "null has no meaning for a column of type 'date'"),
+        ('type = "date"\nlower = 3\nupper = 4', "lower must be a date"),
+    ],
+)
+def test_no_field_is_dropped_in_silence(tmp_path: Path, column: str, said: str) -> None:
+    text = f"{FILLED}[columns.x]\n{column}\n"
+    with pytest.raises(CatalogError, match=said):
+        read_policy(written(tmp_path, text))
+
+
+def test_keys_keep_their_type_and_dates_their_bounds(tmp_path: Path) -> None:
+    text = FILLED + '[columns.x]\ntype = "integer"\nkeys = [1, 2]\n'
+    text += '[columns.d]\ntype = "date"\nlower = 2024-01-01\nupper = 2024-12-31\n'
+    columns = read_policy(written(tmp_path, text)).columns
+    assert (columns["x"].kind, columns["x"].keys) == (Kind.INTEGER, (1, 2))
+    assert columns["d"].upper is not None
+    assert columns["d"].upper - (columns["d"].lower or 0) == 365

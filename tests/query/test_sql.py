@@ -38,6 +38,41 @@ def test_equal_aggregates_are_asked_once() -> None:
     assert len(query.question.aggregates) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT SUM(agee) FROM t", r"line 1, column 12: .*Did you mean 'age'\?"),
+        (
+            "SELECT COUNT(*)\nFROM t\nWHERE\n  age > 'x'",
+            "line 4, column 3: > takes .* age of kind integer and 'x' of kind",
+        ),
+        ("SELECT COUNT(*) FROM tt", r"Did you mean 't'\?"),
+        ("SELECT CUONT(*) FROM t", r"column 8: the function CUONT\(\) .*Did you mean 'COUNT'\?"),
+        ('SELECT COUNT(*) FROM t WHERE region = "north"', "Double quotes name a column; text is written 'north'"),
+        ("SELECT date_trunc('month', day), COUNT(*) FROM t GROUP BY 1", r"DATE_TRUNC\(\).*EXTRACT\(month"),
+        ("SELECT COUNT(*) FROM t WHERE income < 1e300", r"column 39: the number 1e300 is too large.*2\*\*63"),
+        ("SELECT MEDIAN(age) FROM t", r"db\.median\("),
+        ("SELECT MAX(age) FROM t", r"db\.max\("),
+        ("SELECT COUNT(*) FROM t GROUP BY YEAR(day)", r"YEAR\(day\).*'day': dn\.Date\(lower"),
+        ("SELECT AVG(5) FROM t", "always 5 is 5"),
+        ("SELECT SUM(0) FROM t", "always 0 is 0"),
+    ],
+)
+def test_a_refusal_says_where_and_what_to_do(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnsupportedQueryError, match=said):
+        ask(text)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_the_parser_thinks_aloud_is_not_heard(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(UnsupportedQueryError):
+        ask("SELECT COUNT(*) FROM t; VACUUM FULL t")
+    assert capfd.readouterr().err == ""
+    assert not caplog.records
+
+
 def test_an_average_is_centred_in_the_middle_of_the_bounds() -> None:
     total, _ = ask("SELECT AVG(income) FROM t").question.aggregates
     assert total.centre == 50
@@ -137,7 +172,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM t WHERE u.age > 1": "not a table of this query",
     "SELECT COUNT(*) AS n, SUM(age) AS N FROM t": "two columns",
     "SELECT CAST(COUNT(*) AS JSON) FROM t": "CAST",
-    "SELECT COUNT(*) FROM t WHERE age > 99999999999999999999999": "too long",
+    "SELECT COUNT(*) FROM t WHERE age > 99999999999999999999999": "too large",
     "SELECT x -> x + 1 FROM t": "not supported",
     "SELECT COUNT(*) FROM t GROUP BY 7": "GROUP BY 7",
     "SELECT COUNT(*) FROM t ORDER BY 7": "ORDER BY 7",

@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import did_you_mean
 
 Node = TypeVar("Node", bound=exp.Expr)
 BINARY: dict[type[exp.Expr], str] = {
@@ -101,6 +102,16 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Var: frozenset({"this"}),
     exp.Where: frozenset({"this"}),
 }
+STATISTICS = {  # by the beginning of a function's name: how to ask for it without SQL
+    "MEDIAN": 'db.median("column", epsilon=...)',
+    "QUANTILE": 'db.quantile("column", ..., epsilon=...)',
+    "PERCENTILE": 'db.quantile("column", ..., epsilon=...)',
+    "APPROX_QUANTILE": 'db.quantile("column", ..., epsilon=...)',
+    "MAX": 'db.max("column", epsilon=...)',
+    "MIN(": 'db.min("column", epsilon=...)',
+    "STD": 'db.std("column", epsilon=...)',
+    "VAR": 'db.var("column", epsilon=...)',
+}
 SUPPORTED = (
     "Supported: SELECT of COUNT, SUM, AVG and expressions over them, FROM one table, WHERE, GROUP BY, HAVING, "
     "ORDER BY, LIMIT."
@@ -113,6 +124,8 @@ def checked(node: Node) -> Node:
     Raises: UnsupportedQueryError otherwise.
     """
     allowed = ARGUMENTS.get(type(node))
+    if allowed is None and isinstance(node, exp.Func):
+        raise UnsupportedQueryError(f"{spoken(node)} is not supported.{_instead(node)}")
     if allowed is None:
         raise UnsupportedQueryError(f"{spoken(node)} is not supported. {SUPPORTED}")
     for name, value in node.args.items():
@@ -123,10 +136,8 @@ def checked(node: Node) -> Node:
 
 def spoken(node: exp.Expr) -> str:
     """A node in the user's words: the name of the function or clause, never the text around it."""
-    if isinstance(node, exp.Anonymous):
-        return f"the function {str(node.this).upper()}()"
     if isinstance(node, exp.Func):
-        return f"the function {node.sql_name()}()"
+        return f"the function {_spelling(node)}()"
     names: dict[type[exp.Expr], str] = {
         exp.Star: "*",
         exp.Subquery: "a subquery",
@@ -135,6 +146,23 @@ def spoken(node: exp.Expr) -> str:
         exp.Distinct: "DISTINCT",
     }
     return names.get(type(node), type(node).__name__.upper())
+
+
+def _spelling(node: exp.Func) -> str:
+    """The function's name as the user wrote it, in capitals."""
+    return str(node.meta.get("spelling", node.this if isinstance(node, exp.Anonymous) else node.sql_name())).upper()
+
+
+def _instead(node: exp.Func) -> str:
+    """What to do without a function: a statistic of the database, or a function that is spelt like it."""
+    name = _spelling(node)
+    for words, method in STATISTICS.items():
+        if f"{name}(".startswith(words):
+            return f" In Python, {method} answers it on the same budget; dn.statistics has it for arrays."
+    if "TRUNC" in name and name != "TRUNC":
+        return " Group by parts of the date instead: EXTRACT(year FROM ...), EXTRACT(month FROM ...)."
+    known = [word for kind in ARGUMENTS if issubclass(kind, exp.Func) for word in kind.sql_names()]
+    return f"{did_you_mean(name, known)} {SUPPORTED}"
 
 
 def _clause(argument: str) -> str:

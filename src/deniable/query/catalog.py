@@ -6,7 +6,7 @@ name that is not declared cannot be used.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -96,14 +96,17 @@ def Boolean() -> Declaration:  # noqa: N802
     return Declaration(kind=Kind.BOOLEAN)
 
 
-def Date() -> Declaration:  # noqa: N802
-    """A column of calendar dates."""
-    return Declaration(kind=Kind.DATE)
+def Date(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+    """A column of calendar dates. `lower` and `upper` are the first and the last public day.
+
+    With both, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
+    """
+    return Declaration(kind=Kind.DATE, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
-def Timestamp() -> Declaration:  # noqa: N802
-    """A column of moments in time."""
-    return Declaration(kind=Kind.TIMESTAMP)
+def Timestamp(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+    """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups."""
+    return Declaration(kind=Kind.TIMESTAMP, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
 def each_row(noun: str = "row") -> PrivacyUnit:
@@ -250,6 +253,13 @@ def _counted(number: int, noun: str) -> str:
 
 def _bound(name: str, value: object) -> Fraction | None:
     return None if value is None else exact_rational(name, value)
+
+
+def _day(name: str, value: object) -> Fraction | None:
+    """A day as its number, counted from 0001-01-01, so that bounds of all kinds are numbers."""
+    if value is not None and (not isinstance(value, date) or isinstance(value, datetime)):
+        raise CatalogError(f"{name} must be a date, got {value!r}. Write datetime.date(2025, 12, 31).")
+    return None if value is None else Fraction(value.toordinal())
 
 
 def _check_keys(keys: tuple[Key, ...]) -> None:

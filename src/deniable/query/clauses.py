@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from math import ceil, floor, prod
 
@@ -12,7 +13,18 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy.exact import decimal_text
 from deniable.query.allowlist import checked
 from deniable.query.catalog import LARGEST_KEYS
-from deniable.query.expression import Column, Expression, Facts, Key, Kind, Literal, columns_of, literal
+from deniable.query.expression import (
+    Call,
+    Column,
+    Expression,
+    Facts,
+    Key,
+    Kind,
+    Literal,
+    columns_of,
+    literal,
+    text_of,
+)
 from deniable.query.operators import call
 from deniable.query.plan import Aggregate, Ordering, Outcome, Output, Query, Question
 from deniable.query.scope import RowScope, Scope
@@ -235,10 +247,23 @@ def with_keys(expression: Expression) -> Expression:
         keys: tuple[Key, ...] = tuple(range(ceil(facts.lower), floor(facts.upper) + 1))
         if 0 < len(keys) <= MOST_DERIVED_KEYS:
             return replace(expression, facts=replace(facts, keys=keys))
-    name = expression.name if isinstance(expression, Column) else "the expression"
+    if facts.kind is Kind.DATE and facts.lower is not None and facts.upper is not None:
+        keys = tuple(map(date.fromordinal, range(int(facts.lower), int(facts.upper) + 1)))
+        if len(keys) <= MOST_DERIVED_KEYS:
+            return replace(expression, facts=replace(facts, keys=keys))
+    moments = (Kind.DATE, Kind.TIMESTAMP)
+    if isinstance(expression, Call) and expression.operator == "year" and isinstance(expression.arguments[0], Column):
+        day = expression.arguments[0]
+        cure = f"columns={{{day.name!r}: dn.{day.facts.kind.value.capitalize()}(lower=..., upper=...)}}"
+    elif isinstance(expression, Column) and facts.kind in moments:
+        cure = f"columns={{{expression.name!r}: dn.Date(lower=..., upper=...)}}"
+    elif isinstance(expression, Column) and facts.kind is not Kind.REAL:
+        cure = f"columns={{{expression.name!r}: dn.Keys([...])}}"
+    else:
+        cure = "bounds of the columns in it (dn.Number(lower=..., upper=...)) give whole numbers their groups"
     raise UnsupportedQueryError(
-        f"GROUP BY {name} needs a public list of groups. Declare it: columns={{{name!r}: dn.Keys([...])}}, or group by "
-        "an expression with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
+        f"GROUP BY {text_of(expression)} needs a public list of groups. Declare it: {cure}, or group by an expression "
+        "with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
     )
 
 

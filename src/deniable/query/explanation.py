@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from deniable.privacy import Remaining
 from deniable.privacy.exact import decimal_text
-from deniable.query.expression import Call, Column, Expression, Literal
+from deniable.query.expression import text_cut, text_of
 from deniable.query.listing import pairs_as_html
 from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan
 
@@ -98,21 +98,3 @@ def spoken(aggregate: Aggregate) -> str:
         case "sum" if aggregate.centre:
             return f"SUM({argument} - {float(aggregate.centre):g})"
     return f"{aggregate.function.upper()}({argument})"
-
-
-def text_of(expression: Expression) -> str:
-    """An expression as text, for people; long ones are cut."""
-    match expression:
-        case Column(name=name):
-            said = name
-        case Literal(value=value):
-            said = repr(value) if isinstance(value, str) else str(value)
-        case Call(operator=operator, arguments=arguments):
-            said = f"{operator.upper()}({', '.join(text_of(argument) for argument in arguments)})"
-    return text_cut(said)
-
-
-def text_cut(said: str) -> str:
-    """A text in one line that is not too long."""
-    line = " ".join(said.split())
-    return line if len(line) <= 60 else line[:57] + "..."

@@ -153,3 +153,21 @@ def columns_of(expression: Expression) -> Iterator[str]:
                 yield from columns_of(argument)
         case Literal():
             return
+
+
+def text_of(expression: Expression) -> str:
+    """An expression as text, for people; long ones are cut."""
+    match expression:
+        case Column(name=name):
+            said = name
+        case Literal(value=value):
+            said = repr(value) if isinstance(value, str) else str(value)
+        case Call(operator=operator, arguments=arguments):
+            said = f"{operator.upper()}({', '.join(text_of(argument) for argument in arguments)})"
+    return text_cut(said)
+
+
+def text_cut(said: str) -> str:
+    """A text in one line that is not too long."""
+    line = " ".join(said.split())
+    return line if len(line) <= 60 else line[:57] + "..."

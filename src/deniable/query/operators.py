@@ -6,11 +6,12 @@ numpy (`evaluate.py`), and a test holds the three together.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from math import ceil, floor, isqrt
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Expression, Facts, Key, Kind
+from deniable.query.expression import Call, Expression, Facts, Key, Kind, text_of
 
 Bound = Fraction | None
 LARGEST_SIZE = 5_000  # parts of one expression; a value that an operator needs twice counts twice
@@ -29,6 +30,15 @@ class Operator:
     keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None] = lambda facts: None
 
 
+SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"} | {
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "concat": "||",
+}
+
+
 def call(name: str, *arguments: Expression) -> Call:
     """`name(*arguments)` with its facts.
 
@@ -38,9 +48,10 @@ def call(name: str, *arguments: Expression) -> Call:
     facts = [argument.facts for argument in arguments]
     kind = operator.typing([fact.kind for fact in facts])
     if kind is None:
-        given = ", ".join(fact.kind.value for fact in facts)
+        given = [f"{text_of(argument)} of kind {argument.facts.kind.value}" for argument in arguments]
         raise UnsupportedQueryError(
-            f"{name.upper()} takes {operator.takes}, got {given}. Change the expression, or CAST its parts."
+            f"{SIGNS.get(name, name.upper())} takes {operator.takes}, got {' and '.join(given)}. Write values that "
+            "fit, or CAST one of them."
         )
     lower, upper = operator.reach(facts) if kind.is_number else UNKNOWN
     nullable = name != "coalesce" or all(fact.nullable for fact in facts)
@@ -242,6 +253,14 @@ def _same(facts: Sequence[Facts]) -> Range:
     return facts[0].lower, facts[0].upper
 
 
+def _years(facts: Sequence[Facts]) -> Range:
+    """The years of a date with public bounds, which are counted in days from 0001-01-01."""
+    lower, upper = facts[0].lower, facts[0].upper
+    if lower is None or upper is None:
+        return UNKNOWN
+    return Fraction(date.fromordinal(int(lower)).year), Fraction(date.fromordinal(int(upper)).year)
+
+
 def _between(lower: int, upper: int) -> Callable[[Sequence[Facts]], Range]:
     return lambda facts: (Fraction(lower), Fraction(upper))
 
@@ -336,7 +355,7 @@ OPERATORS: dict[str, Operator] = {
     "concat": Operator(_texts(Kind.TEXT), "texts"),
     "length": Operator(_texts(Kind.INTEGER), "text", _nonnegative),
     "substring": Operator(_substring, "text, a start and a length"),
-    "year": Operator(_moment, "a date or a timestamp"),
+    "year": Operator(_moment, "a date or a timestamp", _years),
     "quarter": _part(1, 4),
     "month": _part(1, 12),
     "week": _part(1, 53),

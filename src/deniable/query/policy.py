@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +37,20 @@ SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
 }
 COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
-    "lower": NUMBER,
-    "upper": NUMBER,
+    "lower": (*NUMBER, date),
+    "upper": (*NUMBER, date),
     "keys": list,
     "null": NUMBER,
     "null_group": bool,
     "format": str,
     "sign": str,
 }
-SIMPLE = {"text": Text, "boolean": Boolean, "date": Date, "timestamp": Timestamp}
+SIMPLE = {"text": Text, "boolean": Boolean}
+MOMENTS = {"date": Date, "timestamp": Timestamp}
+
+
+class Fractional(str):
+    """A number with decimals as it is written, so that 0.1 is one tenth."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +89,7 @@ def read_policy(path: Path) -> Policy:
     Raises: CatalogError that names the section and the field that is wrong or missing.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)
+        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Fractional)
     except OSError:
         raise CatalogError(
             f"the policy {str(path)!r} cannot be read. Make one: deniable init DATA > {path.name}"
@@ -301,16 +307,41 @@ def _relation(path: Path, text: object) -> Relation:
     raise CatalogError(f'{path.name}: relation must be "add/remove" or "replace", got {text!r}.')
 
 
+def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:
+    """Refuse a field that would have no meaning beside the others."""
+    allowed = {"type", "format", "sign"}  # the last two say how a text file is read, and are checked there
+    if "keys" in fields:
+        allowed |= {"keys", "null_group"}
+        reason = "beside keys, which say all that the column can be"
+        if any(isinstance(key, Fractional) for key in fields["keys"]):
+            raise CatalogError(f"{where}: keys cannot be fractions. Write text in quotes, or group by FLOOR or ROUND.")
+    elif kind in ("integer", "real", None):
+        allowed |= {"lower", "upper", "null"}
+        reason = "without keys"
+    else:
+        allowed |= {"lower", "upper"} if kind in MOMENTS else set()
+        reason = f"for a column of type {kind!r}"
+    for field in fields:
+        if field not in allowed:
+            raise CatalogError(f"{where}: {field} has no meaning {reason}. Remove one of them.")
+
+
 def _declaration(path: Path, name: str, fields: Mapping[str, Any]) -> Declaration:
     where = f"{path.name}: [columns.{name}]"
+    kind = fields.get("type")
+    _check_company(where, kind, fields)
     try:
         if "keys" in fields:
-            return Keys(fields["keys"], null=fields.get("null_group", False))
-        kind = fields.get("type")
+            keys = Keys(fields["keys"], null=fields.get("null_group", False))
+            if kind not in (None, keys.kind.value if keys.kind else None):
+                raise CatalogError(f"type is {kind!r}, but keys are of type {keys.kind.value if keys.kind else '?'!r}.")
+            return keys
         if kind in ("integer", "real", None):
             whole = None if kind is None else kind == "integer"
             bounds = {bound: fields.get(bound) for bound in ("lower", "upper", "null")}
             return Number(**bounds, integer=whole)
+        if kind in MOMENTS:
+            return MOMENTS[kind](lower=fields.get("lower"), upper=fields.get("upper"))
         if kind in SIMPLE:
             return SIMPLE[kind]()
     except (CatalogError, ValueError) as error:

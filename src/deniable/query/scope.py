@@ -31,7 +31,13 @@ class RowScope(Scope):
             )
         if not isinstance(node, exp.Column):
             return None
-        return self.table.column(self.name_of(node))
+        name = self.name_of(node)
+        try:
+            return self.table.column(name)
+        except UnsupportedQueryError as error:
+            if not node.this.args.get("quoted"):
+                raise
+            raise UnsupportedQueryError(f"{error} Double quotes name a column; text is written '{name}'.") from None
 
     def name_of(self, node: exp.Column) -> str:
         """The column's name, once its qualifier is known to be this table."""

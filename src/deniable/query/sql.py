@@ -3,6 +3,7 @@
 sqlglot parses; nothing of its tree survives. What the allow-list does not name is refused before data is touched.
 """
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
@@ -13,7 +14,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, spoken
-from deniable.query.catalog import Table
+from deniable.query.catalog import Table, did_you_mean
 from deniable.query.expression import Call, Expression, Kind, Literal, literal
 from deniable.query.operators import call
 from deniable.query.plan import Query
@@ -57,6 +58,12 @@ def parse(text: str, tables: Mapping[str, Table]) -> Query:
         return read_select(text, select, RowScope(table, alias))
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
+    except UnsupportedQueryError as error:
+        if error.place is None:
+            raise
+        before = text[: error.place]
+        line, column = before.count("\n") + 1, error.place - before.rfind("\n")
+        raise UnsupportedQueryError(f"line {line}, column {column}: {error}") from None
 
 
 def _one_select(text: str) -> exp.Select:
@@ -67,6 +74,7 @@ def _one_select(text: str) -> exp.Select:
     if len(text) > MOST_TEXT:
         raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MOST_TEXT:,} are read.")
     try:
+        logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would show its doubts beside our refusals
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
@@ -75,6 +83,9 @@ def _one_select(text: str) -> exp.Select:
         raise UnsupportedQueryError(f"the query is not SQL that can be read{where}. Check its spelling.") from None
     if len(trees) != 1:
         raise UnsupportedQueryError(f"ask one question at a time: the text holds {len(trees)} statements.")
+    for function in trees[0].find_all(exp.Func):
+        if "start" in function.meta:
+            function.meta["spelling"] = text[function.meta["start"] : function.meta["end"] + 1]
     if not isinstance(trees[0], exp.Select):
         raise UnsupportedQueryError(f"only SELECT is answered, got {spoken(trees[0])}. {SUPPORTED}")
     return trees[0]
@@ -105,14 +116,27 @@ def _table_of(select: exp.Select, tables: Mapping[str, Table]) -> tuple[Table, s
     table = tables.get(name) or next((t for key, t in tables.items() if key.casefold() == name.casefold()), None)
     if table is None:
         raise UnsupportedQueryError(
-            f"there is no table {name!r}. Known tables: {', '.join(tables)}. Files cannot be named in a query: "
-            "give them to connect() or to a policy."
+            f"there is no table {name!r}.{did_you_mean(name, tables)} Known tables: {', '.join(tables)}. Files "
+            "cannot be named in a query: give them to connect() or to a policy."
         )
     return table, checked(node.args["alias"]).name if node.args.get("alias") else table.name
 
 
 def translate(node: exp.Expr, scope: Scope) -> Expression:
-    """The expression that `node` means; columns and aggregates are resolved by `scope`."""
+    """The expression that `node` means; columns and aggregates are resolved by `scope`.
+
+    Raises: UnsupportedQueryError that knows its place in the text.
+    """
+    try:
+        return _translate(node, scope)
+    except UnsupportedQueryError as error:
+        if error.place is None:
+            places = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+            error.place = node.meta.get("start", min(places, default=None))
+        raise
+
+
+def _translate(node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(node, exp.Column):
         checked(node)
     resolved = scope.resolve(node)
@@ -170,11 +194,13 @@ def _literal(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _number(text: str) -> int | Fraction:
-    plain = NUMERAL.fullmatch(text)
-    value = Fraction(text) if plain else Fraction(2**63)
+    if not NUMERAL.fullmatch(text):
+        raise UnsupportedQueryError(f"the number {text[:20]}... is too long. Write at most 40 characters.")
+    value = Fraction(text)
     if value >= 2**63:
         raise UnsupportedQueryError(
-            f"the number {text[:20]} is too long. Use numbers below 2**63 with at most 40 characters."
+            f"the number {text} is too large. Numbers below 2**63, about 9.2e18, can be used; for a bound of a sum far "
+            "less is better."
         )
     return int(text) if text.isdecimal() else value
 

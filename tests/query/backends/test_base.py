@@ -6,8 +6,8 @@ from deniable.query.backends.base import Engine
 from deniable.query.backends.duckdb import DuckDBEngine
 
 
-def test_engines_have_one_door_to_the_rows() -> None:
-    assert Engine.__abstractmethods__ == {"schema", "check", "exact"}
+def test_engines_have_two_doors_to_the_rows() -> None:
+    assert Engine.__abstractmethods__ == {"schema", "check", "exact", "columns"}
     for engine in (DuckDBEngine,):
         assert issubclass(engine, Engine)
         for name in Engine.__abstractmethods__:

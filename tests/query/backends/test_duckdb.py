@@ -1,6 +1,7 @@
 """Exact integers: bounded per unit, independent of order and threads, and as sensitive as the plan says."""
 
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.backends.duckdb import DuckDBEngine
-from deniable.query.catalog import Boolean, Date, Keys, Number
+from deniable.query.catalog import Boolean, Date, Keys, Number, Timestamp
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
 from deniable.query.imports.guess import guess_csv
@@ -42,6 +43,18 @@ def test_missing_values_are_left_out_and_infinities_are_clamped(exact: Exact) ->
 def test_rows_of_no_unit_and_of_no_declared_group_are_left_out(exact: Exact) -> None:
     assert exact("SELECT region, COUNT(*) FROM t GROUP BY region", rows=10, groups=10) == [[4, 3, 0]]
     assert exact("SELECT COUNT(*) FROM t", rows=10) == [[9]]
+
+
+def test_years_and_days_of_dates_with_public_bounds_are_groups(exact: Exact) -> None:
+    columns = {
+        "day": Date(lower=date(2023, 12, 31), upper=date(2025, 2, 1)),
+        "seen": Timestamp(lower=date(2024, 1, 1), upper=date(2025, 3, 1)),
+    }
+    assert exact("SELECT YEAR(day), COUNT(*) FROM t GROUP BY 1", unit=None, columns=columns) == [[0, 1, 1]]
+    assert exact("SELECT YEAR(seen), COUNT(*) FROM t GROUP BY 1", unit=None, columns=columns) == [[0, 1]]
+    (days,) = exact("SELECT day, COUNT(*) FROM t GROUP BY day", unit=None, columns=columns)
+    assert (len(days), sum(days), days[date(2024, 2, 29).toordinal() - date(2023, 12, 31).toordinal()]) == (399, 2, 1)
+    assert exact("SELECT SUM(YEAR(day)) FROM t", unit=None, columns=columns) == [[2025 + 2024 + 7 * 2023]]
 
 
 def test_one_group_more_holds_missing_keys(exact: Exact) -> None:
