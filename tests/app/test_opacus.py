@@ -32,12 +32,17 @@ class Evil:
         return os.mkdir, ("broken-in",)
 
 
+class Saver(pickle.Pickler):
+    """Leaves storages to the archive, as torch does."""
+
+    def persistent_id(self, found: object) -> object:
+        return ("storage", 0) if isinstance(found, bytes) else None
+
+
 def torch_file(place: Path, content: object) -> Path:
     """A file like those of torch.save: a zip with a pickle whose storages lie outside it."""
     stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, protocol=2)
-    pickler.persistent_id = lambda found: ("storage", 0) if isinstance(found, bytes) else None  # type: ignore[method-assign]
-    pickler.dump(content)
+    Saver(stream, protocol=2).dump(content)
     with zipfile.ZipFile(place, "w") as archive:
         archive.writestr("archive/data.pkl", stream.getvalue())
         archive.writestr("archive/data/0", b"weights")

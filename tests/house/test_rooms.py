@@ -121,7 +121,7 @@ def test_a_query_loads_no_frame_library_and_no_plot(tmp_path: Path) -> None:
 
 
 def test_every_file_has_its_tests() -> None:
-    tests = SOURCE.parent.parent / "tests"
+    tests = Path(__file__).parents[1]
     for path in FILES:
         if path.name not in ("__init__.py", "__main__.py") and path.name != "errors.py":
             relative = path.relative_to(SOURCE)
