@@ -67,7 +67,7 @@ def test_estimates_carry_their_own_intervals() -> None:
 def test_an_estimate_without_interval_is_shown_alone() -> None:
     answer = Release(parts=(Estimate(name="p", estimates=np.array([0.25])),), cost=PureLoss(1))
     assert answer.scalar() == 0.25
-    assert str(answer).splitlines()[:3] == ["   p", "----", "0.25"]
+    assert str(answer).splitlines() == ["   p", "----", "0.25", "cost epsilon=1"]  # no word of intervals
     assert answer.to_dicts() == [{"p": 0.25, "p_lower": None, "p_upper": None}]
     assert answer.take([0])["p"].tolist() == [0.25]
     estimate = Estimate(name="p", estimates=np.array([0.123]), digits=1)

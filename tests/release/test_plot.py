@@ -29,7 +29,7 @@ def test_one_key_is_drawn_as_bars(release: Release) -> None:
     assert ax.get_ylabel() == "n"
     assert ax.get_xlabel() == "region"
     assert [label.get_text() for label in ax.get_xticklabels()] == ["north", "NULL", "<b>s&p</b>"]
-    assert "95% intervals, cost epsilon=0.1" in ax.get_title()
+    assert "95% intervals; cost epsilon=0.1" in ax.get_title()
 
 
 def test_whiskers_are_the_intervals(release: Release) -> None:

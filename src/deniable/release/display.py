@@ -139,6 +139,13 @@ def _bare(value: float) -> str:
     return f"{value:,.6g}"
 
 
+def intervals(release: "Release", level: float) -> str:
+    """Says at which level intervals are shown, if there are any."""
+    bounds = _shown(release).intervals(level).values()
+    none = bool(bounds) and all(np.isnan(end).all() for pair in bounds for end in pair) and len(release) > 0
+    return "" if none else f"{100 * level:g}% intervals; "
+
+
 def _shown(release: "Release") -> "Release":
     """The rows that are shown; intervals of the others are not worth their time."""
     return release if len(release) <= _ROWS else release.take(np.arange(_ROWS))
@@ -177,7 +184,7 @@ def _footer(release: "Release") -> list[str]:
     return [
         *([f"... and {hidden:,} more rows"] if hidden > 0 else []),
         *([_UNSAFE] if not release.safe else []),
-        f"{_LEVEL:.0%} intervals; cost {price(release.cost)}{left}",
+        f"{intervals(release, _LEVEL)}cost {price(release.cost)}{left}",
         *(["after the noise: " + printable("; ".join(steps))] if steps else []),
         *map(printable, release.notes),
     ]
