@@ -84,6 +84,11 @@ def test_a_file_without_names_is_refused(tmp_path: Path) -> None:
         guess_csv(tmp_path / "lost.csv")
 
 
+def test_a_stray_quote_does_not_make_rows_long(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,b,c\n" + b"1,2,3\n" * 50 + b'1,"2\n' + b"1,2,3\n" * 50 + b'1"\n')
+    assert guess_csv(tmp_path / "t.csv").row_lines == 1
+
+
 def test_the_fingerprint_of_a_guess_is_that_of_the_same_words(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\nx\n")
     csv = guess_csv(tmp_path / "t.csv")

@@ -191,8 +191,9 @@ class Rows:
             odd |= [not _is_text(data[start:stop]) for start, stop in zip(starts, stops, strict=True)]
         numbers = self._line + np.concatenate([[0], rows[:-1] + 1]).astype(np.int64)
         self._line += int(rows[-1]) + 1
-        longest = int(np.diff(rows, prepend=-1).max())
-        self.most_lines = max(self.most_lines, longest)
+        lengths = np.diff(rows, prepend=-1)
+        longest = int(lengths.max())
+        self.most_lines = max(self.most_lines, int(lengths[~odd].max(initial=1)))
         if not odd.any():
             return used, [data], numbers, longest > 1
         parts, kept, position = [], np.ones(len(rows), dtype=bool), 0
@@ -254,9 +255,9 @@ class Rows:
                 if row is not None:
                     parts.append(row)
                     numbers.append(self._line)
-            over = data.count(b"\n", position, after)
-            self.most_lines = max(self.most_lines, over)
-            self._line += over
+                    if len(fields) == len(self._names):
+                        self.most_lines = max(self.most_lines, data.count(b"\n", position, after))
+            self._line += data.count(b"\n", position, after)
             position = after
         return position - begin, parts, np.array(numbers, dtype=np.int64), True
 
