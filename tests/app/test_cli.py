@@ -52,7 +52,7 @@ POLICIES = {
     "undeclared column": (("[columns.age]", "[columns.height]"), "'height'"),
     "missing data": (("survey.parquet", "lost.parquet"), "there is no file"),
     "another program's file": (("survey.parquet", "survey.xlsx"), "there is no file"),
-    "no toml": (("[data]", "[data"), "no TOML"),
+    "no toml": (("[data]", "[data"), "not valid TOML"),
 }
 
 

@@ -435,3 +435,25 @@ def test_the_doctor_of_a_database_prints_and_hands_nothing_back(capsys: pytest.C
     clean = database(pa.table({"person": [1, 2]}), columns={})
     clean.doctor()
     assert "Nothing is odd" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"relation": "replaced"}, r'dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got .replaced.'),
+        ({"unit": "persom"}, r"unit='persom' names no column of t. Did you mean 'person'\?"),
+        ({"columns": {"rgeion": dn.Text()}}, r"'rgeion', which t does not have. Did you mean 'region'\?"),
+        (
+            {"columns": {"note": dn.Number(lower=0, upper=9)}},
+            r"'note' as a Number, .* kind text.*integer=True.*dn.Text\(\)",
+        ),
+    ],
+)
+def test_errors_speak_of_what_was_written(options: dict[str, object], words: str) -> None:
+    with pytest.raises((CatalogError, InvalidParameterError), match=words):
+        database(**options)
+
+
+def test_a_relation_may_be_text() -> None:
+    assert database(relation="replace").table.relation is dn.Replace
+    assert dn.statistics.Mean(bounds=(0, 1), epsilon=1, relation="replace").privacy_loss.relations == {dn.Replace}

@@ -96,7 +96,7 @@ def test_a_fresh_policy_is_toml_that_asks_who_is_protected(tmp_path: Path) -> No
 
 
 MISTAKES = {
-    "no toml": ("[data", "no TOML"),
+    "no toml": ("[data", "not valid TOML"),
     "no data": ("[privacy]\nrow='x'", r"\[data\]"),
     "unknown section": (FILLED + "[extra]\n", "extra"),
     "unknown field": (FILLED.replace("ids = 2", "idz = 2"), "idz"),

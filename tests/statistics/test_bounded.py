@@ -158,7 +158,7 @@ def test_bad_rows_get_a_well_formed_answer(
         {"bounds": "wide"},
         {"epsilon": "1e-40"},
         {"epsilon": 0},
-        {"relation": "replace"},
+        {"relation": "replaced"},
         {"rows": 0},
     ],
     ids=str,

@@ -55,7 +55,9 @@ def test_every_function_shows_its_options(name: str) -> None:
     shown = inspect.signature(FUNCTIONS[name])
     assert {"epsilon", "delta", "rho", "relation", "rows", "units", "ledger"} <= set(shown.parameters)
     assert "epsilon: object = ..." in str(shown)
-    with pytest.raises(InvalidParameterError, match=f"{name} takes no epsilom. Did you mean epsilon"):
+    with pytest.raises(
+        InvalidParameterError, match=f"{FUNCTIONS[name].__name__} takes no epsilom. Did you mean epsilon"
+    ):
         FUNCTIONS[name](ROWS, epsilom=1)
 
 

@@ -59,7 +59,7 @@ def test_bad_parameters_cost_nothing() -> None:
     for wrong in (
         {"epsilon": -1},
         {"epsilon": 1, "rows": 0},
-        {"epsilon": 1, "relation": "replace"},
+        {"epsilon": 1, "relation": "replaced"},
         {"epsilon": 1, "rows": 2},
     ):
         with pytest.raises(InvalidParameterError):

@@ -96,7 +96,8 @@ def test_a_wrong_parameter_raises_an_error_of_ours(name: str) -> None:
 
 
 def test_every_function_is_called() -> None:
-    assert set(CALLS) == {name for name in dn.__all__ if name.islower() and name != "models"}
+    functions = {getattr(dn, name).__name__ for name in dn.__all__ if name.islower() and name != "models"}
+    assert set(CALLS) == functions  # std and var are other names of two of them
 
 
 @pytest.mark.parametrize("step", [30, 1e308, "1e-310", 10**400])

@@ -24,6 +24,19 @@ class Relation(Enum):
     def __str__(self) -> str:
         return self.value
 
+    @classmethod
+    def of(cls, given: object) -> "Relation":
+        """The relation that is meant: itself, or its name as text.
+
+        Raises: InvalidParameterError.
+        """
+        for relation in cls:
+            if given is relation or (isinstance(given, str) and given == relation.value):
+                return relation
+        raise InvalidParameterError(
+            f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {given!r}'
+        )
+
 
 AddRemove = Relation.ADD_REMOVE
 Replace = Relation.REPLACE

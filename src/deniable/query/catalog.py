@@ -140,11 +140,19 @@ class Table:
                 raise CatalogError(
                     f"columns {other!r} and {name!r} of {self.name} differ only by case. Rename one of them."
                 )
-        for name in self.columns:
+        for name, declared in self.columns.items():
             if name not in self.schema:
                 raise CatalogError(
                     f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
                     f"Its columns: {_listed(self.schema)}."
+                )
+            stored = self.schema[name]
+            plain = declared.lower is not None and declared.kind is None
+            if plain and stored is not None and not stored.is_number:
+                raise CatalogError(
+                    f"columns declares {name!r} as a Number, and in {self.name} it is a column of kind {stored.value}. "
+                    "If its values are numbers, write dn.Number(..., integer=True), or integer=False for decimals; "
+                    f"else declare dn.{stored.value.capitalize()}()."
                 )
         self._check_unit()
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]

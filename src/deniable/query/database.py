@@ -41,7 +41,7 @@ def connect(
     rows: int | None = None,
     groups: int | None = None,
     total_rows: int | None = None,
-    relation: Relation = AddRemove,
+    relation: Relation | str = AddRemove,
     ledger: str | Path | None = None,
     moved: bool = False,
     table: str | None = None,
@@ -61,7 +61,7 @@ def connect(
         rows: at most so many rows of one unit count in one group; 1 if nobody says, and then answers say so.
         groups: in at most so many groups of one GROUP BY; likewise.
         total_rows: instead of `rows` and `groups`: at most so many rows of one unit count, in whatever groups.
-        relation: what neighbouring tables are.
+        relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
         ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
         moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
         table: the table inside a .duckdb file.
@@ -78,6 +78,7 @@ def connect(
         if extra or relation is not AddRemove:
             raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
         return _connect_policy(Path(source), moved, memory, threads)
+    related = Relation.of(relation)
     if unit is None:
         raise CatalogError(
             'say who is protected: unit="column" for the column that says whose row it is, or '
@@ -96,7 +97,7 @@ def connect(
         name=name or engine.table or table_name(Path(str(source))),
         schema=engine.schema(),
         unit=unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit),
-        relation=relation,
+        relation=related,
         columns=columns or {},
         rows=1 if rows is None else rows,
         groups=1 if groups is None else groups,

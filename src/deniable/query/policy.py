@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.errors import CatalogError
 from deniable.privacy import Budget, PrivacyUnit, Relation
-from deniable.query.catalog import Boolean, Date, Declaration, Keys, Number, Table, Text, Timestamp, each_row
+from deniable.query.catalog import (
+    Boolean,
+    Date,
+    Declaration,
+    Keys,
+    Number,
+    Table,
+    Text,
+    Timestamp,
+    did_you_mean,
+    each_row,
+)
 from deniable.query.expression import Kind
 from deniable.query.imports.declaration import CSV_FIELDS, Csv, CsvColumn
 from deniable.query.imports.imported import is_text_file
@@ -95,7 +106,7 @@ def read_policy(path: Path) -> Policy:
             f"the policy {str(path)!r} cannot be read. Make one: deniable init DATA > {path.name}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CatalogError(f"{path.name} is no TOML: {error}.") from None
+        raise CatalogError(f"{path.name} is not valid TOML: {error}.") from None
     for section, fields in content.items():
         _check_section(path, section, fields)
     data, privacy = _section(path, content, "data"), _section(path, content, "privacy")
@@ -234,7 +245,10 @@ def table_name(source: Path) -> str:
 
 def _check_section(path: Path, section: str, fields: object) -> None:
     if section not in SECTIONS or not isinstance(fields, dict):
-        raise CatalogError(f"{path.name}: [{section}] is not a section. Sections: {', '.join(SECTIONS)}.")
+        raise CatalogError(
+            f"{path.name}: [{section}] is not a section.{did_you_mean(section, SECTIONS)} "
+            f"Sections: {', '.join(SECTIONS)}."
+        )
     if section == "columns":
         for name, column in fields.items():
             _check_fields(f"{path.name}: [columns.{name}]", column, COLUMN_FIELDS)
@@ -248,7 +262,9 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
         raise CatalogError(f"{where} must be a section with fields: {', '.join(known)}.")
     for field, value in fields.items():
         if field not in known:
-            raise CatalogError(f"{where} has no field {field!r}. Fields: {', '.join(known)}.")
+            raise CatalogError(
+                f"{where} has no field {field!r}.{did_you_mean(field, known)} Fields: {', '.join(known)}."
+            )
         wanted = known[field]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             words = {str: "text in quotes", int: "a whole number", list: "a list", bool: "true or false"}
@@ -304,7 +320,10 @@ def _relation(path: Path, text: object) -> Relation:
     for relation in Relation:
         if text == str(relation):
             return relation
-    raise CatalogError(f'{path.name}: relation must be "add/remove" or "replace", got {text!r}.')
+    raise CatalogError(
+        f'{path.name}: [privacy] relation must be "add/remove" (the number of units is private) or "replace" (it is '
+        f"public), got {text!r}."
+    )
 
 
 def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:

@@ -89,8 +89,7 @@ class Statistic(metaclass=InWords):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {self.relation!r}")
+        object.__setattr__(self, "relation", Relation.of(self.relation))
         object.__setattr__(self, "rows", positive_integer("rows", self.rows))
         _ = self.price
 
