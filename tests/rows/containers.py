@@ -209,7 +209,7 @@ def containers() -> dict[str, tuple[str, Make]]:
         "masked objects": ("mixed", lambda rows: np.ma.masked_array(_objects(rows), mask=[r is None for r in rows])),
         "objects of pandas": ("mixed", lambda rows: pd.Series(_objects(rows), dtype=object)),
         "index of objects": ("mixed", lambda rows: pd.Index(_objects(rows), dtype=object)),
-        "objects of polars": ("mixed", lambda rows: pl.Series(rows, dtype=pl.Object)),
+        "objects of polars": ("mixed", lambda rows: pl.Series("a", rows, dtype=pl.Object)),
         "objects of narwhals": (
             "mixed",
             lambda rows: nw.from_native(pd.Series(_objects(rows), dtype=object), series_only=True),
@@ -247,9 +247,11 @@ def _polars(kind: Any) -> Make:
     plain = (int, float, str, bytes, datetime.date, Decimal, type(None))
 
     def make(rows: list[Any]) -> Any:
-        if not isinstance(rows[PLACE], plain) or isinstance(rows[PLACE], np.generic | pd.Timestamp):
+        odd = rows[PLACE]
+        far = isinstance(odd, Decimal) and (not odd.is_finite() or odd > 2**64)
+        if far or not isinstance(odd, plain) or isinstance(odd, np.generic | pd.Timestamp):
             raise TypeError  # before Polars panics
-        return pl.Series(rows, dtype=kind, strict=False)
+        return pl.Series("a", rows, dtype=kind, strict=False)
 
     return make
 

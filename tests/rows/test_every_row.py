@@ -1,14 +1,14 @@
 """The class of all defects of reading: one row, whatever it is, changes nothing but itself.
 
 For every container and every odd row that it can hold, each reader gives the other rows as before, in an array of the
-same type and shape, without an error or a warning; and every statistic, mechanism and question says what it says of
-plain floats, whole numbers or keys with the same row. The whole product runs with DENIABLE_FUZZ=1; a part that holds every
+same type and shape, without an error or a warning. The whole product runs with DENIABLE_FUZZ=1; a part that holds every
 container, odd row and reader always does.
 """
 
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,17 +88,22 @@ def outcome(reader: Callable[[Any], Any], container: Any) -> tuple[str, list[str
     return f"{len(found)} {found[:start]}", [repr(each) for row, each in enumerate(found) if row != start + PLACE]
 
 
-def neighbours(name: str) -> list[tuple[str, Any, Any]]:
-    """A container of plain rows, and one for every odd row that it can hold and keep its type."""
+@cache
+def plain_rows(name: str) -> Any:
     kind, make = CONTAINERS[name]
-    before = made(make, ROWS[kind])
+    return made(make, ROWS[kind])
+
+
+def neighbour(name: str, odd: str) -> tuple[Any, Any] | None:
+    """A container of plain rows, and one with an odd row; None where it cannot hold that row and keep its type."""
+    kind, make = CONTAINERS[name]
+    before, after = plain_rows(name), made(make, changed(kind, ODD[odd]))
     assert before is not None, name
-    found = []
-    for odd, entry in ODD.items():
-        after = made(make, changed(kind, entry))
-        if after is not None and type_of(after) == type_of(before):
-            found.append((odd, before, after))
-    return found
+    return None if after is None or type_of(after) != type_of(before) else (before, after)
+
+
+def neighbours(name: str) -> list[tuple[str, Any, Any]]:
+    return [(odd, *found) for odd in ODD if (found := neighbour(name, odd)) is not None]
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
