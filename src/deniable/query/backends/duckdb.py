@@ -1,7 +1,6 @@
 """DuckDB, locked down: it may read one source, spill to one folder, and nothing else."""
 
 import math
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from deniable.errors import ExecutionError, InvalidParameterError, SourceError, 
 from deniable.query.backends.base import ARROW, Engine
 from deniable.query.backends.duckdb_expression import KINDS, quoted, text
 from deniable.query.backends.duckdb_files import check_names, locate
+from deniable.query.backends.duckdb_spill import spill_folder
 from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.expression import Expression, Kind
 from deniable.query.imports.declaration import Csv
@@ -243,7 +243,7 @@ def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnect
     settings = {
         "disabled_optimizers": text(",".join(sorted(passes - BLIND_PASSES))),
         "preserve_insertion_order": "false",
-        "temp_directory": text(_spill_folder()),
+        "temp_directory": text(spill_folder()),
         "TimeZone": "'UTC'",
     }
     if memory is not None:
@@ -258,16 +258,6 @@ def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnect
                 f"{name} cannot be set to {value}. Write memory as '4GB', threads as 2."
             ) from None
     return connection
-
-
-def _spill_folder() -> str:
-    """A private folder for intermediate results that do not fit in memory; DuckDB creates and empties it."""
-    folder = tempfile.mkdtemp(prefix="deniable-")
-    import atexit
-    import shutil
-
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _lock(connection: "duckdb.DuckDBPyConnection", paths: list[Path]) -> None:
