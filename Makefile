@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types lowest docs clean
+.PHONY: demo test fuzz check lint types lowest docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -15,6 +15,17 @@ demo: $(BIN)/.installed
 
 test: $(BIN)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+# Looks with new seeds for what `make test` does not see, until MINUTES are over or something is found.
+# What it finds becomes an @example of the test. Again: make fuzz SEED=123 TESTS=tests/privacy/test_loss.py
+MINUTES ?= 10
+TESTS ?= tests
+fuzz: $(BIN)/.installed
+	@end=$$(($$(date +%s) + 60 * $(MINUTES))); while :; do \
+		seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); echo "seed $$seed"; \
+		$(BIN)/python -m pytest -n 2 -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(TESTS) || exit 1; \
+		[ -z "$(SEED)" ] && [ $$(date +%s) -lt $$end ] || exit 0; \
+	done
 
 lint: $(BIN)/.installed
 	$(BIN)/ruff check .

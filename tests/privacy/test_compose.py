@@ -204,10 +204,14 @@ def test_little_noise_beside_others_keeps_its_width(noise: str) -> None:
     assert alone.lower <= together.upper
 
 
-def test_losses_beyond_floats_are_refused_a_width_in_words() -> None:
+def test_losses_beyond_floats_are_known_roughly_and_a_width_is_refused_in_words() -> None:
     two = LaplaceLoss("1/1000") * 2
     with pytest.raises(InvalidParameterError, match="epsilon is known to lie in"):
-        two.epsilon("1e-5")
+        two.epsilon("1e-5", tolerance=1e-3)
     with pytest.raises(InvalidParameterError, match="delta is known to lie in"):
-        two.delta(1500)
+        two.delta(1500, tolerance=1e-3)
+    by_default = two.epsilon("1e-5")  # what is known, and that it is not sharp
+    assert by_default.wide
+    assert "wider" in str(by_default)
+    assert by_default.contains(1999)
     assert two.epsilon("1e-5", tolerance=1).lower <= 1999 <= two.epsilon("1e-5", tolerance=1).upper

@@ -1,12 +1,14 @@
+import json
 import math
 from fractions import Fraction
 
 import pytest
 from flint import arb, fmpq
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.exact import exact_rational
 from deniable.privacy.interval import PROBABILITIES, Interval, round_down, round_up
 
 rationals = st.fractions() | st.builds(
@@ -30,7 +32,7 @@ def test_the_interval_of_a_ball_holds_the_ball(value: Fraction) -> None:
     interval = Interval.of_ball(ball)
     assert interval.lower <= value <= interval.upper
     if abs(value) < 2**1000:
-        assert interval.width <= abs(float(value)) * 2**-50 + 1e-300
+        assert interval.width <= abs(float(value)) * 1e-12 + 1e-300
 
 
 def test_balls_beyond_the_floats_round_outward() -> None:
@@ -61,3 +63,18 @@ def test_contains_and_width() -> None:
 
 def test_zero_has_no_sign() -> None:
     assert str(Interval.around(Fraction(0)).upper) == str(round_up(Fraction(0))) == "0.0"
+
+
+@given(rationals, st.floats(0, 1))
+@example(Fraction(1, 10), 0.1)  # the text 0.1 is below the binary number beside it
+def test_ends_are_safe_as_numbers_and_as_text_and_a_copy_changes_nothing(value: Fraction, computed: float) -> None:
+    for made, (low, high) in (
+        (Interval.around(value), (value, value)),
+        (Interval(computed, computed), (Fraction(computed), Fraction(computed))),
+    ):
+        for end, sign, proved in ((made.lower, -1, low), (made.upper, 1, high)):
+            if math.isfinite(end):
+                assert sign * Fraction(end) >= sign * proved
+                assert sign * exact_rational("end", end) >= sign * proved
+        again = Interval(*json.loads(json.dumps([made.lower, made.upper])))
+        assert again == made

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import ClassVar
@@ -98,8 +98,9 @@ class Composed(PrivacyLoss):
         if self._is_beyond_floats:
             return reached(answer, tolerance, answer.upper, "delta")
         if directions is None or epsilon < _edge(directions[0]):
-            for found in computed:  # nearer to the greatest loss than that, delta is all rounding
-                reached(found, tolerance, answer.upper, "delta")
+            # nearer to the greatest loss than that, delta is all rounding
+            marked = [reached(found, tolerance, answer.upper, "delta") for found in computed]
+            return replace(answer, wide=any(found.wide for found in marked))
         return answer
 
     def _found_delta(self, epsilon: Fraction, tolerance: float) -> tuple[Interval, list[Interval]]:
@@ -143,9 +144,8 @@ class Composed(PrivacyLoss):
         computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
-        for found in computed:
-            reached(found, tolerance, unit_of_epsilon(found), "epsilon")
-        return Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+        wide = any(reached(found, tolerance, unit_of_epsilon(found), "epsilon").wide for found in computed)
+        return Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper, wide=wide)
 
     def _infinite_beyond(self, delta: Fraction) -> int:
         """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""

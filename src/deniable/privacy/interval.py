@@ -1,7 +1,7 @@
 """Numbers with a direction: intervals that provably hold the truth."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,15 +18,20 @@ _LARGEST = math.nextafter(math.inf, 0.0)
 class Interval:
     """A closed interval of real numbers that holds the true value, rounding included.
 
-    Publish `upper` as the guarantee; `lower` says how tight it is.
+    Publish `upper` as the guarantee; `lower` says how tight it is. Each end is moved outward to the nearest float whose
+    shortest decimal text is as safe as the float itself, since numbers are read by their text: 0.3 stands for 3/10,
+    which is above the binary number beside it. A copy of an interval is that interval.
     """
 
     lower: float
     upper: float
+    wide: bool = field(default=False, kw_only=True, compare=False, repr=False)  # than the tolerance that was wished for
 
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:  # also catches NaN
             raise InvalidParameterError(f"an interval needs lower <= upper, got lower={self.lower}, upper={self.upper}")
+        object.__setattr__(self, "lower", -_printable_up(-float(self.lower)) + 0.0)  # never -0.0
+        object.__setattr__(self, "upper", _printable_up(float(self.upper)) + 0.0)
 
     @classmethod
     def around(cls, value: Fraction) -> "Interval":
@@ -58,10 +63,8 @@ class Interval:
     def __str__(self) -> str:
         if self.lower == self.upper:
             return f"{self.lower:.6g}"
-        return f"[{_decimal(self.lower, ROUND_FLOOR)}, {_decimal(self.upper, ROUND_CEILING)}]"
-
-
-PROBABILITIES = Interval(0.0, 1.0)
+        ends = f"[{_decimal(self.lower, ROUND_FLOOR)}, {_decimal(self.upper, ROUND_CEILING)}]"
+        return f"{ends} (all that is known: wider than it should be)" if self.wide else ends
 
 
 def round_down(value: Fraction) -> float:
@@ -76,6 +79,13 @@ def round_down(value: Fraction) -> float:
 def round_up(value: Fraction) -> float:
     """The smallest float that is at least `value`."""
     return 0.0 - round_down(-value)  # never -0.0
+
+
+def _printable_up(end: float) -> float:
+    """The smallest float at or above `end` whose shortest decimal text is not below it."""
+    while abs(end) < math.inf and end not in (0.0, 1.0) and Decimal(repr(end)) < Decimal(end):
+        end = math.nextafter(end, math.inf)
+    return end
 
 
 def _float_down(point: "arb") -> float:
@@ -102,3 +112,6 @@ def _decimal(value: float, direction: str) -> str:
     if not math.isfinite(value):
         return str(value)
     return f"{Context(prec=6, rounding=direction).create_decimal(Decimal(value)):g}"
+
+
+PROBABILITIES = Interval(0.0, 1.0)

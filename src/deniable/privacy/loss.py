@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy.call import InWords
 from deniable.privacy.exact import nonnegative_rational, probability, read_json
 from deniable.privacy.interval import Interval
-from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
+from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
@@ -51,8 +51,9 @@ class PrivacyLoss(metaclass=InWords):
 
         Args:
             tolerance: width of the answer relative to its upper end, where it has to be computed numerically; where
-                upper and lower laws differ it bounds what each numerical answer adds; not promised below 1e-40.
-        Raises: InvalidParameterError if that width cannot be reached.
+                upper and lower laws differ it bounds what each numerical answer adds; not promised below 1e-40. By
+                default a wish: where it is not met, the answer is what is known, and its `wide` is True.
+        Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
         return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))
 
@@ -63,8 +64,8 @@ class PrivacyLoss(metaclass=InWords):
 
         Args:
             tolerance: width of the answer, where it has to be computed numerically: absolute for an epsilon below 1,
-                relative above.
-        Raises: InvalidParameterError if that width cannot be reached.
+                relative above. By default a wish, as for `delta`.
+        Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
         return self._epsilon_within(probability("delta", delta), checked_tolerance(tolerance))
 
@@ -218,7 +219,7 @@ class PrivacyLoss(metaclass=InWords):
 
     # --- what people see -----------------------------------------------------------------------------------------
 
-    def tradeoff(self, *, tolerance: float = 0.01) -> "TradeOff":
+    def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> "TradeOff":
         """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
         from deniable.privacy.currencies.tradeoff import TradeOff
 
@@ -240,7 +241,7 @@ class PrivacyLoss(metaclass=InWords):
 
         return report(self, delta, tolerance=tolerance)
 
-    def plot(self, *, tolerance: float = 0.01, points: int = 33, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, *, tolerance: float = CURVE_TOLERANCE, points: int = 33, ax: "Axes | None" = None) -> "Axes":
         """Draw delta against epsilon, both bounds; needs the extra `plot`."""
         from deniable.privacy.reports.plot import draw_profile
 

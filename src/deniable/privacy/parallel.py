@@ -349,7 +349,8 @@ def _dominates(a: PrivacyLoss, b: PrivacyLoss) -> bool:
 
 
 def _greatest_interval(found: list[Interval]) -> Interval:
-    return Interval(max(value.lower for value in found), max(value.upper for value in found))
+    wide = any(value.wide for value in found)
+    return Interval(max(value.lower for value in found), max(value.upper for value in found), wide=wide)
 
 
 def _checked_list(value: object) -> list[object]:

@@ -90,7 +90,8 @@ class PublicMixture(PrivacyLoss):
         upper = sum((weight * Fraction(delta.upper) for weight, delta in found), Fraction(0))
         lower = [weight * Fraction(delta.lower) for weight, delta in found]
         least = sum(lower, Fraction(0)) if laws is not None else max(lower)
-        return Interval(Interval.around(least).lower, min(Interval.around(upper).upper, 1.0))
+        wide = any(delta.wide for _, delta in found)
+        return Interval(Interval.around(least).lower, min(Interval.around(upper).upper, 1.0), wide=wide)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         laws = self.laws()

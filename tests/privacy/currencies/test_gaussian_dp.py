@@ -23,7 +23,7 @@ def test_the_curve_is_the_integral(mu: str, epsilon: str) -> None:
         truth = reference_delta(m, e)
         found = gaussian_delta(Fraction(mu) ** 2, Fraction(epsilon))
         assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
-    assert found.width <= 4e-16 * found.upper
+    assert found.width <= 3e-15 * found.upper
 
 
 def test_golden_values() -> None:
@@ -41,7 +41,7 @@ def test_golden_values() -> None:
 def test_tiny_deltas_keep_their_digits_until_the_floats_end() -> None:
     found = gaussian_delta(Fraction(1), Fraction(30))
     assert 0 < found.lower < found.upper < 1e-190
-    assert found.width < 1e-15 * found.upper
+    assert found.width < 1e-13 * found.upper
     assert gaussian_delta(Fraction(1), Fraction(100)).upper <= 1e-323
     assert gaussian_delta(Fraction(0), Fraction(0)).upper == 0
 

@@ -35,7 +35,7 @@ def mp(number: object) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def near(found: Interval, truth: mpmath.mpf, *, relative: float = 4e-16) -> bool:
+def near(found: Interval, truth: mpmath.mpf, *, relative: float = 3e-15) -> bool:
     """Whether the interval holds the truth, known to 25 digits, and is narrow."""
     slack = abs(truth) * mpmath.mpf(10) ** -25
     held = mpmath.mpf(found.lower) - slack <= truth <= mpmath.mpf(found.upper) + slack

@@ -17,7 +17,7 @@ from deniable.privacy.currencies.tradeoff_curve import Rates, TradeOffCurve
 from deniable.privacy.exact import exact_rational, probability
 from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.accountant import checked_tolerance
+from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
 from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-DEFAULT_TOLERANCE = 0.01
 
 _UNIT = 2.0**-53
 _LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
@@ -40,7 +39,7 @@ class TradeOff:
     Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/currencies.md.
     """
 
-    def __init__(self, loss: PrivacyLoss, *, tolerance: float = DEFAULT_TOLERANCE) -> None:
+    def __init__(self, loss: PrivacyLoss, *, tolerance: float = CURVE_TOLERANCE) -> None:
         self.loss, self.tolerance = loss, checked_tolerance(tolerance)
         self._curve = TradeOffCurve(loss, self.tolerance)
 

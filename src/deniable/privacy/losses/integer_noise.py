@@ -122,7 +122,7 @@ class IntegerNoiseLoss(PrivacyLoss):
         found = ask(self._together(worst))
         least = found if attained == worst else ask(self._together(attained))
         upper = min(quick.upper, found.upper)
-        return Interval(min(max(quick.lower, least.lower), upper), upper)
+        return Interval(min(max(quick.lower, least.lower), upper), upper, wide=found.wide or least.wide)
 
     @property
     def _is_single(self) -> bool:

@@ -1,11 +1,13 @@
 """Certified delta and epsilon of a composition: grid, tilt and window are chosen from the composed law and refined.
 
-`tolerance` is the width of the answer: relative for delta, relative for epsilon above 1 and absolute below. It is met,
-or an error says what was reached; the bounds themselves hold whatever is chosen here.
+`tolerance` is the width of the answer: relative for delta, relative for epsilon above 1 and absolute below. Where it
+is not met, an error says what was reached to the caller who gave one, and all others get what is known, marked as wide;
+the bounds themselves hold whatever is chosen here.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,7 +18,13 @@ from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
 from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
 
-DEFAULT_TOLERANCE = 1e-3
+
+class Wish(float):
+    """A tolerance that no caller gave: where it is not met, the answer is what is known, marked as wide."""
+
+
+DEFAULT_TOLERANCE = Wish(1e-3)
+CURVE_TOLERANCE = Wish(0.01)  # of each of many points
 
 _NOTHING = 1e-40  # no width is promised for a delta below it
 
@@ -25,10 +33,10 @@ _SMALLEST_TAIL = 1e-260
 
 
 def checked_tolerance(tolerance: object) -> float:
-    """A width between 1e-12 and 1."""
+    """A width between 1e-12 and 1; a wish stays one."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 1e-12 <= tolerance <= 1:
         raise InvalidParameterError(f"tolerance must be a number from 1e-12 to 1, got {tolerance!r}. Try 1e-3.")
-    return float(tolerance)
+    return tolerance if isinstance(tolerance, Wish) else float(tolerance)
 
 
 def composed_delta(
@@ -112,9 +120,14 @@ def unit_of_epsilon(found: Interval) -> float:
 
 
 def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interval:
-    """`found`, or an error that says what it is, if it is wider than asked; a delta below 1e-40 may be."""
+    """`found`, or an error that says what it is, if it is wider than asked; a delta below 1e-40 may be.
+
+    An answer that is only wider than wished for is marked as such.
+    """
     if found.width <= tolerance * unit or found.upper <= _NOTHING:
         return found
+    if isinstance(tolerance, Wish):
+        return replace(found, wide=True)
     raise InvalidParameterError(
         f"tolerance={tolerance:g} cannot be reached: {name} is known to lie in [{found.lower!r}, {found.upper!r}]. "
         "Ask for a larger tolerance."

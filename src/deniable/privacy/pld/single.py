@@ -7,6 +7,7 @@ P(L > epsilon - s).
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,22 +35,22 @@ def single_delta(pairs: Pairs, epsilon: Fraction, tolerance: float, *, promised:
         numeric = composed_delta(_once(pairs.upper), epsilon, tolerance, most=found.upper)
         found = _both(found, numeric)
         if promised:
-            reached(found, tolerance, numeric.upper, "delta")
+            found = reached(found, tolerance, numeric.upper, "delta")
     if pairs.lower is pairs.upper:
         return found
     least = read(pairs.lower, epsilon)
     if least.width > tolerance * least.upper and least.upper > least_sought:
         least = _both(least, composed_delta(_once(pairs.lower), epsilon, tolerance))
-    return Interval(min(least.lower, found.upper), found.upper)
+    return replace(found, lower=min(least.lower, found.upper))
 
 
 def single_epsilon(pairs: Pairs, delta: Fraction, tolerance: float, limit: Fraction | None) -> Interval:
     """The least epsilon for `delta`; `limit` is one that is known to do, if there is one."""
     found = _inverse(pairs.upper, delta, tolerance, limit)
-    reached(found, tolerance, unit_of_epsilon(found), "epsilon")
+    found = reached(found, tolerance, unit_of_epsilon(found), "epsilon")
     if pairs.lower is pairs.upper:
         return found
-    return Interval(min(_inverse(pairs.lower, delta, tolerance, limit).lower, found.upper), found.upper)
+    return replace(found, lower=min(_inverse(pairs.lower, delta, tolerance, limit).lower, found.upper))
 
 
 def _inverse(both: Sequence[LossLaw], delta: Fraction, tolerance: float, limit: Fraction | None) -> Interval:

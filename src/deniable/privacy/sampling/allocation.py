@@ -3,7 +3,7 @@ docs/theory/allocation.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
@@ -67,14 +67,14 @@ class RandomlyAllocatedLoss(SampledLoss):
         if found.width <= tolerance * found.upper:
             return found
         upper = min(found.upper, self.base._delta_within(epsilon, tolerance).upper)
-        return Interval(min(found.lower, upper), upper)
+        return replace(found, lower=min(found.lower, upper), upper=upper)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         found = super()._epsilon_within(delta, tolerance)
         if math.isfinite(found.upper) and found.width <= tolerance * found.upper:
             return found
         upper = min(found.upper, self.base._epsilon_within(delta, tolerance).upper)
-        return Interval(min(found.lower, upper), upper)
+        return replace(found, lower=min(found.lower, upper), upper=upper)
 
     @property
     def pure_epsilon(self) -> Fraction | None:

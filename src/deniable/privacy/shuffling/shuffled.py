@@ -17,7 +17,7 @@ from deniable.privacy.excess import PRECISION, Bound, Steps, excess_above, exces
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
-from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.profile import ball
@@ -82,8 +82,8 @@ class ShuffledLoss(PrivacyLoss):
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         upper = self._greatest(self.randomizer.blankets(), epsilon, tolerance)
         lower = self._below(self._worst_population(epsilon), epsilon, tolerance)
-        self._check(tolerance, upper, lower)
-        return Interval(min(lower.value, upper.value), upper.value)
+        wide = self._is_wide(tolerance, upper, lower)
+        return Interval(min(lower.value, upper.value), upper.value, wide=wide)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
@@ -106,18 +106,21 @@ class ShuffledLoss(PrivacyLoss):
             return self._below(worst, Fraction(epsilon), tolerance)
 
         lower = _crossing(lambda epsilon: below(epsilon).value, delta, near, 0.999 * near, fine)[0]
-        self._check(tolerance, above(near), below(lower))
+        wide = self._is_wide(tolerance, above(near), below(lower))
         if upper == top:
             upper = limit.upper
-        return Interval(min(lower, upper), upper)
+        return Interval(min(lower, upper), upper, wide=wide)
 
-    def _check(self, tolerance: float, *bounds: Bound) -> None:
-        for bound in bounds:
-            if bound.gap > tolerance and bound.value > _SMALLEST:
+    def _is_wide(self, tolerance: float, *bounds: Bound) -> bool:
+        """Whether the tolerance is missed; an error if it was asked for."""
+        missed = [bound for bound in bounds if bound.gap > tolerance and bound.value > _SMALLEST]
+        if not isinstance(tolerance, Wish):
+            for bound in missed:
                 raise InvalidParameterError(
                     f"tolerance={tolerance:g} cannot be reached: delta, near {bound.value:.3g}, is known to a relative "
                     f"{bound.gap:.2g} only. Ask for a larger tolerance."
                 )
+        return bool(missed)
 
     def laws(self) -> Pairs | None:
         """From points of both curves; None when a report may be revealed for certain."""
