@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.mechanisms import Mechanism, ProposeTestRelease, SmoothLaplace, SmoothQuantile, SmoothTrimmedMean
 from deniable.mechanisms.instance.base import clamped_records, loss_of_rows
 from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, of_clipped_sum, of_count
 
@@ -9,8 +10,22 @@ from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, of_clippe
 def test_a_unit_with_several_records_costs_as_a_group() -> None:
     loss = PureLoss("0.5")
     assert loss_of_rows(loss, of_count(rows=1, groups=1, cells=1, relation=Replace)) == Restricted(loss, Replace)
-    several = loss_of_rows(loss, of_count(rows=3, groups=1, cells=1, relation=Replace))
+    several = loss_of_rows(loss, of_count(rows=3, groups=1, cells=1, relation=AddRemove), proved=frozenset({AddRemove}))
     assert several.pure_epsilon == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(ProposeTestRelease.calibrated(bound=1, epsilon=1, delta="1e-6"), SmoothLaplace.worst_case().mechanism),
+        *(SmoothTrimmedMean.worst_case().mechanism, SmoothQuantile.worst_case().mechanism),
+    ],
+    ids=lambda mechanism: mechanism.kind,
+)
+def test_units_that_may_exchange_one_record_for_two_are_refused_under_replace(mechanism: Mechanism) -> None:
+    """[15] against [0, 0] loses ten times the stated delta: it is no group of two that exchange one record each."""
+    with pytest.raises(UnprovedError, match="one record a unit under replace, got up to 2"):
+        mechanism.privacy_loss(of_count(rows=2, groups=1, cells=1, relation=Replace))
 
 
 def test_other_relations_and_fractions_of_records_are_refused() -> None:
@@ -43,4 +58,6 @@ def test_that_there_is_no_record_is_told_where_their_number_is_public() -> None:
 def test_too_many_records_of_a_unit_are_refused_in_words_of_the_caller() -> None:
     """It used to say: size must be at most 10000."""
     with pytest.raises(InvalidParameterError, match="a unit may own at most 10000 records here, got l1=20000"):
-        loss_of_rows(PureLoss(1), of_count(rows=20_000, groups=1, cells=1, relation=Replace))
+        loss_of_rows(
+            PureLoss(1), of_count(rows=20_000, groups=1, cells=1, relation=AddRemove), proved=frozenset({AddRemove})
+        )

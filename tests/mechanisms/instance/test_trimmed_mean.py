@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import MECHANISMS, SmoothQuantile, SmoothStudentT, SmoothTrimmedMean
-from deniable.privacy import Replace, of_count
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import SmoothQuantile, SmoothStudentT, SmoothTrimmedMean
 
 from .laws import rounded
 from .tables import multisets, replaced, smooth_sensitivity
@@ -52,10 +51,3 @@ def test_trimming_everything_is_refused() -> None:
     for trimmed in (-1, 0.5, True):
         with pytest.raises(InvalidParameterError, match="trimmed"):
             SmoothTrimmedMean(noise=NOISE, trimmed=trimmed)
-
-
-def test_units_with_several_records_are_refused_under_replace() -> None:
-    """One record against two of one unit loses 0.7 where a group of one is said to lose 0.1: their number moves too."""
-    mechanism = MECHANISMS["smooth_trimmed_mean"].worst_case().mechanism
-    with pytest.raises(UnprovedError, match="one record a unit"):
-        mechanism.privacy_loss(of_count(rows=2, groups=1, cells=1, relation=Replace))

@@ -22,15 +22,28 @@ class Answer:
 
 
 def loss_of_rows(
-    loss: PrivacyLoss, sensitivity: Sensitivity, *, proved: frozenset[Relation] = frozenset({Replace})
+    loss: PrivacyLoss,
+    sensitivity: Sensitivity,
+    *,
+    proved: frozenset[Relation] = frozenset({Replace}),
+    counted: bool = True,
 ) -> PrivacyLoss:
     """The loss of a unit with several records, when that of one record is `loss`; arguments as in `records_of`.
 
-    Under replace the number of records is public, the same for all neighbours: units own as many each, not up to so
-    many. Where they own more or fewer, cut or fill them up first: the mean of one record and that of two have
-    different sensitivities.
+    Args:
+        counted: the loss of one record under replace is that of tables with the same number of records.
+
+    Raises: UnprovedError for several records under replace where they are counted. A sensitivity says "at most so
+        many", so that a unit may exchange one record for two, which is no group of exchanges: `SmoothTrimmedMean` of
+        one record against two loses seven times what a group of one is said to at epsilon = 0.1, and
+        `ProposeTestRelease` of [15] against [0, 0] ten times its delta.
     """
     records = records_of(sensitivity, proved=proved)
+    if counted and records > 1 and sensitivity.relation is Replace:
+        raise UnprovedError(
+            f"this mechanism is proved for one record a unit under replace, got up to {records}. Cut every unit to one "
+            "record, or use AddRemove with a mechanism that is proved for it, such as SmoothMedian."
+        )
     if records > MOST_MEMBERS:
         raise InvalidParameterError(f"a unit may own at most {MOST_MEMBERS} records here, got l1={records}")
     return Restricted(loss.group(records) if records > 1 else loss, sensitivity.relation)

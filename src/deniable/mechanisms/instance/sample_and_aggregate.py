@@ -73,7 +73,7 @@ class SampleAndAggregate(Mechanism):
         else:
             one = self.inner.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
             one = one.loss if isinstance(one, Restricted) else one  # one block is replaced under either relation
-        return loss_of_rows(one, sensitivity, proved=frozenset(Relation))
+        return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
 
     def release(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, clamped_records, loss_of_rows
 from deniable.mechanisms.integers import clamped
@@ -198,17 +198,7 @@ class SmoothStatistic(Mechanism):
         """The statistic and its smooth bound, both secret."""
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """That of the noise, for a unit with as many records as `sensitivity` counts.
-
-        Raises: UnprovedError for several records under replace. A sensitivity says "at most so many", the smooth bound
-            is proved where all neighbours have the same number: `SmoothTrimmedMean` of one record against two loses
-            seven times what a group of one is said to at epsilon = 0.1.
-        """
-        if sensitivity.relation is Relation.REPLACE and sensitivity.l1 > 1:
-            raise UnprovedError(
-                f"{type(self).__name__} is proved for one record a unit under replace, got up to {sensitivity.l1}. Cut "
-                "every unit to one record, or use SmoothMedian or SmoothCentralMean under AddRemove."
-            )
+        """That of the noise, for a unit with as many records as `sensitivity` counts."""
         return loss_of_rows(self.noise._loss(), sensitivity, proved=frozenset({self.relation}))
 
     def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
