@@ -57,7 +57,10 @@ class Composed(PrivacyLoss):
 
     def __init__(self, parts: Iterable[tuple[PrivacyLoss, int]]) -> None:
         counted: Counter[PrivacyLoss] = Counter()
-        for loss, count in parts:
+        for loss, number in parts:
+            if not isinstance(loss, PrivacyLoss):
+                raise InvalidParameterError(f"losses must be privacy losses, got {loss!r}")
+            count = _checked_count(number)
             for part, inner in loss.parts if isinstance(loss, Composed) else ((loss, 1),):
                 counted[part] += inner * count
         ordered = sorted(
@@ -124,9 +127,9 @@ class Composed(PrivacyLoss):
         if exact is not None:
             if self._infinite_beyond(delta) > 0:
                 return Interval(math.inf, math.inf)
-            return inverse(exact, delta, limit=self.pure_epsilon if delta >= self.failure else None)
+            return inverse(exact, delta, limit=self.failing_epsilon if delta >= self.failure else None)
         directions = self._directions()
-        known = self.pure_epsilon if delta >= self.failure else None
+        known = self.failing_epsilon if delta >= self.failure else None
         if directions is None:
             if self.infinite_mass > delta:
                 return Interval(math.inf, math.inf)
@@ -193,10 +196,10 @@ class Composed(PrivacyLoss):
         booked = self.charge()
         if booked.epsilon is not None and booked.epsilon <= epsilon:
             bounds.append(Interval.around(min(booked.delta, Fraction(1))).upper)
-        if self.pure_epsilon is not None:
-            bounds.append(mixed_with_failure(pure_delta(self.pure_epsilon, epsilon), self.failure).upper)
-        if self.rho is not None:
-            rest = Interval(0.0, concentrated_delta(self.rho, epsilon))
+        if self.failing_epsilon is not None:
+            bounds.append(mixed_with_failure(pure_delta(self.failing_epsilon, epsilon), self.failure).upper)
+        if self.failing_rho is not None:
+            rest = Interval(0.0, concentrated_delta(self.failing_rho, epsilon))
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
@@ -224,12 +227,12 @@ class Composed(PrivacyLoss):
         return 1 - math.prod(((1 - mass) ** count for mass, count in failing), start=Fraction(1))
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return _sum_of([(loss.pure_epsilon, count) for loss, count in self.parts])
+    def failing_epsilon(self) -> Fraction | None:
+        return _sum_of([(loss.failing_epsilon, count) for loss, count in self.parts])
 
     @property
-    def rho(self) -> Fraction | None:
-        return _sum_of([(loss.rho, count) for loss, count in self.parts])
+    def failing_rho(self) -> Fraction | None:
+        return _sum_of([(loss.failing_rho, count) for loss, count in self.parts])
 
     @property
     def mu_squared(self) -> Fraction | None:
@@ -262,11 +265,7 @@ def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> Priv
     count = _checked_count(count)
     if not isinstance(losses, PrivacyLoss | Iterable):
         raise InvalidParameterError(f"losses must be a privacy loss or a list of them, got {losses!r}")
-    given = [losses] if isinstance(losses, PrivacyLoss) else list(losses)
-    for loss in given:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"losses must be privacy losses, got {loss!r}")
-    together = Composed((loss, count) for loss in given)
+    together = Composed((loss, count) for loss in ([losses] if isinstance(losses, PrivacyLoss) else losses))
     if len(together.parts) == 1 and together.parts[0][1] == 1:
         return together.parts[0][0]
     return together

@@ -11,6 +11,8 @@ from deniable.errors import InvalidParameterError
 Number = int | float | str | Decimal | Fraction
 
 _SMALLEST_PROBABILITY = Fraction(1, 10**300)
+_LARGEST = Fraction(math.nextafter(math.inf, 0.0))
+_MOST_DIGITS = 1000  # of a Decimal: "1e999999999" would be written out
 _TEXT = re.compile(r"[+-]?(\d{1,400}(/\d{1,400}|\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -32,14 +34,19 @@ def exact_rational(name: str, value: object) -> Fraction:
         raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, '1/10' or 1e-6.")
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise InvalidParameterError(f"{name} must be a finite number, got {shown(value)}")
+    if isinstance(value, Decimal) and abs(value.adjusted()) > _MOST_DIGITS:
+        raise InvalidParameterError(f"{name} must be 0 or from 1e-1000 to 1.79e308 in size, got {shown(value)}")
     if isinstance(value, float):
-        return Fraction(repr(value))
+        value = repr(value)
     if isinstance(value, str):
         text = value.strip()
         if not _TEXT.fullmatch(text) or ("/" in text and ("e" in text.lower() or not int(text.partition("/")[2]))):
             raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
-        return Fraction(text)
-    return Fraction(value)
+        value = text
+    number = Fraction(value)
+    if abs(number) > _LARGEST:
+        raise InvalidParameterError(f"{name} must be at most 1.79e308 in size, got {shown(value)}")
+    return number
 
 
 def positive_rational(name: str, value: object) -> Fraction:

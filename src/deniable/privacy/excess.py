@@ -28,6 +28,7 @@ _MOST_TERMS = 2**22
 _PUSHES = np.geomspace(1e-3, 1.5, 20)
 _DEEP = -50.0  # the logarithm of what a Fourier sum may leave out
 _SMALLEST = 1e-280
+_UNDERFLOW = 1e-300  # more than probabilities that floats take for 0 can add up to
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Bound(NamedTuple):
 def excess_above(steps: Steps, count: int, tolerance: float) -> Bound:
     """An upper bound on E(X_1 + ... + X_count)_+, with a gap of `tolerance` where that is possible."""
     lower, upper = _bounds(steps.above, steps.weights, count, tolerance)
-    return Bound(
-        float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT), _gap(lower, upper)
-    )  # the weights may drift
+    drifted = float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT)  # the weights may drift
+    most = float(steps.above.max())
+    return Bound(drifted + _UNDERFLOW * (1 + count * most) if most > 0 else drifted, _gap(lower, upper))
 
 
 def excess_below(steps: Steps, count: int, tolerance: float) -> Bound:

@@ -70,6 +70,8 @@ class GroupLoss(PrivacyLoss):
                 "a group may be stated for another relation only as replace from add/remove: one unit is removed and "
                 f"another one is added. {base!r} is stated for {', '.join(map(str, base.relations))}."
             )
+        if self.relation is not None and self.size % 2:
+            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
 
     def __repr__(self) -> str:
         if self.relation is not None:
@@ -81,7 +83,7 @@ class GroupLoss(PrivacyLoss):
         return {"loss": self.kind, "base": self.base.to_data(), "size": self.size, **stated}
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        if self.pure_epsilon is not None and self.failure == 0 and epsilon >= self.pure_epsilon:
+        if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return Interval(0.0, 0.0)
         if isinstance(self.base, PureLoss | ApproximateLoss):
             return approximate_group_delta(self.base.limit, self.base.failure, self.size, epsilon)
@@ -104,7 +106,7 @@ class GroupLoss(PrivacyLoss):
         def above(epsilon: Fraction) -> float:
             return self._delta(epsilon).upper
 
-        points = heights_above(above, odds_grid(above, self.pure_epsilon, _POINTS_ABOVE))
+        points = heights_above(above, odds_grid(above, self.failing_epsilon, _POINTS_ABOVE))
         upper = law_above(points, points)
         nothing = randomized_response_law(0.0)
         return Pairs((upper, upper), (nothing, nothing) if single is None else single.lower)
@@ -146,24 +148,24 @@ class GroupLoss(PrivacyLoss):
     @property
     def failure(self) -> Fraction:
         """An (e, d)-DP mechanism is (k e, d (e^ke - 1)/(e^e - 1))-DP for groups of k."""
-        if self.base.failure == 0 or self.base.pure_epsilon is None:
+        if self.base.failure == 0 or self.base.failing_epsilon is None:
             return Fraction(0)
-        return group_failure(self.base.pure_epsilon, self.base.failure, self.size)
+        return group_failure(self.base.failing_epsilon, self.base.failure, self.size)
 
     @property
     def infinite_mass(self) -> Fraction:
         return self.base.infinite_mass
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        limit = self.base.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
         return None if limit is None else limit * self.size
 
     @property
-    def rho(self) -> Fraction | None:
+    def failing_rho(self) -> Fraction | None:
         """size^2 rho, and where the loss is bounded half its square."""
-        known = [] if self.pure_epsilon is None else [self.pure_epsilon**2 / 2]
-        if self.base.failure == 0 and self.base.rho is not None:
+        known = [] if self.failing_epsilon is None else [self.failing_epsilon**2 / 2]
+        if self.base.rho is not None:
             known.append(self.base.rho * self.size**2)
         return min(known, default=None)
 

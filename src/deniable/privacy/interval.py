@@ -11,6 +11,7 @@ from deniable.errors import InvalidParameterError
 if TYPE_CHECKING:
     from flint import arb
 
+_MEANT_DIGITS = 12  # a number that somebody wrote has no more
 _LARGEST = math.nextafter(math.inf, 0.0)
 
 
@@ -18,9 +19,10 @@ _LARGEST = math.nextafter(math.inf, 0.0)
 class Interval:
     """A closed interval of real numbers that holds the true value, rounding included.
 
-    Publish `upper` as the guarantee; `lower` says how tight it is. Each end is moved outward to the nearest float whose
-    shortest decimal text is as safe as the float itself, since numbers are read by their text: 0.3 stands for 3/10,
-    which is above the binary number beside it. A copy of an interval is that interval.
+    Publish `upper` as the guarantee; `lower` says how tight it is. Ends are safe as binary numbers and as the shortest
+    decimal text that they are read by: 0.3 stands for 3/10, which is above the binary number beside it. What is made
+    from an exact value is compared with it both ways; a computed end is moved outward until its text is as safe as it
+    is, unless the text has so few digits that it says what is meant. So a copy of an interval is that interval.
     """
 
     lower: float
@@ -68,12 +70,16 @@ class Interval:
 
 
 def round_down(value: Fraction) -> float:
-    """The largest float that is at most `value`."""
+    """The largest float that is at most `value`, and whose shortest decimal text is."""
     try:
         nearest = float(value)
     except OverflowError:
         return _LARGEST if value > 0 else -math.inf
-    return math.nextafter(nearest, -math.inf) if math.isinf(nearest) or Fraction(nearest) > value else nearest
+    while math.isinf(nearest) or Fraction(nearest) > value or Fraction(repr(nearest)) > value:
+        if nearest == -math.inf:
+            break
+        nearest = math.nextafter(nearest, -math.inf)
+    return nearest
 
 
 def round_up(value: Fraction) -> float:
@@ -82,8 +88,11 @@ def round_up(value: Fraction) -> float:
 
 
 def _printable_up(end: float) -> float:
-    """The smallest float at or above `end` whose shortest decimal text is not below it."""
-    while abs(end) < math.inf and end not in (0.0, 1.0) and Decimal(repr(end)) < Decimal(end):
+    """The smallest float at or above a computed `end` whose shortest decimal text is not below it, or is meant."""
+    while abs(end) < math.inf and end not in (0.0, 1.0):
+        text = Decimal(repr(end))
+        if text >= Decimal(end) or len(text.as_tuple().digits) <= _MEANT_DIGITS:
+            break
         end = math.nextafter(end, math.inf)
     return end
 

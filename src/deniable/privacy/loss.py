@@ -83,7 +83,7 @@ class PrivacyLoss(metaclass=InWords):
         if delta < self.infinite_mass:
             return Interval(float("inf"), float("inf"))
         unreachable = delta < self.failure
-        return inverse(self._delta, delta, limit=None if unreachable else self.pure_epsilon, unreachable=unreachable)
+        return inverse(self._delta, delta, limit=None if unreachable else self.failing_epsilon, unreachable=unreachable)
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Interval:
@@ -98,7 +98,7 @@ class PrivacyLoss(metaclass=InWords):
 
     @property
     def failure(self) -> Fraction:
-        """A probability set aside: the three bounds below hold for a loss that is `failure` away in total variation.
+        """A probability set aside: the failing bounds below hold for a loss that is `failure` away in total variation.
 
         Precisely: the pair is (1 - failure) (P', Q') + failure (P'', Q'') with P', Q' as bounded below.
         """
@@ -110,13 +110,23 @@ class PrivacyLoss(metaclass=InWords):
         return Fraction(0)
 
     @property
-    @abstractmethod
     def pure_epsilon(self) -> Fraction | None:
+        """An epsilon for which epsilon-DP holds, at no delta; None where none is proved."""
+        return None if self.failure else self.failing_epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """A rho for which rho-zCDP holds; None where none is proved."""
+        return None if self.failure else self.failing_rho
+
+    @property
+    @abstractmethod
+    def failing_epsilon(self) -> Fraction | None:
         """An epsilon for which epsilon-DP holds up to `failure`; None when the loss is unbounded."""
 
     @property
     @abstractmethod
-    def rho(self) -> Fraction | None:
+    def failing_rho(self) -> Fraction | None:
         """A rho for which rho-zCDP holds up to `failure`; None when none is proved."""
 
     @property
@@ -139,14 +149,14 @@ class PrivacyLoss(metaclass=InWords):
         """What a ledger books for this loss, in every currency that is proved."""
         from deniable.privacy.filters import Charge
 
-        bounded = self.pure_epsilon is not None
+        bounded = self.failing_epsilon is not None
         return Charge(
-            epsilon=self.pure_epsilon,
+            epsilon=self.failing_epsilon,
             delta=self.failure if bounded else Fraction(0),
-            rho=self.rho if self.failure == 0 else None,
+            rho=self.rho,
             mu_squared=self.mu_squared if self.failure == 0 else None,
-            failing_epsilon=self.pure_epsilon,
-            failing_rho=self.rho,
+            failing_epsilon=self.failing_epsilon,
+            failing_rho=self.failing_rho,
             failure=self.failure,
         )
 

@@ -132,12 +132,12 @@ class ParallelLoss(PrivacyLoss):
         return max(loss.infinite_mass for loss in self.alternatives)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return greatest([loss.pure_epsilon for loss in self.alternatives])
+    def failing_epsilon(self) -> Fraction | None:
+        return greatest([loss.failing_epsilon for loss in self.alternatives])
 
     @property
-    def rho(self) -> Fraction | None:
-        return greatest([loss.rho for loss in self.alternatives])
+    def failing_rho(self) -> Fraction | None:
+        return greatest([loss.failing_rho for loss in self.alternatives])
 
     @property
     def mu_squared(self) -> Fraction | None:
@@ -291,7 +291,7 @@ def _inside(parts: Losses) -> Losses:
         limit = loss.pure_epsilon
         if Replace in loss.relations:
             found.append(loss)
-        elif limit is not None and loss.failure == 0:
+        elif limit is not None:
             found.append(PureLoss(2 * limit))
         else:
             raise UnprovedError(
@@ -339,7 +339,7 @@ def _strongest(losses: Losses) -> Losses:
 def _dominates(a: PrivacyLoss, b: PrivacyLoss) -> bool:
     """Whether the pair of `a` is known to be above every pair that `b` allows."""
     if isinstance(a, PureLoss | ApproximateLoss):
-        limit = b.pure_epsilon
+        limit = b.failing_epsilon
         return limit is not None and limit <= a.limit and b.failure <= a.failure
     if isinstance(a, GaussianLoss):
         return b.failure == 0 and b.mu_squared is not None and b.mu_squared <= a.mu_squared

@@ -115,12 +115,12 @@ class PublicMixture(PrivacyLoss):
         return max(weight * loss.infinite_mass for weight, loss in self.parts)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return greatest([loss.pure_epsilon for _, loss in self.parts])
+    def failing_epsilon(self) -> Fraction | None:
+        return greatest([loss.failing_epsilon for _, loss in self.parts])
 
     @property
-    def rho(self) -> Fraction | None:
-        return greatest([loss.rho for _, loss in self.parts])
+    def failing_rho(self) -> Fraction | None:
+        return greatest([loss.failing_rho for _, loss in self.parts])
 
     @property
     def mu_squared(self) -> Fraction | None:

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NoReturn
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.call import InWords
-from deniable.privacy.exact import positive_integer
+from deniable.privacy.exact import positive_integer, shown
 
 
 class Relation(Enum):
@@ -36,6 +37,10 @@ class Relation(Enum):
         raise InvalidParameterError(
             f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {given!r}'
         )
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise InvalidParameterError(f"relation must be 'add/remove' or 'replace', got {shown(value)}")
 
 
 AddRemove = Relation.ADD_REMOVE

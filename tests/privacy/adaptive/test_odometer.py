@@ -14,6 +14,7 @@ from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
     DiscreteLaplaceLoss,
+    FiniteLoss,
     GaussianLoss,
     PureLoss,
     Replace,
@@ -190,3 +191,18 @@ def test_what_is_not_proved_is_not_counted() -> None:
         RenyiOdometer(orders=[], relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="delta must be"):
         concentrated().epsilon(1)
+
+
+def test_a_failure_is_never_read_as_free() -> None:
+    """Twenty runs with an epsilon of 0 up to a failure read 0 at 1e-6; the truth is 12.745."""
+    one = FiniteLoss([1, 0], ["1/2", "1/2"], relation=AddRemove).poisson_sampled(rate="1/2")
+    for loss in (one, (one * 2).poisson_sampled(rate="1/2")):
+        odometer = RenyiOdometer(orders=[2, 8, 32], relation=AddRemove)
+        for _ in range(20):
+            odometer.add(loss)
+        assert odometer.epsilon("1e-6").upper >= odometer.fixed_in_advance("1e-6").lower > 8
+    assert (one * 20).epsilon("1e-6").contains(12.745) or (one * 20).epsilon("1e-6").lower > 12.74
+    assert one.failure == 0
+    failing = ApproximateLoss(1, "1/10")
+    assert (failing.pure_epsilon, failing.failing_epsilon) == (None, 1)
+    assert (failing.rho, failing.failing_rho) == (None, Fraction(1, 2))

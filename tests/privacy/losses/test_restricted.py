@@ -27,7 +27,7 @@ def test_the_other_relation_is_no_longer_claimed() -> None:
 @pytest.mark.parametrize("base", [ExponentialMechanismLoss(1), PermuteAndFlipLoss(2), ApproximateLoss(1, "1e-6")])
 def test_everything_else_is_that_of_the_loss(base: PrivacyLoss) -> None:
     loss = Restricted(base, Replace)
-    for name in ("failure", "infinite_mass", "pure_epsilon", "rho", "mu_squared"):
+    for name in ("failure", "infinite_mass", "failing_epsilon", "failing_rho", "mu_squared"):
         assert getattr(loss, name) == getattr(base, name)
     assert loss.delta("1/2") == base.delta("1/2")
     assert loss.epsilon("1e-3") == base.epsilon("1e-3")

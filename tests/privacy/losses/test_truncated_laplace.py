@@ -46,7 +46,7 @@ def discrete_curve(scale: float, bound: int, shift: int, epsilon: float) -> mpma
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99, 1.0, 3.0])
 def test_the_curve_is_the_integral(multiplier: str, bound: str, share: float) -> None:
     loss = TruncatedLaplaceLoss(multiplier, bound)
-    epsilon = float(loss.pure_epsilon) * share
+    epsilon = float(loss.failing_epsilon) * share
     with mpmath.workdps(30):
         scale, end = mpmath.mpf(float(Fraction(multiplier))), mpmath.mpf(float(Fraction(bound)))
         whole = 2 * scale * (1 - mpmath.exp(-end / scale))

@@ -3,6 +3,7 @@
 import math
 from collections import namedtuple
 from dataclasses import make_dataclass
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -97,6 +98,26 @@ EVENTS: dict[str, tuple[object, PrivacyLoss]] = {
     ),
     "a trusted sample": (event("PoissonSampled", sampling_probability=1, event=GAUSSIAN), GaussianLoss("1.1")),
 }
+
+
+@pytest.mark.parametrize(
+    "weights", [[1 / 3] * 3, [0.1] * 10, [1 / 7] * 7, [0.7, 0.2, 0.1 + 1e-16], [0.3, 0.6, 0.1 + 1e-10]]
+)
+def test_weights_that_floats_left_at_nearly_one_lose_no_privacy(weights: list[float]) -> None:
+    """All that moves goes from small shifts to large ones: what is read is above every mixture that may be meant."""
+    shifts = [float(shift) for shift in range(len(weights))]
+    given = event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=shifts, sampling_probs=weights)
+    loss = of_dp_event(given)
+    assert isinstance(loss, GaussianMixtureLoss)
+    assert sum(weight for weight, _ in loss.mixture) == 1
+    exact = [Fraction(repr(weight)) for weight in weights]
+    meant = [weight / sum(exact) for weight in exact]
+    for place in range(len(shifts)):
+        assert sum(weight for weight, shift in loss.mixture if shift >= place) >= sum(meant[place:])
+    with pytest.raises(InvalidParameterError, match="sum 1"):
+        of_dp_event(
+            event("MixtureOfGaussians", standard_deviation=2.0, sensitivities=[0, 1], sampling_probs=[0.9, 0.2])
+        )
 
 
 @pytest.mark.parametrize("name", EVENTS)

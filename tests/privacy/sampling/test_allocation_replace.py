@@ -83,7 +83,7 @@ def test_a_replaced_unit_costs_far_less_than_two() -> None:
 def test_it_is_a_loss_like_others() -> None:
     loss = AllocatedReplacedLoss(ApproximateLoss("1/2", "0.001"), 3)
     assert loss.relations == {Replace}
-    assert loss.pure_epsilon == 1
+    assert (loss.pure_epsilon, loss.failing_epsilon) == (None, 1)
     assert loss.failure > 0
     assert loss.delta(1).upper >= 0.001
     normal = AllocatedReplacedLoss(GaussianLoss(1), 3)

@@ -178,10 +178,10 @@ def test_approximate_losses_fail_as_often_as_their_groups() -> None:
     loss = ApproximateLoss(1, "0.001").sampled_with_replacement(draws=3, population=10)
     weights = [math.comb(3, j) * 0.1**j * 0.9 ** (3 - j) for j in range(4)]
     failed = sum(w * 0.001 * math.expm1(j) / math.expm1(1) for j, w in enumerate(weights))
-    assert loss.pure_epsilon is not None
-    assert loss.delta(loss.pure_epsilon).upper == pytest.approx(failed, rel=1e-6)
+    assert loss.failing_epsilon is not None
+    assert loss.delta(loss.failing_epsilon).upper == pytest.approx(failed, rel=1e-6)
     assert float(loss.charge().delta) == pytest.approx(failed, rel=1e-9)
-    assert loss.charge().epsilon == loss.pure_epsilon
+    assert loss.charge().epsilon == loss.failing_epsilon
     assert ApproximateLoss(0, "0.001").sampled_with_replacement(draws=3, population=10).failure == Fraction(3, 1000)
     assert GaussianLoss(1).sampled_with_replacement(draws=3, population=10).failure == 0
 

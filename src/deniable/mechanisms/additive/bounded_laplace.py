@@ -58,7 +58,7 @@ class BoundedLaplace(Mechanism):
         limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), lower=lower, upper=upper).width
 
         def private(scale: Fraction) -> bool:
-            return BoundedLaplaceLoss(scale, width, sensitivity).pure_epsilon <= limit
+            return BoundedLaplaceLoss(scale, width, sensitivity).failing_epsilon <= limit
 
         below = above = decimal_above(checked_scale("scale", laplace_scale(sensitivity, limit)), _DIGITS)
         while not private(above):

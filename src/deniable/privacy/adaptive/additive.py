@@ -130,7 +130,7 @@ def concentrated_cost(loss: PrivacyLoss) -> Amounts | None:
 
     Guarantee: (epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP; docs/theory/filters.md, lemma 2.
     """
-    if loss.rho is not None:
-        return {"rho": loss.rho, "failure": loss.failure}
+    if loss.failing_rho is not None:
+        return {"rho": loss.failing_rho, "failure": loss.failure}
     charge = loss.charge()
     return None if charge.epsilon is None else {"rho": charge.epsilon**2 / 2, "failure": charge.delta}

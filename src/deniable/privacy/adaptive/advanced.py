@@ -49,7 +49,7 @@ class AdvancedFilter(Filter):
         cost = concentrated_cost(loss)
         if cost is None:
             return None
-        booked = loss.charge().epsilon if loss.rho is None else loss.pure_epsilon
+        booked = loss.charge().epsilon if loss.failing_rho is None else loss.failing_epsilon
         return {"epsilon": booked, **cost}
 
     def _fits(self, total: Amounts) -> bool:

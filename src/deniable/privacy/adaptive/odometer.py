@@ -130,7 +130,7 @@ class ConcentratedOdometer(Odometer):
                 "odometer. Nothing was counted. Open it with a larger failure=."
             )
         self._rho, self._failed = self._rho + rho, self._failed + failed
-        return loss.charge().epsilon if loss.rho is None else loss.pure_epsilon
+        return loss.charge().epsilon if loss.failing_rho is None else loss.failing_epsilon
 
     def epsilon(self, delta: object) -> Interval:
         target = probability("delta", delta)

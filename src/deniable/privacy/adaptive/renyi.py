@@ -135,7 +135,7 @@ def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
         known = [(divergence(part, order), count) for part, count in loss.parts]
         found = [value * count for value, count in known if value is not None]
         return sum(found, Fraction(0)) if len(found) == len(known) else None
-    bounds = [order * loss.rho] if loss.rho is not None and not loss.failure else []
+    bounds = [] if loss.rho is None else [order * loss.rho]
     computed = renyi(loss, order).upper
     if math.isfinite(computed):
         bounds.append(Fraction(computed))

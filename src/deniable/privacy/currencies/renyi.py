@@ -117,7 +117,7 @@ def _of_wrapped(loss: Stated | Restricted, order: Fraction) -> Directions:
 @_directed.register
 def _of_group(loss: GroupLoss, order: Fraction) -> Directions:
     """By the chain of single units; from the laws where the loss is bounded. A single unit is a group too."""
-    found = _directed.dispatch(object)(loss, order) if loss.pure_epsilon is not None else _known(loss, order)
+    found = _directed.dispatch(object)(loss, order) if loss.failing_epsilon is not None else _known(loss, order)
     chain = group_divergence(partial(_upper, loss.base), loss.size, order)
     least = min(one.lower for one in directed(loss.base, order))
     upper = min(chain, *(one.upper for one in found))
@@ -179,7 +179,7 @@ def _of_approximate(loss: ApproximateLoss, order: Fraction) -> Directions:
 @_directed.register
 def _of_laplace(loss: LaplaceLoss, order: Fraction) -> Directions:
     """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
-    limit = loss.pure_epsilon
+    limit = loss.failing_epsilon
 
     def formula() -> "arb":
         a, e = ball(order), ball(limit)
@@ -199,7 +199,7 @@ def _of_discrete_laplace(loss: DiscreteLaplaceLoss, order: Fraction) -> Directio
 def _of_discrete_gaussian(loss: DiscreteGaussianLoss, order: Fraction) -> Directions:
     """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
     found = _of_coordinates(loss, lambda shift: _shifted_gaussian(loss.sigma_squared, shift, order))
-    upper = min(found.upper, round_up(order * loss.rho))
+    upper = min(found.upper, round_up(order * loss.failing_rho))
     return _both(Interval(min(found.lower, upper), upper))
 
 
@@ -335,13 +335,12 @@ def _shifted_gaussian(sigma_squared: Fraction, shift: int, order: Fraction) -> I
 def _known(loss: PrivacyLoss, order: Fraction) -> Directions:
     """From sums of rho, mu or epsilon, for a loss that is known by these alone."""
     bounds = [math.inf]
-    if loss.failure == 0:
-        if loss.rho is not None:
-            bounds.append(round_up(order * loss.rho))
-        if loss.mu_squared is not None:
-            bounds.append(round_up(order * loss.mu_squared / 2))
-        if loss.pure_epsilon is not None:
-            bounds.append(bounded_divergence(loss.pure_epsilon, order).upper)
+    if loss.rho is not None:
+        bounds.append(round_up(order * loss.rho))
+    if loss.mu_squared is not None:
+        bounds.append(round_up(order * loss.mu_squared / 2))
+    if loss.pure_epsilon is not None:
+        bounds.append(bounded_divergence(loss.pure_epsilon, order).upper)
     return _both(Interval(0.0, min(bounds)))
 
 

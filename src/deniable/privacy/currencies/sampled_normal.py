@@ -23,6 +23,8 @@ def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fract
         integer orders, otherwise certified quadrature of its excess (1 + y)^order - 1 - order y.
     Source: Mironov, Talwar, Zhang (2019), arXiv:1908.10530; docs/theory/currencies.md.
     """
+    if mu_squared == 0:
+        return Interval(0.0, 0.0)
     if order.denominator == 1 and 1 < order <= _MOST_TERMS:
         return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=_NONNEGATIVE)
     return certified(lambda: _quadrature(mu_squared, rate, order), within=_NONNEGATIVE)

@@ -119,7 +119,7 @@ class TradeOff:
         exact = self._curve.mu_squared
         if exact is not None:
             return certified(lambda: _root(ball(exact)), within=Interval(0.0, math.inf))
-        hopeless = least == 0 and (self.loss.pure_epsilon is None or self.loss.failure > 0)
+        hopeless = least == 0 and self.loss.pure_epsilon is None
         reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
         places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
         for _ in range(1 if hopeless else _MU_ROUNDS):

@@ -118,7 +118,7 @@ class TradeOffCurve:
             for loss in losses[losses > float(nudge)]:
                 self._add(float(loss), nudge=nudge)
             return
-        limit = self.loss.pure_epsilon
+        limit = self.loss.failing_epsilon
         end = min(1.0, float(limit)) if limit is not None else 1.0
         if end > 0:
             self._add(end)
@@ -150,7 +150,7 @@ class TradeOffCurve:
         knots, before = self._sorted(), len(self._knots)
         start = knots[segment].epsilon
         if segment == len(knots) - 1:
-            limit = self.loss.pure_epsilon if self.loss.failure == 0 else None
+            limit = self.loss.pure_epsilon
             farthest = min(_FARTHEST, round_up(limit)) if limit is not None else _FARTHEST
             trial = min(max(epsilon, start + 0.1), 2 * start + 1, farthest)
             if start < trial:
@@ -179,7 +179,7 @@ class TradeOffCurve:
     def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
         """As sharp as the tolerance asks, or as sharp as can be."""
         limit = self.loss.pure_epsilon
-        if limit is not None and epsilon >= limit and self.loss.failure == 0:
+        if limit is not None and epsilon >= limit:
             return Fraction(0), Fraction(0)
         for tolerance in (self.tolerance / 4, self.tolerance, 0.1, 1.0):
             try:

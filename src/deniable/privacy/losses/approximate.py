@@ -47,11 +47,11 @@ class ApproximateLoss(PrivacyLoss):
         return self.failed
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self.limit
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.limit**2 / 2
 
     @property

@@ -56,7 +56,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         return min(int(self.sensitivity.integral().linf), self.width)
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        upper = pure_delta(self.pure_epsilon, epsilon).upper
+        upper = pure_delta(self.failing_epsilon, epsilon).upper
         if self._shift == 0:
             return Interval(0.0, 0.0)
         lower = max(self._pair_delta(start, log_odds, epsilon) for start, log_odds in self._starts)
@@ -96,7 +96,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         return ball(shift / self.scale) + (self._total(shift) / self._total(0)).log()
 
     @cached_property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         reach = self.sensitivity.integral()
         l1 = int(reach.l1)
         changed = l1 if reach.coordinates is None else min(l1, reach.coordinates)
@@ -113,7 +113,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         if self._shift == 0:
             return Pairs.symmetric(randomized_response_law(0.0))
         law = self._attained_law()
-        upper = randomized_response_law(float(self.pure_epsilon))
+        upper = randomized_response_law(float(self.failing_epsilon))
         return Pairs((upper, upper), law)
 
     def _attained_law(self) -> tuple[FiniteLaw, FiniteLaw]:
@@ -138,9 +138,9 @@ class BoundedLaplaceLoss(PrivacyLoss):
         return frozenset({self.sensitivity.relation})
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.pure_epsilon)
+        return mu_squared_of_pure(self.failing_epsilon)

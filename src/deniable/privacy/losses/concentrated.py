@@ -42,8 +42,8 @@ class ConcentratedLoss(PrivacyLoss):
     def _delta(self, epsilon: Fraction) -> Interval:
         lower = gaussian_delta(2 * self.limit, epsilon).lower
         upper = 1.0 if epsilon < self.shift else concentrated_delta(self.limit, epsilon - self.shift)
-        if self.pure_epsilon is not None:
-            upper = min(upper, pure_delta(self.pure_epsilon, epsilon).upper)
+        if self.failing_epsilon is not None:
+            upper = min(upper, pure_delta(self.failing_epsilon, epsilon).upper)
         return mixed_with_failure(Interval(min(lower, upper), upper), self.failed)
 
     @property
@@ -55,12 +55,12 @@ class ConcentratedLoss(PrivacyLoss):
         return self.failed
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         """With rho = 0 all orders are bounded by the shift, and so is the loss."""
         return None if self.limit else self.shift
 
     @property
-    def rho(self) -> Fraction | None:
+    def failing_rho(self) -> Fraction | None:
         if self.shift == 0:
             return self.limit
         return None if self.limit else self.shift**2 / 2

@@ -75,7 +75,7 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         """delta at most, by closed forms alone: by rho, by mu, and by one coordinate with the whole l1 change."""
         bounds = [shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon).upper]
         if not self._is_single:
-            bounds.append(concentrated_delta(self.rho, epsilon))
+            bounds.append(concentrated_delta(self.failing_rho, epsilon))
             if self.mu_squared is not None:
                 bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
         return min(bounds)
@@ -88,11 +88,11 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         return super()._dominating(worst)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         return None if self.sensitivity.integral().l1 else Fraction(0)
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.sensitivity.integral().l2_squared / (2 * self.sigma_squared)
 
     @property

@@ -53,16 +53,16 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
         return Interval(shift_delta(self.scale, worst[0][0], epsilon).lower, upper.upper)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self.sensitivity.integral().l1 / self.scale
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.pure_epsilon)
+        return mu_squared_of_pure(self.failing_epsilon)
 
 
 def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:

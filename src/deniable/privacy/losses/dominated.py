@@ -178,13 +178,13 @@ class DominatedLoss(PrivacyLoss):
         return decimal_above(Fraction(self.law.highest) - Fraction(self.law.lowest), DIGITS)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         if self._range is None:
             return None
         return decimal_above(max(Fraction(self.law.highest), -Fraction(self.law.lowest)), DIGITS)
 
     @property
-    def rho(self) -> Fraction | None:
+    def failing_rho(self) -> Fraction | None:
         """A loss that lies in an interval of length r is r^2/8-zCDP."""
         return None if self._range is None else self._range**2 / 8
 

@@ -59,7 +59,7 @@ class _SelectionLoss(PrivacyLoss):
         return frozenset({AddRemove}) if self.monotone else frozenset(Relation)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self.limit
 
 
@@ -98,7 +98,7 @@ class ExponentialMechanismLoss(_SelectionLoss):
         return [*chosen_one_after_another(self.limit, count)] if count > 1 else super().laws_of_runs(count)
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.limit**2 / 8
 
     @property
@@ -133,7 +133,7 @@ class PermuteAndFlipLoss(_SelectionLoss):
         return Pairs.symmetric(LaplaceLaw(limit), attained)
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.limit**2 / 2
 
     @property

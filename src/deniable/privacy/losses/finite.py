@@ -167,12 +167,12 @@ class FiniteLoss(PrivacyLoss):
         return max(max(polygon.infinite, polygon.vanishing) for polygon in self._polygons)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         """The greatest size of a loss, given that it is finite."""
         return _logarithm_above(max(max(odds, 1 / odds) for ends in self._odds for odds in ends))
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         """A loss that lies in an interval of length r is r^2/8-zCDP."""
         return self._range**2 / 8
 

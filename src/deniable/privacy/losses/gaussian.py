@@ -38,11 +38,11 @@ class GaussianLoss(PrivacyLoss):
         return Pairs.symmetric(NormalLaw(math.sqrt(self.mu_squared)))
 
     @property
-    def pure_epsilon(self) -> None:
+    def failing_epsilon(self) -> None:
         return None
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.mu_squared / 2
 
     @property

@@ -110,7 +110,7 @@ class IntegerNoiseLoss(PrivacyLoss):
         return self._refined(quick, tolerance * quick.upper, lambda loss: loss._delta_within(epsilon, tolerance))
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        quick = inverse(self.closed_delta, delta, limit=self.pure_epsilon)
+        quick = inverse(self.closed_delta, delta, limit=self.failing_epsilon)
         wide = tolerance * unit_of_epsilon(quick)
         return self._refined(quick, wide, lambda loss: loss._epsilon_within(delta, tolerance))
 

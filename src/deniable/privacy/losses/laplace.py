@@ -32,22 +32,22 @@ class LaplaceLoss(PrivacyLoss):
         return f"LaplaceLoss(noise_multiplier={str(self.noise_multiplier)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        gap = self.pure_epsilon - epsilon
+        gap = self.failing_epsilon - epsilon
         if gap <= 0:
             return Interval(0.0, 0.0)
         return certified(lambda: -ball(-gap / 2).expm1())
 
     def laws(self) -> Pairs:
-        return Pairs.symmetric(LaplaceLaw(float(self.pure_epsilon)))
+        return Pairs.symmetric(LaplaceLaw(float(self.failing_epsilon)))
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return 1 / self.noise_multiplier
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.pure_epsilon)
+        return mu_squared_of_pure(self.failing_epsilon)

@@ -121,7 +121,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return frozenset({self.relation})
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         """Only mixtures with the same least and the same greatest shift have a bounded loss."""
         ends = [(self.mixture[place], self.against[place]) for place in (0, -1)]
         if any(ours[1] != theirs[1] for ours, theirs in ends):
@@ -133,7 +133,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return decimal_above(Fraction(found.upper), DIGITS)
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.mu_squared / 2
 
     @property

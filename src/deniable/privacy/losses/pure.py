@@ -44,11 +44,11 @@ class PureLoss(PrivacyLoss):
         return Pairs.symmetric(randomized_response_law(float(self.limit)))
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self.limit
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.limit**2 / 2
 
     @property

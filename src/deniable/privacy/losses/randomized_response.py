@@ -135,7 +135,7 @@ class RandomizedResponseLoss(PrivacyLoss):
         return frozenset({Replace})
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         if self.truth is None:
             assert self.limit is not None
             return self.limit
@@ -145,9 +145,9 @@ class RandomizedResponseLoss(PrivacyLoss):
         return decimal_above(Fraction(found.upper), DIGITS)
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.pure_epsilon)
+        return mu_squared_of_pure(self.failing_epsilon)

@@ -81,11 +81,11 @@ class RenyiLoss(PrivacyLoss):
         return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         return None if any(self.divergences) else Fraction(0)
 
     @property
-    def rho(self) -> None:
+    def failing_rho(self) -> None:
         return None
 
     @property

@@ -106,11 +106,11 @@ class SparseVectorLoss(PrivacyLoss):
         return frozenset({AddRemove}) if self.monotone else frozenset(Relation)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return max(self._reach)
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         """A loss that lies in an interval of length r is r^2/8-zCDP."""
         return sum(self._reach, Fraction(0)) ** 2 / 8
 

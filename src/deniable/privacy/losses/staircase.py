@@ -74,7 +74,7 @@ class StaircaseLoss(PrivacyLoss):
         attained = self._one_step_delta(epsilon)
         if self._is_one_step:
             return attained
-        return Interval(attained.lower, max(attained.upper, pure_delta(self.pure_epsilon, epsilon).upper))
+        return Interval(attained.lower, max(attained.upper, pure_delta(self.failing_epsilon, epsilon).upper))
 
     def _one_step_delta(self, epsilon: Fraction) -> Interval:
         if epsilon >= self.rate or self._shift == 0:
@@ -95,7 +95,7 @@ class StaircaseLoss(PrivacyLoss):
         attained = self._one_step_law()
         if self._is_one_step:
             return Pairs.symmetric(attained)
-        return Pairs.symmetric(randomized_response_law(float(self.pure_epsilon)), attained)
+        return Pairs.symmetric(randomized_response_law(float(self.failing_epsilon)), attained)
 
     def _one_step_law(self) -> FiniteLaw:
         high = certified(lambda: self._masses()[0]).upper
@@ -112,13 +112,13 @@ class StaircaseLoss(PrivacyLoss):
         return frozenset({self.sensitivity.relation})
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self.crossed * self.rate
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.pure_epsilon)
+        return mu_squared_of_pure(self.failing_epsilon)

@@ -52,11 +52,11 @@ class TeachingLoss(WrappedLoss):
         _refuse()
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         _refuse()
 
     @property
-    def rho(self) -> Fraction | None:
+    def failing_rho(self) -> Fraction | None:
         _refuse()
 
     @property

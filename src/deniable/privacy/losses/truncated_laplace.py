@@ -71,7 +71,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
         return f"TruncatedLaplaceLoss(noise_multiplier={str(self.noise_multiplier)!r}, bound={str(self.bound)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        limit = self.pure_epsilon
+        limit = self.failing_epsilon
         if epsilon >= limit:
             return self._infinite
 
@@ -84,11 +84,11 @@ class TruncatedLaplaceLoss(PrivacyLoss):
 
     @property
     def _infinite(self) -> Interval:
-        limit = self.pure_epsilon
+        limit = self.failing_epsilon
         return certified(lambda: ball(limit).expm1() / ball(self.bound * limit).expm1() / 2)
 
     def laws(self) -> Pairs:
-        limit = self.pure_epsilon
+        limit = self.failing_epsilon
         infinite = self._infinite.upper
         return Pairs.symmetric(TruncatedLaplaceLaw(float(limit), float((self.bound - 1) * limit), infinite))
 
@@ -101,12 +101,12 @@ class TruncatedLaplaceLoss(PrivacyLoss):
         return Fraction(self._infinite.lower)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return 1 / self.noise_multiplier
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> None:
@@ -204,12 +204,12 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
         return Fraction(self._infinite(self._single).lower)
 
     @property
-    def pure_epsilon(self) -> Fraction:
+    def failing_epsilon(self) -> Fraction:
         return self._shift / self.scale
 
     @property
-    def rho(self) -> Fraction:
-        return self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction:
+        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> None:

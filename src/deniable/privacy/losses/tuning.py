@@ -61,8 +61,8 @@ class SelectedLoss(PrivacyLoss):
         upper = min((self._beyond(point, epsilon) for point in self._known if point[0] > left), default=1.0)
         if left >= 0:
             upper = min(upper, self._scaled(Fraction(self.base._delta(left).upper)))
-        if self.pure_epsilon is not None:
-            upper = min(upper, mixed_with_failure(pure_delta(self.pure_epsilon, epsilon), self.failure).upper)
+        if self.failing_epsilon is not None:
+            upper = min(upper, mixed_with_failure(pure_delta(self.failing_epsilon, epsilon), self.failure).upper)
         lower = certified(lambda: self._some * ball(Fraction(self.base._delta(epsilon).lower))).lower
         return Interval(min(lower, upper), upper)
 
@@ -78,7 +78,7 @@ class SelectedLoss(PrivacyLoss):
     @cached_property
     def _known(self) -> list[Point]:
         """Points above the curve of the base, from 0 to where it ends."""
-        limit = self.base.pure_epsilon
+        limit = self.base.failing_epsilon
         top = Fraction(1, 8)
         while limit is None and top < 512 and self._point(top)[1] > _NEGLIGIBLE:
             top *= 2
@@ -114,7 +114,7 @@ class SelectedLoss(PrivacyLoss):
         def above(epsilon: Fraction) -> float:
             return self._delta(epsilon).upper
 
-        points = heights_above(above, odds_grid(above, self.pure_epsilon, _POINTS_COMPOSED))
+        points = heights_above(above, odds_grid(above, self.failing_epsilon, _POINTS_COMPOSED))
         upper: LossLaw = law_above(points, points)
         nothing = randomized_response_law(0.0)
         return Pairs((upper, upper), (nothing, nothing))
@@ -130,19 +130,19 @@ class SelectedLoss(PrivacyLoss):
         return min(decimal_above(Fraction(self.mean_runs.upper) * self.base.failure, DIGITS), Fraction(1))
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        limit = self.base.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
         if limit is None:
             return None
         return decimal_above(limit + Fraction(self._growth((limit, self.base.failure))), DIGITS)
 
     @property
-    def rho(self) -> Fraction | None:
-        return None if self.pure_epsilon is None else self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction | None:
+        return None if self.failing_epsilon is None else self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction | None:
-        return None if self.pure_epsilon is None or self.failure else mu_squared_of_pure(self.pure_epsilon)
+        return None if self.failing_epsilon is None or self.failure else mu_squared_of_pure(self.failing_epsilon)
 
 
 @dataclass(frozen=True, init=False)

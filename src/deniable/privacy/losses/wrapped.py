@@ -62,12 +62,12 @@ class WrappedLoss(PrivacyLoss):
         return self.loss.infinite_mass
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return self.loss.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        return self.loss.failing_epsilon
 
     @property
-    def rho(self) -> Fraction | None:
-        return self.loss.rho
+    def failing_rho(self) -> Fraction | None:
+        return self.loss.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:

@@ -85,7 +85,7 @@ def _advanced(parts: Parts, delta: Fraction, drift: Callable[["arb"], "arb"]) ->
 
 def _concentrated(loss: PrivacyLoss, delta: Fraction) -> float | None:
     rho = loss.rho
-    if rho is None or loss.failure:
+    if rho is None:
         return None
     return inverse(lambda epsilon: Interval(0.0, concentrated_delta(rho, epsilon)), delta, limit=None).upper
 

@@ -238,8 +238,25 @@ def _mixture(event: object, relation: Relation) -> PrivacyLoss:
     weights, shifts = _field(event, "sampling_probs"), _field(event, "sensitivities")
     if not isinstance(weights, Iterable) or not isinstance(shifts, Iterable):
         raise InvalidParameterError("sampling_probs and sensitivities of MixtureOfGaussiansDpEvent must be lists")
-    pairs = list(zip(weights, shifts, strict=True))
-    return GaussianMixtureLoss(pairs, sigma=_field(event, "standard_deviation"), relation=relation)
+    pairs = [
+        (exact_rational("sampling_probs", w), exact_rational("sensitivities", c))
+        for w, c in zip(weights, shifts, strict=True)
+    ]
+    return GaussianMixtureLoss(_normalised(pairs), sigma=_field(event, "standard_deviation"), relation=relation)
+
+
+def _normalised(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """Weights with sum 1 where floats left it at nearly 1: a little more weight at large shifts, so no less is lost."""
+    missing = 1 - sum((weight for weight, _ in pairs), Fraction(0))
+    if not pairs or abs(missing) > _ROUNDED:
+        return pairs
+    ordered = sorted(pairs, key=lambda pair: pair[1])
+    if missing > 0:
+        ordered[-1] = (ordered[-1][0] + missing, ordered[-1][1])
+    for place, (weight, shift) in enumerate(ordered):
+        taken = min(weight, max(-missing, Fraction(0)))
+        ordered[place], missing = (weight - taken, shift), missing + taken
+    return [pair for pair in ordered if pair[0]]
 
 
 def _only_add_remove(event: object, relation: Relation) -> None:
@@ -257,6 +274,8 @@ def _composed(event: object, relation: Relation) -> PrivacyLoss:
         raise InvalidParameterError(f"events of {_name(event)} must be a list, got {events!r}")
     return compose([_read(part, relation) for part in events])
 
+
+_ROUNDED = Fraction(1, 10**9)  # how far from 1 floats may leave the sum of weights
 
 _READERS: dict[str, Reader] = {
     "NoOpDpEvent": lambda event, relation: compose([]),

@@ -77,12 +77,12 @@ class RandomlyAllocatedLoss(SampledLoss):
         return replace(found, lower=min(found.lower, upper), upper=upper)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return self.base.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        return self.base.failing_epsilon
 
     @property
-    def rho(self) -> Fraction | None:
-        return self.base.rho
+    def failing_rho(self) -> Fraction | None:
+        return self.base.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:
@@ -96,7 +96,7 @@ class RandomlyAllocatedLoss(SampledLoss):
 @lru_cache(maxsize=32)
 def _pairs(loss: RandomlyAllocatedLoss) -> Pairs:
     base = known_laws(loss.base)
-    if loss.pure_epsilon == 0 and loss.failure == 0:
+    if loss.pure_epsilon == 0:
         return Pairs.symmetric(nothing())
     upper = allocated_law(base.upper[0], loss.runs, upper=True)
     lower = allocated_law(base.lower[0], loss.runs, upper=False)

@@ -76,12 +76,12 @@ class AllocatedReplacedLoss(SampledLoss):
         return self._twice.failure
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        return self._twice.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        return self._twice.failing_epsilon
 
     @property
-    def rho(self) -> Fraction | None:
-        return self._twice.rho
+    def failing_rho(self) -> Fraction | None:
+        return self._twice.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:
@@ -96,7 +96,7 @@ class AllocatedReplacedLoss(SampledLoss):
 def _pairs(loss: AllocatedReplacedLoss) -> Pairs:
     twice = loss._twice
     above = _Curve(known_laws(loss.base).upper[0], loss.runs)
-    limit = None if loss.failure else loss.pure_epsilon
+    limit = loss.pure_epsilon
 
     def upper(epsilon: Fraction) -> float:
         return min(above.upper(float(epsilon) * (1 - 4 * UNIT)), twice._delta(epsilon).upper)

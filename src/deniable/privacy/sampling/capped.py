@@ -157,9 +157,9 @@ class CappedPoissonLoss(SampledLoss):
         return Fraction(0)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         limit = self.base.pure_epsilon
-        return None if limit is None or self.base.failure else amplified_limit(2 * limit, self.rate)
+        return None if limit is None else amplified_limit(2 * limit, self.rate)
 
     @property
     def relations(self) -> frozenset[Relation]:

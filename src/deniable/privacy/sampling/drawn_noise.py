@@ -65,8 +65,8 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
         law = CutLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
-    elif isinstance(base, LaplaceLoss | PureLoss) and 0 < base.pure_epsilon <= _FARTHEST:
-        limit = float(base.pure_epsilon)
+    elif isinstance(base, LaplaceLoss | PureLoss) and 0 < base.failing_epsilon <= _FARTHEST:
+        limit = float(base.failing_epsilon)
         seen = seen[: max(int(_FARTHEST / limit), 1)]  # beyond, floats would not hold the outer cells
         cells = (
             _geometric_cells(limit, len(seen))

@@ -105,7 +105,7 @@ class DrawnLoss(SampledLoss):
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
         limit = self.pure_epsilon
-        if limit is not None and epsilon >= limit and self.failure == 0:
+        if limit is not None and epsilon >= limit:
             return Interval(0.0, 0.0)
         at = math.nextafter(float(min(epsilon, Fraction(600))), 0.0)
         upper = float(_upper_curve(self, np.array([at]))[0])
@@ -114,7 +114,7 @@ class DrawnLoss(SampledLoss):
     @property
     def failure(self) -> Fraction:
         """The mean of f (e^(j e) - 1)/(e^e - 1), the failure of a group of j, given that the unit is drawn."""
-        limit, failed = self.base.pure_epsilon, self.base.failure
+        limit, failed = self.base.failing_epsilon, self.base.failure
         if not failed or limit is None:
             return Fraction(0)
         drawn = _drawn(self._weights)
@@ -127,8 +127,8 @@ class DrawnLoss(SampledLoss):
         return min(decimal_above(Fraction(found), DIGITS), Fraction(1))
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        limit = self.base.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
         return None if limit is None else _pure_limit(limit, self.draws, self.population)
 
     @property
@@ -140,7 +140,7 @@ class DrawnLoss(SampledLoss):
 def _pairs(loss: DrawnLoss) -> Pairs:
     """The part of the bound from loss 0 up to where it ends, and its mirror image."""
     places = np.geomspace(_NEAR, _FARTHEST, 128)
-    limit = math.inf if loss.pure_epsilon is None else float(loss.pure_epsilon) * _BEYOND
+    limit = math.inf if loss.failing_epsilon is None else float(loss.failing_epsilon) * _BEYOND
     seen = max(_UNSEEN, 4 * loss._weights[-1].upper)
     end = min(places[min(int(np.count_nonzero(_upper_curve(loss, places) > seen)), 127)], limit)
     losses = _NEAR * np.sinh(np.linspace(0.0, math.asinh(end / _NEAR), _POINTS))
@@ -201,7 +201,7 @@ def _times(loss: DrawnLoss) -> list[_Times]:
 def _grouped(base: PrivacyLoss, size: int) -> PrivacyLoss:
     """The loss of a group; where it is costly to compute, that of any mechanism with the same greatest loss."""
     found = group(base, size)
-    if isinstance(found, GroupLoss) and size > 2 and base.pure_epsilon is not None and not base.failure:
+    if isinstance(found, GroupLoss) and size > 2 and base.pure_epsilon is not None:
         return group(PureLoss(base.pure_epsilon), size)
     return found
 

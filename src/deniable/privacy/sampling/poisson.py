@@ -122,14 +122,14 @@ class SampledLoss(PrivacyLoss):
         if closed is not None:
             return closed
         limit = self.pure_epsilon
-        if limit is not None and epsilon >= limit and self.failure == 0:
+        if limit is not None and epsilon >= limit:
             return Interval(0.0, 0.0)
         return single_delta(self.laws(), epsilon, tolerance, promised=promised)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
             return Interval(math.inf, math.inf)
-        limit = self.pure_epsilon if delta >= self.share * self.failure else None
+        limit = self.failing_epsilon if delta >= self.share * self.failure else None
         if self._closed_delta(Fraction(0)) is None:
             return single_epsilon(self.laws(), delta, tolerance, limit)
         unreachable = limit is None and self.failure > 0 and Fraction(self._delta(_FARTHEST).upper) > delta
@@ -152,18 +152,18 @@ class SampledLoss(PrivacyLoss):
         return self.share * self.base.infinite_mass if alike else Fraction(0)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
-        limit = self.base.pure_epsilon
+    def failing_epsilon(self) -> Fraction | None:
+        limit = self.base.failing_epsilon
         return None if limit is None else amplified_limit(limit, self.share)
 
     @property
-    def rho(self) -> Fraction | None:
-        limit = self.pure_epsilon
+    def failing_rho(self) -> Fraction | None:
+        limit = self.failing_epsilon
         return None if limit is None else limit**2 / 2
 
     @property
     def mu_squared(self) -> Fraction | None:
-        limit = self.pure_epsilon
+        limit = self.failing_epsilon
         return None if limit is None or self.failure else mu_squared_of_pure(limit)
 
 
@@ -223,9 +223,28 @@ class PoissonSampledLoss(SampledLoss):
             return self._finite._epsilon_within(delta, tolerance)
         return super()._epsilon_within(delta, tolerance)
 
+    def charge(self) -> Charge:
+        return super().charge() if self._finite is None else self._finite.charge()
+
     @property
     def infinite_mass(self) -> Fraction:
         return super().infinite_mass if self._finite is None else self._finite.infinite_mass
+
+    @property
+    def failure(self) -> Fraction:
+        return super().failure if self._finite is None else self._finite.failure
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return super().failing_epsilon if self._finite is None else self._finite.failing_epsilon
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return super().failing_rho if self._finite is None else self._finite.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return super().mu_squared if self._finite is None else self._finite.mu_squared
 
     @cached_property
     def _finite(self) -> FiniteLoss | None:
@@ -302,7 +321,7 @@ def _pairs_above(loss: PrivacyLoss) -> Pairs:
         return loss._delta(epsilon).upper
 
     left = above(_FARTHEST)
-    points = heights_above(above, odds_grid(lambda epsilon: above(epsilon) - left, loss.pure_epsilon, _POINTS))
+    points = heights_above(above, odds_grid(lambda epsilon: above(epsilon) - left, loss.failing_epsilon, _POINTS))
     law, nothing = law_above(points, points), randomized_response_law(0.0)
     return Pairs((law, law), (nothing, nothing))
 

@@ -281,9 +281,9 @@ class PoissonReplacedLoss(SampledLoss):
         return Fraction(0)
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         limit = self.base.pure_epsilon
-        if limit is None or self.base.failure:
+        if limit is None:
             return None
         if self.rate == 1:
             return 2 * limit

@@ -110,11 +110,11 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         return frozenset({self.relation})
 
     @property
-    def pure_epsilon(self) -> None:
+    def failing_epsilon(self) -> None:
         return None
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.mu_squared / 2
 
     @property

@@ -45,7 +45,7 @@ def triangle_law(base: PrivacyLoss, weights: Sequence[float]) -> LossLaw | None:
         steps = np.arange(last + 1, dtype=np.float64)
         return _plane_law(shares, _normal_cells(first, ahead * steps), _normal_cells(second, aside * steps))
     if isinstance(base, LaplaceLoss):
-        inner, half = max(_CELLS // (2 * last), 8), float(base.pure_epsilon) / 2
+        inner, half = max(_CELLS // (2 * last), 8), float(base.failing_epsilon) / 2
         first, second = (laplace_cells(half, moves, inner) for moves in (last, 2 * last))
         return _plane_law(shares, first, second[last:])
     return None

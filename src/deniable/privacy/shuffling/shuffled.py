@@ -133,12 +133,12 @@ class ShuffledLoss(PrivacyLoss):
         def above(epsilon: Fraction) -> float:
             return self._greatest(cases, epsilon, _COARSE).value
 
-        grid = odds_grid(above, self.pure_epsilon, _POINTS_ABOVE)
+        grid = odds_grid(above, self.failing_epsilon, _POINTS_ABOVE)
         points = heights_above(above, grid)
         worst = self._worst_population(Fraction(math.log(grid[_POINTS_ABOVE // 3])))
 
         def between(case: Reports) -> list[Between]:
-            odds = odds_grid(lambda epsilon: self._below(case, epsilon, 0.5).value, self.pure_epsilon, _POINTS_BELOW)
+            odds = odds_grid(lambda epsilon: self._below(case, epsilon, 0.5).value, self.failing_epsilon, _POINTS_BELOW)
             return heights_around(
                 lambda epsilon: self._below(case, epsilon, _COARSE).value,
                 lambda epsilon: self._above(case, epsilon, _COARSE).value,
@@ -183,7 +183,7 @@ class ShuffledLoss(PrivacyLoss):
         return Bound((exposed.lower + found.value / self.users) / _UP, found.gap)
 
     def _is_beyond(self, epsilon: Fraction) -> bool:
-        limit = self.pure_epsilon
+        limit = self.failing_epsilon
         return limit is not None and epsilon >= limit
 
     @property
@@ -191,16 +191,16 @@ class ShuffledLoss(PrivacyLoss):
         return self.randomizer.infinite_mass
 
     @property
-    def pure_epsilon(self) -> Fraction | None:
+    def failing_epsilon(self) -> Fraction | None:
         return self.randomizer.pure_epsilon
 
     @property
-    def rho(self) -> Fraction | None:
-        return None if self.pure_epsilon is None else self.pure_epsilon**2 / 2
+    def failing_rho(self) -> Fraction | None:
+        return None if self.failing_epsilon is None else self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> Fraction | None:
-        return None if self.pure_epsilon is None else mu_squared_of_pure(self.pure_epsilon)
+        return None if self.failing_epsilon is None else mu_squared_of_pure(self.failing_epsilon)
 
 
 _UP = 1 + 2.0**-50
@@ -219,7 +219,7 @@ def _randomizer_of(given: object) -> Randomizer:
             return Channel(rows=[[given.truth if said == held else other for said in answers] for held in answers])
         raise InvalidParameterError(
             f"randomised response among more than {_MOST_CHOICES} answers is shuffled by its epsilon alone, "
-            f"got {given!r}. Use KaryResponse(epsilon='{math.nextafter(float(given.pure_epsilon), math.inf)}', "
+            f"got {given!r}. Use KaryResponse(epsilon='{math.nextafter(float(given.failing_epsilon), math.inf)}', "
             f"categories={given.choices}), which reveals no less."
         )
     raise InvalidParameterError(

@@ -277,11 +277,11 @@ class CorrelatedLoss(PrivacyLoss):
         return Pairs.symmetric(*(NormalLaw(mu) for mu in ends))
 
     @property
-    def pure_epsilon(self) -> None:
+    def failing_epsilon(self) -> None:
         return None
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.mu_squared / 2
 
 

@@ -150,11 +150,11 @@ class LastIterateLoss(PrivacyLoss):
         return Pairs.symmetric(NormalLaw(float(self.mu_squared) ** 0.5), lower)
 
     @property
-    def pure_epsilon(self) -> None:
+    def failing_epsilon(self) -> None:
         return None
 
     @property
-    def rho(self) -> Fraction:
+    def failing_rho(self) -> Fraction:
         return self.mu_squared / 2
 
 
