@@ -1,7 +1,7 @@
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement, pairwise, product
 from math import factorial
 
 import numpy as np
@@ -73,6 +73,17 @@ def test_a_row_moves_costs_by_the_reach_and_no_further(shares: tuple[Fraction, .
     assert most <= reach(shares, relation)
     if shares is not UNEVEN:
         assert most == reach(shares, relation)
+
+
+@pytest.mark.parametrize("shares", [HALVES, THIRDS, UNEVEN])
+def test_a_unit_that_exchanges_some_rows_for_fewer_or_more_moves_costs_no_further(shares: tuple[Fraction, ...]) -> None:
+    """Brute force: one other row, and units of up to three rows on three points."""
+    units = [unit for rows in range(4) for unit in combinations_with_replacement(range(3), rows)]
+    for other in range(3):
+        found = {unit: costs((other, *unit), 3, shares) for unit in units}
+        for before, after in product(units, units):
+            most = max(abs(found[after][points] - found[before][points]) for points in found[before])
+            assert most <= reach(shares, Replace) * max(len(before), len(after))
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])

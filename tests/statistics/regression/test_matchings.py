@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations
 from math import factorial
@@ -107,6 +108,37 @@ def test_the_reach_is_half_of_the_pairs_that_come_or_go() -> None:
     """Replace: two out and two in for a ring; add/remove: one out and two in. A single matching: one out, one in."""
     assert [reach(count, Replace) for count in (1, 2, 3, 10)] == [1, 2, 3, 10]
     assert [reach(count, AddRemove) for count in (1, 2, 3, 10)] == [1, Fraction(3, 2), Fraction(5, 2), 15 / Fraction(2)]
+
+
+@pytest.mark.parametrize(
+    ("others", "before", "after"), [(2, 1, 1), (2, 1, 2), (1, 1, 3), (3, 2, 3), (0, 1, 2), (2, 2, 0)]
+)
+def test_a_unit_that_exchanges_its_rows_moves_a_ring_by_twice_the_larger_number(
+    others: int, before: int, after: int
+) -> None:
+    """Pairs that come or go move ranks by a half each: rows are exchanged in their places, and the rest come or go."""
+    low, high = sorted((before, after))
+    new = [f"new {row}" for row in range(high)]
+    for order in permutations([*range(others), *(f"old {row}" for row in range(low))]):
+        kept = tuple(new[int(row[4:])] if isinstance(row, str) else row for row in order)
+        for grown in _opened(kept, new[low:]):
+            first, second = _pairs(order), _pairs(grown)
+            moved = sum((first - second).values()) + sum((second - first).values())
+            assert Fraction(moved, 2) <= reach(2, Replace) * high
+
+
+def _pairs(order: tuple[object, ...]) -> Counter[frozenset[object]]:
+    """Of a ring: none for a single row, the same one twice for two."""
+    return Counter(frozenset(pair) for pair in zip(order, order[1:] + order[:1], strict=True) if pair[0] != pair[1])
+
+
+def _opened(order: tuple[object, ...], rows: list[str]) -> Iterator[tuple[object, ...]]:
+    """All orders with these rows put in one after the other, at any place."""
+    if not rows:
+        yield order
+        return
+    for place in range(max(len(order), 1)):
+        yield from _opened((*order[:place], rows[0], *order[place:]), rows[1:])
 
 
 def test_one_row_more_adds_one_pair_or_exchanges_one() -> None:
