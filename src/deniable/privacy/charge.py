@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
+from deniable.privacy.caution import caution
 from deniable.privacy.exact import nonnegative_rational, read_json
 
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
@@ -96,6 +97,11 @@ class Charge:
         if not isinstance(data, Mapping) or set(data) - _LATER != set(_FIELDS):
             raise InvalidParameterError(f"a charge needs the fields {sorted(_FIELDS)}, got {data!r}")
         return cls(**data)
+
+    @property
+    def caution(self) -> str:
+        """What to think twice about before this is spent, in a sentence; empty for ordinary sizes."""
+        return caution(rho=self.rho) if self.epsilon is None else caution(epsilon=self.epsilon, delta=self.delta)
 
     @property
     def _pure_epsilon(self) -> Fraction | None:

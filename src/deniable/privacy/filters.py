@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.call import InWords
+from deniable.privacy.caution import caution
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import DIGITS, largest_mu_squared
@@ -82,7 +83,13 @@ class Budget(metaclass=InWords):
         set_field(self, "order", None if order is None else _above_one(order))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
+        amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
+        return f"{amounts} (caution: {self.caution})" if self.caution else amounts
+
+    @property
+    def caution(self) -> str:
+        """What to think twice about before this is spent, in a sentence; empty for ordinary sizes."""
+        return caution(**vars(self))
 
     def __repr__(self) -> str:
         return f"Budget({', '.join(f'{name}={str(value)!r}' for name, value in vars(self).items() if value)})"

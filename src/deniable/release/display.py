@@ -39,7 +39,12 @@ def printable(text: object) -> str:
 
 
 def price(loss: PrivacyLoss) -> str:
-    """What a loss costs, in the first currency that knows it."""
+    """What a loss costs, in the first currency that knows it, and what is odd about it."""
+    doubt = loss.charge().caution
+    return f"{_cost(loss)} (caution: {doubt})" if doubt else _cost(loss)
+
+
+def _cost(loss: PrivacyLoss) -> str:
     charge = loss.charge()
     if charge.epsilon is not None:
         delta = f", delta={decimal_text(charge.delta)}" if charge.delta else ""

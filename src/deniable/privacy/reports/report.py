@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from deniable.privacy.caution import caution
 from deniable.privacy.compose import Composed
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.exact import decimal_text, probability
@@ -132,9 +133,10 @@ class Report:
     def _guarantee(self) -> str:
         if math.isinf(self.epsilon.upper):
             return f"No epsilon is proved at delta = {self._at}: take a larger delta."
+        doubt = caution(epsilon=Fraction(self.epsilon.upper), delta=self.delta)
         return (
             f"({certified(self.epsilon.upper)}, {self._at})-differentially private; "
-            f"the smallest true epsilon lies in {self.epsilon}."
+            f"the smallest true epsilon lies in {self.epsilon}.{f' Caution: {doubt}.' if doubt else ''}"
         )
 
     def _meanings(self) -> Iterator[str]:
