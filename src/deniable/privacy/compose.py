@@ -185,7 +185,7 @@ class Composed(PrivacyLoss):
     def _directions(self) -> tuple[Directions, Directions] | None:
         """The parts as laws: those that dominate, and those that are attained (the same object if nothing differs).
 
-        None when a part has no laws or its losses are too large for floats.
+        None when a part has no laws, reveals all, or its losses are too large for floats.
         """
         return _directions_of(self)
 
@@ -296,7 +296,8 @@ def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
     lower = upper
     if any(found.lower is not found.upper for found, _ in known):
         lower = _both_ways([(found.lower, count) for found, count in known])
-    far = any(not within_reach(part) for side in (upper, lower) for parts in side for part in parts)
+    laws = [part for side in (upper, lower) for parts in side for part in parts]
+    far = any(part.law.infinite >= 1 or not within_reach(part) for part in laws)  # all is revealed, or too large
     return None if far else (upper, lower)
 
 

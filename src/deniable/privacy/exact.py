@@ -35,7 +35,7 @@ def exact_rational(name: str, value: object) -> Fraction:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise InvalidParameterError(f"{name} must be a finite number, got {shown(value)}")
     if isinstance(value, Decimal) and abs(value.adjusted()) > _MOST_DIGITS:
-        raise InvalidParameterError(f"{name} must be 0 or from 1e-1000 to 1.79e308 in size, got {shown(value)}")
+        raise InvalidParameterError(f"{name} must be 0 or from 1e-1000 to 1e1000 in size, got {shown(value)}")
     if isinstance(value, float):
         value = repr(value)
     if isinstance(value, str):
@@ -43,10 +43,7 @@ def exact_rational(name: str, value: object) -> Fraction:
         if not _TEXT.fullmatch(text) or ("/" in text and ("e" in text.lower() or not int(text.partition("/")[2]))):
             raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
         value = text
-    number = Fraction(value)
-    if abs(number) > _LARGEST:
-        raise InvalidParameterError(f"{name} must be at most 1.79e308 in size, got {shown(value)}")
-    return number
+    return Fraction(value)
 
 
 def positive_rational(name: str, value: object) -> Fraction:
@@ -54,7 +51,7 @@ def positive_rational(name: str, value: object) -> Fraction:
     number = exact_rational(name, value)
     if number <= 0:
         raise InvalidParameterError(f"{name} must be > 0, got {shown(value)}")
-    return number
+    return within_floats(name, number)
 
 
 def nonnegative_rational(name: str, value: object) -> Fraction:
@@ -62,6 +59,13 @@ def nonnegative_rational(name: str, value: object) -> Fraction:
     number = exact_rational(name, value)
     if number < 0:
         raise InvalidParameterError(f"{name} must be >= 0, got {shown(value)}")
+    return within_floats(name, number)
+
+
+def within_floats(name: str, number: Fraction) -> Fraction:
+    """The number itself, if a float can hold it."""
+    if number > _LARGEST:
+        raise InvalidParameterError(f"{name} must be at most 1.79e308, got {shown(number)}")
     return number
 
 

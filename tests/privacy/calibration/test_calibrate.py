@@ -138,7 +138,7 @@ def test_aggregates_that_nobody_moves_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="mu_squared must be at least 1e-100"):
         gaussian_sigma_squared(ONE, mu_squared=Fraction(1, 2**1000))
     with pytest.raises(InvalidParameterError, match="epsilon must be at most 1e100"):
-        gaussian_sigma_squared(ONE, epsilon=2**2000, delta="1e-6")
+        gaussian_sigma_squared(ONE, epsilon=2**1000, delta="1e-6")
     with pytest.raises(InvalidParameterError, match="epsilon must be > 0"):
         laplace_scale(ONE, 0)
     with pytest.raises(InvalidParameterError, match="must be a Sensitivity"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above, exact_rational
+from deniable.privacy.exact import decimal_above, exact_rational, shown
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
@@ -220,6 +220,8 @@ def _distribution(name: str, masses: Iterable[object]) -> Masses:
     )
     if any(mass < 0 for mass in read):
         raise InvalidParameterError(f"the probabilities in {name} must be >= 0, got {min(read)}")
+    if any(mass > 1 for mass in read):
+        raise InvalidParameterError(f"the probabilities in {name} must be at most 1, got {shown(max(read))}")
     total = math.lcm(*(mass.denominator for mass in read))
     sum_over_total = sum(_over(total, read)) if total.bit_length() * len(read) <= _MOST_BITS else None
     if sum_over_total != total:

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.currencies.gaussian_dp import DIGITS
-from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, positive_rational
+from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, positive_rational, within_floats
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.mixture_law import MixtureLaw
@@ -169,7 +169,7 @@ def _checked(name: str, mixture: Iterable[object]) -> Mixture:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise InvalidParameterError(f"{name} must be a list of (weight, shift), got {pair!r} in it")
         weight = nonnegative_rational(f"a weight in {name}", pair[0])
-        shift = exact_rational(f"a shift in {name}", pair[1])
+        shift = within_floats(f"a shift in {name}", exact_rational(f"a shift in {name}", pair[1]))
         joined[shift] = joined.get(shift, Fraction(0)) + weight
     if sum(joined.values()) != 1:
         raise InvalidParameterError(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.exact import exact_rational, nonnegative_rational
+from deniable.privacy.exact import nonnegative_rational, positive_rational
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 
@@ -29,7 +29,7 @@ class RenyiLoss(PrivacyLoss):
     divergences: tuple[Fraction, ...]
 
     def __init__(self, orders: Iterable[object], divergences: Iterable[object]) -> None:
-        given = [exact_rational("order", order) for order in orders]
+        given = [positive_rational("order", order) for order in orders]
         bounds = [nonnegative_rational("divergence", value) for value in divergences]
         if not given or len(given) != len(bounds) or len(set(given)) < len(given):
             raise InvalidParameterError(

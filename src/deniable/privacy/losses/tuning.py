@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above, exact_rational, positive_rational
+from deniable.privacy.exact import decimal_above, exact_rational, positive_rational, within_floats
 from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
@@ -172,7 +172,7 @@ class BestOfLoss(SelectedLoss):
     def __init__(self, base: PrivacyLoss, stop: object, shape: object = 1) -> None:
         object.__setattr__(self, "base", _checked(base))
         object.__setattr__(self, "stop", positive_rational("stop", stop))
-        object.__setattr__(self, "shape", exact_rational("shape", shape))
+        object.__setattr__(self, "shape", within_floats("shape", exact_rational("shape", shape)))
         if self.stop >= 1:
             raise InvalidParameterError(f"stop must be in (0, 1), got {stop!r}. One run costs what the base costs.")
         if self.shape <= -1:
