@@ -297,8 +297,14 @@ def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
     if any(found.lower is not found.upper for found, _ in known):
         lower = _both_ways([(found.lower, count) for found, count in known])
     laws = [part for side in (upper, lower) for parts in side for part in parts]
-    far = any(part.law.infinite >= 1 or not within_reach(part) for part in laws)  # all is revealed, or too large
+    far = any(_reveals_all(part.law) or not within_reach(part) for part in laws)
     return None if far else (upper, lower)
+
+
+def _reveals_all(law: LossLaw) -> bool:
+    """Whether no loss is finite, so that nothing can be summed."""
+    atoms = law.atoms() if law.infinite >= 1 else None
+    return atoms is not None and not atoms.losses.size
 
 
 def _least_of(loss: PrivacyLoss, epsilon: Fraction) -> float:
