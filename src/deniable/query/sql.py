@@ -130,7 +130,7 @@ def translate(node: exp.Expr, scope: Scope) -> Expression:
     try:
         return _translate(node, scope)
     except UnsupportedQueryError as error:
-        if error.place is None:
+        if error.place is None and isinstance(node, exp.Expr):  # half a statement has holes
             places = [each.meta["start"] for each in node.walk() if "start" in each.meta]
             error.place = node.meta.get("start", min(places, default=None))
         raise
