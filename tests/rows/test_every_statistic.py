@@ -114,7 +114,7 @@ STATISTICS: dict[str, tuple[Ask, Callable[[Any], Any]]] = {
     "key_counts": (lambda v, o: st.key_counts(v, **{**o, "delta": "0.4"}), keys),
     "top_k": (lambda v, o: st.top_k(v, k=2, **{**o, "delta": "0.4"}), keys),
     "groups of key_counts": (
-        lambda v, o: st.key_counts(v, units=GROUPS, groups=2, **{**o, "delta": "0.4"}),
+        lambda v, o: st.key_counts(v, units=GROUPS, groups=COUNT, **{**o, "delta": "0.4"}),
         keys,
     ),
     "histogram of numbers": (lambda v, o: st.histogram(v, keys=[1, 2, 3], other=True, **o), keys),

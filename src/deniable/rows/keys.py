@@ -76,6 +76,8 @@ def places_of(values: object, keys: tuple[Any, ...]) -> Places:
     try:
         public = pa.array(list(map(key, keys)))
         kind = str(public.type)
+        if pa.types.is_temporal(rows.type) and pa.types.is_integer(public.type):  # 1 is no moment
+            raise pa.ArrowInvalid
         found = pc.index_in(rows, value_set=public.cast(rows.type))
     except pa.ArrowException:
         raise InvalidParameterError(
