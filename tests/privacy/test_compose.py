@@ -204,14 +204,37 @@ def test_little_noise_beside_others_keeps_its_width(noise: str) -> None:
     assert alone.lower <= together.upper
 
 
-def test_losses_beyond_floats_are_known_roughly_and_a_width_is_refused_in_words() -> None:
+def test_losses_beyond_floats_are_known_and_a_finer_width_is_refused_in_words() -> None:
     two = LaplaceLoss("1/1000") * 2
     with pytest.raises(InvalidParameterError, match="epsilon is known to lie in"):
-        two.epsilon("1e-5", tolerance=1e-3)
+        two.epsilon("1e-5", tolerance=1e-9)
     with pytest.raises(InvalidParameterError, match="delta is known to lie in"):
-        two.delta(1500, tolerance=1e-3)
-    by_default = two.epsilon("1e-5")  # what is known, and that it is not sharp
-    assert by_default.wide
-    assert "wider" in str(by_default)
-    assert by_default.contains(1999)
-    assert two.epsilon("1e-5", tolerance=1).lower <= 1999 <= two.epsilon("1e-5", tolerance=1).upper
+        two.delta(1999, tolerance=1e-9)
+    found = two.epsilon("1e-5")
+    assert found.lower <= 1999.99996 <= found.upper <= 2000.0001  # a quarter of the runs loses 2000
+    assert found.width <= 1e-3 * found.upper
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "delta", "truth"),
+    [
+        ("0.08", "0.01", 10, "1e-5", 251.100606),  # by the closed form of tests/privacy/pld/test_rounded.py
+        ("0.02", "0.01", 10, "1e-5", 3861.961071),
+    ],
+)
+def test_very_little_noise_has_its_price(noise: str, rate: str, steps: int, delta: str, truth: float) -> None:
+    run = GaussianLoss(noise).poisson_sampled(rate=rate) * steps
+    found = run.epsilon(delta)
+    assert found.lower <= truth * (1 + 1e-7)
+    assert truth <= found.upper * (1 + 1e-7)
+    assert found.width <= 2e-3 * found.upper
+    assert run.delta(found.upper).upper <= float(delta) * (1 + 1e-6)
+    assert run.delta(found.lower).upper > float(delta) * (1 - 1e-3)
+
+
+def test_a_loss_beyond_floats_is_added_to_any_other() -> None:
+    found = (GaussianLoss("0.01") * 3 + PureLoss(2)).epsilon("1e-6")
+    alone = (GaussianLoss("0.01") * 3).epsilon("1e-6")
+    assert alone.upper - 0.002 * alone.upper <= found.upper
+    assert found.lower <= alone.upper + 2
+    assert (GaussianLoss("0.01").poisson_sampled(rate="1e-3") * 5).delta(1, tolerance=0.5).upper <= 1 - 0.999**5 + 1e-9

@@ -28,6 +28,7 @@ from deniable.privacy.pld.accountant import (
 )
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
 from deniable.privacy.pld.search import Part
 from deniable.privacy.profile import ball, certified, inverse
 from deniable.privacy.relation import Relation
@@ -113,13 +114,16 @@ class Composed(PrivacyLoss):
             return exact(epsilon), []
         summed = self._summed(epsilon)
         directions = self._directions()
-        if directions is None or summed.upper == summed.lower:
+        if directions is not None and summed.upper > summed.lower:
+            upper, lower = directions
+            computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
+            if lower is not upper:
+                computed.append(composed_delta(lower, epsilon, tolerance))
+        elif self._is_beyond_floats and summed.upper > summed.lower:
+            computed = [rounded_delta(side, epsilon, tolerance) for side in _distinct(_laws_of(self))]
+        else:
             return summed, []
-        upper, lower = directions
-        computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
-        if lower is not upper:
-            computed.append(composed_delta(lower, epsilon, tolerance))
-        greatest = computed[0].upper
+        greatest = min(computed[0].upper, summed.upper)
         return Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest), computed
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
@@ -134,7 +138,12 @@ class Composed(PrivacyLoss):
             if self.infinite_mass > delta:
                 return Interval(math.inf, math.inf)
             summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
-            return reached(summed, tolerance, unit_of_epsilon(summed), "epsilon") if self._is_beyond_floats else summed
+            if delta == 0 or not self._is_beyond_floats:
+                return summed
+            computed = [rounded_epsilon(side, delta, tolerance) for side in _distinct(_laws_of(self))]
+            greatest = min(computed[0].upper, summed.upper)
+            found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+            return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         upper, lower = directions
         limit = composed_limit(upper).upper
         if known is not None:
@@ -165,7 +174,7 @@ class Composed(PrivacyLoss):
     @property
     def _is_beyond_floats(self) -> bool:
         """Whether all laws are known and some loss is too large to be exponentiated."""
-        return self._directions() is None and all(loss.laws() is not None for loss, _ in self.parts)
+        return self._directions() is None and _laws_of(self) is not None
 
     @property
     def _is_symmetric(self) -> bool:
@@ -203,7 +212,7 @@ class Composed(PrivacyLoss):
             bounds.append(mixed_with_failure(rest, self.failure).upper)
         if self.mu_squared is not None:
             bounds.append(gaussian_delta(self.mu_squared, epsilon).upper)
-        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None:
+        if (self.failure == 0 or min(bounds) == 1.0) and self._directions() is None and not self._is_beyond_floats:
             from deniable.privacy.currencies.conversion import delta_by_renyi
 
             bounds.append(delta_by_renyi(self, epsilon))
@@ -279,26 +288,41 @@ def _checked_count(count: object) -> int:
 
 @lru_cache(maxsize=8)
 def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
-    """Real Gaussians are merged."""
+    """Of real Gaussians, shares whose losses floats can exponentiate."""
+    found = _laws_of(loss, share=_MOST_MU_SQUARED)
+    if found is None:
+        return None
+    laws = [part for side in found for parts in side for part in parts]
+    return None if any(_reveals_all(part.law) or not within_reach(part) for part in laws) else found
+
+
+@lru_cache(maxsize=8)
+def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, Directions] | None:
+    """The laws of all parts, whatever their size; None if one is not known.
+
+    Args:
+        share: the real Gaussians together are split into equal ones of at most this mu^2; None: they are one.
+    """
     merged = sum((part.mu_squared * n for part, n in loss.parts if isinstance(part, GaussianLoss)), Fraction(0))
     others = [(part, n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
     pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
     if merged:
-        shares = math.ceil(merged / _MOST_MU_SQUARED)  # of which each has losses that floats can exponentiate
-        noise = Pairs.symmetric(NormalLaw(math.sqrt(merged / shares)))
-        pairs += [(noise, 1)] * min(shares, _MOST_SHARES)
+        shares = 1 if share is None else math.ceil(merged / share)
         if shares > _MOST_SHARES:
             return None
+        pairs += [(Pairs.symmetric(NormalLaw(math.sqrt(merged / shares))), 1)] * shares
     known = [(found, count) for found, count in pairs if found is not None]
     if len(known) < len(pairs):
         return None
     upper = _both_ways([(found.upper, count) for found, count in known])
-    lower = upper
-    if any(found.lower is not found.upper for found, _ in known):
-        lower = _both_ways([(found.lower, count) for found, count in known])
-    laws = [part for side in (upper, lower) for parts in side for part in parts]
-    far = any(_reveals_all(part.law) or not within_reach(part) for part in laws)
-    return None if far else (upper, lower)
+    if all(found.lower is found.upper for found, _ in known):
+        return upper, upper
+    return upper, _both_ways([(found.lower, count) for found, count in known])
+
+
+def _distinct(sides: tuple[Directions, Directions] | None) -> list[Directions]:
+    """The laws that dominate, and those that are attained where they differ."""
+    return [] if sides is None else [sides[0]] if sides[1] is sides[0] else list(sides)
 
 
 def _reveals_all(law: LossLaw) -> bool:

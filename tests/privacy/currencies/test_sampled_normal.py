@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss
+from deniable.privacy.currencies import sampled_normal
 from deniable.privacy.currencies.renyi import directed
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 
@@ -63,3 +64,16 @@ def test_whole_orders_by_sum_and_by_quadrature(noise: Fraction, rate: Fraction, 
     assert below.lower <= exact.upper
     assert exact.lower <= above.upper
     assert above.upper - below.lower <= 1e-9 * above.upper
+
+
+@pytest.mark.parametrize("order", ["1", "1.01", "1.5", "3.25"])
+def test_bounds_for_little_noise_hold_the_integral(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At mu = 12 by quadrature."""
+    integral = sampled_normal_divergence(Fraction(144), Fraction(1, 100), Fraction(order))
+    monkeypatch.setattr(sampled_normal, "_HUGE", 0)
+    sampled_normal_divergence.cache_clear()
+    bounds = sampled_normal_divergence(Fraction(144), Fraction(1, 100), Fraction(order))
+    sampled_normal_divergence.cache_clear()
+    assert bounds.lower <= integral.upper
+    assert integral.lower <= bounds.upper
+    assert bounds.width <= 0.1 * bounds.upper

@@ -91,7 +91,8 @@ class SampledLaw(LossLaw):
     def _origin(self, losses: Floats) -> Floats:
         """The base loss that becomes the given one, -inf at the floor."""
         grown = np.expm1(np.minimum(losses, 600.0)) / self.rate
-        return np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
+        near = np.where(grown > -1, np.log1p(np.maximum(grown, -1 + UNIT)), -np.inf)
+        return np.where(losses < 500, near, losses - math.log(self.rate))
 
 
 class SampledLoss(PrivacyLoss):
