@@ -16,3 +16,13 @@ def test_without_rows_it_says_so() -> None:
     assert str(listing) == "nothing <yet>"
     assert "&lt;yet&gt;" in listing._repr_html_()
     assert "<td>&lt;</td>" in pairs_as_html(iter([("x", "<")]))
+
+
+def test_nothing_in_it_steers_a_screen() -> None:
+    hostile = "a\n\x1b[31m\u202eb<i>"
+    listing = Listing(("name", hostile), ((hostile, "1"),))
+    for shown in (str(listing), listing._repr_html_(), pairs_as_html(iter([(hostile, hostile)]))):
+        assert all(letter.isprintable() or letter == "\n" for letter in shown)
+        assert r"\x1b[31m\u202eb" in shown
+    assert len(str(listing).splitlines()) == 3
+    assert "<i>" not in listing._repr_html_()

@@ -8,6 +8,7 @@ from deniable.privacy.exact import decimal_text
 from deniable.query.expression import text_cut, text_of
 from deniable.query.listing import pairs_as_html
 from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan
+from deniable.release.display import printable
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -56,8 +57,8 @@ class Explanation:
 
     def __str__(self) -> str:
         pairs = list(self.rows())
-        width = max(len(subject) for subject, _ in pairs)
-        return "\n".join(f"{subject:<{width}}  {statement}" for subject, statement in pairs)
+        width = max(len(printable(subject)) for subject, _ in pairs)
+        return "\n".join(f"{printable(subject):<{width}}  {printable(statement)}" for subject, statement in pairs)
 
     def __repr__(self) -> str:
         price = "stored, free" if self.stored else f"cost {cost_text(self.plan)}"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
+
+from deniable.release.display import as_markup, printable
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class Listing:
     def __str__(self) -> str:
         if not self.rows:
             return self.empty
-        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
-        lines = [self.heads, tuple("-" * width for width in widths), *self.rows]
+        heads, *rows = ([printable(cell) for cell in row] for row in (self.heads, *self.rows))
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        lines = [heads, ["-" * width for width in widths], *rows]
         padded = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
         return "\n".join(line.rstrip() for line in padded)
 
@@ -36,13 +38,13 @@ class Listing:
 
     def _repr_html_(self) -> str:
         if not self.rows:
-            return f"<div>{escape(self.empty)}</div>"
-        heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
-        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+            return f"<div>{as_markup(self.empty)}</div>"
+        heads = "".join(f"<th>{as_markup(head)}</th>" for head in self.heads)
+        rows = "".join("<tr>" + "".join(f"<td>{as_markup(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
         return f'<table class="deniable-listing"><tr>{heads}</tr>{rows}</table>'
 
 
 def pairs_as_html(pairs: Iterator[tuple[str, str]]) -> str:
     """Subjects and what is said about them, as a table for notebooks."""
-    cells = "".join(f"<tr><th>{escape(subject)}</th><td>{escape(said)}</td></tr>" for subject, said in pairs)
+    cells = "".join(f"<tr><th>{as_markup(subject)}</th><td>{as_markup(said)}</td></tr>" for subject, said in pairs)
     return f'<table class="deniable-explanation">{cells}</table>'

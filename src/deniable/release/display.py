@@ -90,7 +90,7 @@ def as_html(release: "Release") -> str:
     classes = [' class="number"' if right else "" for right in _numeric(release)]
     cells = _cells(release)
     heads = "".join(
-        f"<th{style}>{_safe(name)}</th>{'' if isinstance(part, Key) else '<th></th>'}"
+        f"<th{style}>{as_markup(name)}</th>{'' if isinstance(part, Key) else '<th></th>'}"
         for part, (name, _), style in zip(release.parts, cells, classes, strict=True)
     )
     rows = [f"<tr>{heads}</tr>"]
@@ -98,11 +98,13 @@ def as_html(release: "Release") -> str:
         row = []
         for part, (_, column), style in zip(release.parts, cells, classes, strict=True):
             bar = "" if isinstance(part, Key) else f"<td>{_bar(release[part.name], bounds[part.name], at)}</td>"
-            row.append(f"<td{style}>{_safe(column[at])}</td>{bar}")
+            row.append(f"<td{style}>{as_markup(column[at])}</td>{bar}")
         rows.append("<tr>" + "".join(row) + "</tr>")
     footer = [*_footer(release), *([f"protects {release.protects}"] if release.protects else [])]
-    lines = "".join(f'<div class="{"unsafe" if line == _UNSAFE else "small"}">{_safe(line)}</div>' for line in footer)
-    question = f"<code>{_safe(release.text)}</code>" if release.text else ""
+    lines = "".join(
+        f'<div class="{"unsafe" if line == _UNSAFE else "small"}">{as_markup(line)}</div>' for line in footer
+    )
+    question = f"<code>{as_markup(release.text)}</code>" if release.text else ""
     table = f'<div class="wide"><table>{"".join(rows)}</table></div>'
     return f'<div class="deniable"><style>{_STYLE}</style>{question}{table}{lines}</div>'
 
@@ -195,7 +197,8 @@ def _footer(release: "Release") -> list[str]:
     ]
 
 
-def _safe(text: object) -> str:
+def as_markup(text: object) -> str:
+    """The text as `printable` shows it, for a page."""
     return html.escape(printable(text), quote=True)
 
 
