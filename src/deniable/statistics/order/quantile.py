@@ -231,18 +231,18 @@ def place_error(rate: Fraction, target: float, size: int, *, truth: float) -> fl
     chances = np.exp(-float(rate) * (away - away.min()))
     gaps = np.minimum(np.floor(places + 0.5), size).astype(np.int64)
     gaps -= gaps[0]
-    weights, errors = np.bincount(gaps, chances), np.bincount(gaps, chances * (places - truth) ** 2)
-    return min(sqrt(_mean_ratio(errors, weights)), size)
+    losses = chances * (places - truth) ** 2
+    if gaps[-1] >= _MANY:
+        return min(sqrt(float(losses.sum() / chances.sum())), size)
+    return min(sqrt(_mean_ratio(np.bincount(gaps, losses), np.bincount(gaps, chances))), size)
 
 
 def _mean_ratio(errors: np.ndarray, weights: np.ndarray) -> float:
-    """The mean of sum(g * errors) / sum(g * weights) over independent exponential g; of many, the ratio of the means.
+    """The mean of sum(g * errors) / sum(g * weights) over independent exponential g.
 
     It is the integral of sum(errors / (1 + s * weights)) / prod(1 + s * weights) over s > 0, since 1 / x is that of
     exp(-s x).
     """
-    if weights.size > _MANY:
-        return float(errors.sum() / weights.sum())
     step = 0.1  # of the logarithm of s
     s = np.exp(np.arange(-15, 45, step))[:, np.newaxis] / weights.sum()
     products = np.exp(-np.log1p(s * weights).sum(axis=1))
