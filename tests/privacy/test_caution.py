@@ -11,7 +11,7 @@ from deniable.release.display import price
     ("amounts", "word"),
     [
         ({"epsilon": "1e9"}, "protects nobody"),
-        ({"epsilon": 1, "delta": "0.1"}, "delta=0.1 allows to publish"),
+        ({"epsilon": 1, "delta": "0.1"}, "delta=0.1 lets the data"),
         ({"epsilon": "1e-300"}, "so small that answers are noise alone"),
         *(({name: 30}, "protects nobody") for name in ("rho", "mu")),
         ({"renyi": 30, "order": 8}, "protects nobody"),
