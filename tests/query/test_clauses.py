@@ -1,18 +1,20 @@
 """Clauses to plans: groups, outputs, order, and which aggregates are shared."""
 
+import re
 from fractions import Fraction
 
 import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.backends.duckdb import DuckDBEngine
-from deniable.query.catalog import Number
+from deniable.query.catalog import Keys, Number
 from deniable.query.clauses import with_keys
-from deniable.query.expression import Column, Facts, Kind
-from deniable.query.rules import bound
+from deniable.query.expression import Column, Facts, Key, Kind
+from deniable.query.plan import Request
+from deniable.query.rules import bound, price
 from deniable.query.sql import parse
 
-from .conftest import COLUMNS, frame, table_of
+from .conftest import COLUMNS, SECRET, frame, table_of
 
 ENGINE = DuckDBEngine.from_arrow(frame())
 TABLE = table_of(ENGINE)
@@ -98,3 +100,34 @@ def test_bounded_whole_numbers_have_keys_and_others_do_not() -> None:
 def test_clauses_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(UnsupportedQueryError):
         parse(text, {"t": TABLE})
+
+
+@pytest.mark.parametrize(
+    ("written", "again", "keys", "expected"),
+    [
+        ("upper(t.region)", "UPPER(region)", ["NORTH"], [5]),
+        ("zero + 1", "1 + (t.zero)", [1, 3], [6, 1]),
+        ("CAST(note AS BIGINT)", "TRY_CAST(t.note AS INT)", [12], [1]),
+        ("SUBSTRING(note, 1, 2)", "substr(note, 1, 2)", ["12", "20"], [1, 1]),
+        ("year(day)", "EXTRACT(year FROM day)", [2024], [1]),
+        ("COALESCE(note, 'none')", "coalesce(t.note, 'none')", ["none"], [1]),
+    ],
+)
+def test_groups_of_an_expression_are_declared_as_the_refusal_says(
+    written: str, again: str, keys: list[Key], expected: list[int]
+) -> None:
+    """However the expression is written, in the declaration and in queries."""
+    plain = table_of(ENGINE, unit=None, columns={})
+    with pytest.raises(UnsupportedQueryError, match="public list") as refused:
+        parse(f"SELECT COUNT(*) FROM t GROUP BY {written}", {"t": plain})
+    said = re.search(r"columns=\{['\"](.*)['\"]: dn.Keys", str(refused.value))
+    names = [again] if said is None else [said[1], again]  # years have a cure of their own
+    for name in names:
+        table = table_of(ENGINE, unit=None, columns={name: Keys(keys, null=True)})
+        for text in (written, again):
+            plan = price(
+                parse(f"SELECT {text}, COUNT(*) FROM t GROUP BY 1", {"t": table}), Request(epsilon=Fraction(1))
+            )
+            assert plan.query.question.key_values == ((*keys, None),)
+            assert ENGINE.exact(plan, secret=SECRET)[0].tolist()[:-1] == expected
+    assert again in [column for column, *_ in table.described()]

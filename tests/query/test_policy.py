@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable.errors import CatalogError, DeniableError
+from deniable.errors import CatalogError, DeniableError, SourceError
 from deniable.privacy import Budget, Replace
+from deniable.query.database import connect
 from deniable.query.expression import Kind
+from deniable.query.imports.write import import_csv
 from deniable.query.policy import read_policy, write_policy
 
 SCHEMA = {
@@ -199,3 +201,32 @@ def test_keys_keep_their_type_and_dates_their_bounds(tmp_path: Path) -> None:
     assert (columns["x"].kind, columns["x"].keys) == (Kind.INTEGER, (1, 2))
     assert columns["d"].upper is not None
     assert columns["d"].upper - (columns["d"].lower or 0) == 365
+
+
+def test_a_policy_declares_groups_of_an_expression_for_text_files_too(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("ward\n" + "a\nA\nb\n" * 10)
+    text = """
+[data]
+source = "visits.csv"
+[csv]
+[privacy]
+row = "person"
+[budget]
+epsilon = 1000
+[columns.ward]
+type = "text"
+[columns."UPPER(ward)"]
+keys = ["A", "B"]
+"""
+    policy = read_policy(written(tmp_path, text))
+    assert policy.csv is not None
+    assert dict(import_csv(policy.source, policy.csv).losses) == {}
+    release = connect(tmp_path / "policy.toml").sql(
+        "SELECT UPPER(ward) AS w, COUNT(*) FROM visits GROUP BY w", epsilon=99
+    )
+    assert [row["w"] for row in release.to_dicts()] == ["A", "B"]
+    for wrong, words in (("wrad", "Did you mean 'ward'"), ("UPPER(wrad)", "no column")):
+        policy = read_policy(written(tmp_path, text.replace("UPPER(ward)", wrong)))
+        assert policy.csv is not None
+        with pytest.raises(SourceError, match=words):
+            import_csv(policy.source, policy.csv)

@@ -42,6 +42,16 @@ def test_equal_aggregates_are_asked_once() -> None:
     ("text", "said"),
     [
         ("SELECT SUM(agee) FROM t", r"line 1, column 12: .*Did you mean 'age'\?"),
+        ("SELECT COUNT(*)\nFROM tt", r"line 2, column 6: there is no table 'tt'"),
+        ("SELECT COUNT(*) FROM (SELECT 1)", r"line 1, column \d+: FROM takes the name"),
+        ("SELECT COUNT(*) FROM t JOIN u ON 1 = 1", r"line 1, column 29: JOIN"),
+        ("WITH a AS (SELECT 1) SELECT COUNT(*) FROM t", r"line 1, column 6: WITH"),
+        ("SELECT COUNT(*) FROM t\nWHERE age", r"line 2, column 7: WHERE takes a condition"),
+        ("SELECT COUNT(*) FROM t WHERE 5", r"line 1, column 30: WHERE takes a condition"),
+        ("SELECT COUNT(*) FILTER (WHERE age) FROM t", r"line 1, column 31: FILTER takes a condition"),
+        ("SELECT COUNT(*) AS n FROM t GROUP BY member HAVING n", r"line 1, column 52: HAVING takes a condition"),
+        ("SELECT COUNT(*) FROM t GROUP BY note", r"line 1, column 33: .*columns=\{'note': dn.Keys"),
+        ("SELECT upper(note) AS u, COUNT(*) FROM t\nGROUP BY u", r"line 2, column 10: .*\{'UPPER\(note\)': dn.Keys"),
         (
             "SELECT COUNT(*)\nFROM t\nWHERE\n  age > 'x'",
             "line 4, column 3: > takes .* age of kind integer and 'x' of kind",

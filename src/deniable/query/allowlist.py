@@ -4,6 +4,8 @@ Meaning hides in arguments (`Group.all`, `Star.except_`, `Union.by_name`), so ev
 for its class; a list of classes alone would let it through. What is not listed is refused before data is touched.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlglot import exp
@@ -124,14 +126,29 @@ def checked(node: Node) -> Node:
     Raises: UnsupportedQueryError otherwise.
     """
     allowed = ARGUMENTS.get(type(node))
-    if allowed is None and isinstance(node, exp.Func):
-        raise UnsupportedQueryError(f"{spoken(node)} is not supported.{_instead(node)}")
-    if allowed is None:
-        raise UnsupportedQueryError(f"{spoken(node)} is not supported. {SUPPORTED}")
-    for name, value in node.args.items():
-        if name not in allowed and value is not None and value is not False and value != []:
-            raise UnsupportedQueryError(f"{_clause(name)} in {spoken(node)} is not supported. {SUPPORTED}")
+    with placed(node):
+        if allowed is None and isinstance(node, exp.Func):
+            raise UnsupportedQueryError(f"{spoken(node)} is not supported.{_instead(node)}")
+        if allowed is None:
+            raise UnsupportedQueryError(f"{spoken(node)} is not supported. {SUPPORTED}")
+        for name, value in node.args.items():
+            if name not in allowed and value is not None and value is not False and value != []:
+                with placed(value):
+                    raise UnsupportedQueryError(f"{_clause(name)} in {spoken(node)} is not supported. {SUPPORTED}")
     return node
+
+
+@contextmanager
+def placed(part: object) -> Iterator[None]:
+    """Tell what is refused inside that it lies at this node, or at the first of a list, unless it knows better."""
+    try:
+        yield
+    except UnsupportedQueryError as error:
+        nodes = [each for each in (part if isinstance(part, list) else [part]) if isinstance(each, exp.Expr)]
+        if error.place is None and nodes:  # half a statement has holes
+            places = [each.meta["start"] for node in nodes for each in node.walk() if "start" in each.meta]
+            error.place = nodes[0].meta.get("start", min(places, default=None))
+        raise
 
 
 def spoken(node: exp.Expr) -> str:

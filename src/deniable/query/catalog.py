@@ -4,11 +4,13 @@ A declaration fails closed: a column without bounds cannot be summed, a column w
 name that is not declared cannot be used.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import cached_property
 
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
@@ -142,10 +144,7 @@ class Table:
                 )
         for name, declared in self.columns.items():
             if name not in self.schema:
-                raise CatalogError(
-                    f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
-                    f"Its columns: {_listed(self.schema)}."
-                )
+                continue
             stored = self.schema[name]
             plain = declared.lower is not None and declared.kind is None
             if plain and stored is not None and not stored.is_number:
@@ -154,6 +153,7 @@ class Table:
                     "If its values are numbers, write dn.Number(..., integer=True), or integer=False for decimals; "
                     f"else declare dn.{stored.value.capitalize()}()."
                 )
+        self._keys_by_form  # noqa: B018 - every declared name is a column or an expression
         self._check_unit()
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
         if self.total_rows is not None:
@@ -186,6 +186,58 @@ class Table:
                 f"the unit column {column!r} has a type that cannot identify a unit. Use numbers or text."
             )
 
+    @cached_property
+    def expressions(self) -> Mapping[str, Expression]:
+        """The expressions over columns whose keys are declared, by the text that declares them.
+
+        Raises: CatalogError if a declared name is neither a column nor an expression that a query may hold.
+        """
+        from deniable.query.sql import declared_expression
+
+        found = {}
+        for name in self.columns:
+            if name in self.schema:
+                continue
+            reason = ""
+            try:
+                expression = declared_expression(name, self)
+            except UnsupportedQueryError as error:
+                expression, reason = None, f" As an expression: {error}"
+            if expression is None:
+                raise CatalogError(
+                    f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
+                    f"Its columns: {_listed(self.schema)}.{reason}"
+                )
+            found[name] = expression
+        return found
+
+    @cached_property
+    def _keys_by_form(self) -> Mapping[str, tuple[Key, ...]]:
+        """The declared keys of expressions, by their canonical form."""
+        found: dict[str, tuple[Key, ...]] = {}
+        for name, expression in self.expressions.items():
+            declared, kind = self.columns[name], expression.facts.kind
+            if declared.keys is None:
+                raise CatalogError(
+                    f"columns declares {name!r}, an expression: only its keys can be declared, as dn.Keys([...]). "
+                    "Its type and bounds follow from the columns in it."
+                )
+            if declared.kind is not kind:
+                cast = " Group by a CAST to BIGINT." if (kind, declared.kind) == (Kind.REAL, Kind.INTEGER) else ""
+                raise CatalogError(
+                    f"columns declares keys of kind {(declared.kind or Kind.NULL).value} for {name!r}, an expression "
+                    f"of kind {kind.value}.{cast}"
+                )
+            form = _form(expression)
+            if form in found:
+                raise CatalogError(f"columns declares {name!r}, an expression that it declares already. Remove one.")
+            found[form] = declared.keys
+        return found
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        """The keys that are declared for an expression over columns, however it is written."""
+        return self._keys_by_form.get(_form(expression))
+
     @property
     def protects(self) -> str:
         """Whose data a price is about, in words."""
@@ -193,7 +245,8 @@ class Table:
 
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Of each column: its name, type, bounds, keys, and what becomes of missing values."""
-        for name, stored in self.schema.items():
+        stored_or_made = {**self.schema, **{name: made.facts.kind for name, made in self.expressions.items()}}
+        for name, stored in stored_or_made.items():
             declared = self.columns.get(name, Declaration())
             kind = declared.kind or stored
             lower, upper, keys = declared.lower, declared.upper, declared.keys
@@ -246,6 +299,10 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def _form(expression: Expression) -> str:
+    return json.dumps(expression.to_json(), sort_keys=True)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy.exact import decimal_text
-from deniable.query.allowlist import checked
+from deniable.query.allowlist import checked, placed
 from deniable.query.catalog import LARGEST_KEYS
 from deniable.query.expression import (
     Call,
@@ -28,7 +28,7 @@ from deniable.query.expression import (
 from deniable.query.operators import call
 from deniable.query.plan import Aggregate, Ordering, Outcome, Output, Query, Question
 from deniable.query.scope import RowScope, Scope
-from deniable.query.sql import condition, translate
+from deniable.query.sql import condition, declarable, translate
 
 MOST_DERIVED_KEYS = 10_000
 
@@ -165,7 +165,7 @@ class ResultScope(Scope):
 def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     """The plan of a SELECT whose FROM is already resolved."""
     where = select.args.get("where")
-    keys = _keys(select, rows)
+    keys, listed = _keys(select, rows)
     scope = ResultScope(rows, keys)
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
     counted = {a.argument for a in scope.aggregates if a.function == "count" and a.argument is not None}
@@ -179,7 +179,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     question = Question(
         table=rows.table,
         where=condition(checked(where).this, rows, "WHERE") if where else None,
-        keys=tuple(with_keys(key) for key in keys),
+        keys=listed,
         aggregates=tuple(scope.aggregates),
     )
     return Query(text, question, outcome)
@@ -205,23 +205,29 @@ def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
     )
 
 
-def _keys(select: exp.Select, rows: RowScope) -> tuple[Expression, ...]:
+def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    """The keys of GROUP BY as they are written, and with their public values."""
     group = select.args.get("group")
     if group is None:
-        return ()
-    keys = tuple(_key(node, select, rows) for node in checked(group).expressions)
+        return (), ()
+    keys, listed = [], []
+    for node in checked(group).expressions:
+        meant = _key(node, select, rows)
+        with placed(node):
+            keys.append(translate(meant, rows))
+            listed.append(with_keys(keys[-1], rows.table.keys_of(keys[-1]), declarable(meant)))
     if not keys:
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
         raise UnsupportedQueryError("GROUP BY names the same column twice.")
-    cells = prod(len(with_keys(key).facts.keys or ()) for key in keys)
+    cells = prod(len(key.facts.keys or ()) for key in listed)
     if cells > LARGEST_KEYS:
         raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once.")
-    return keys
+    return tuple(keys), tuple(listed)
 
 
-def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> Expression:
-    """GROUP BY takes an expression, the position of an output, or an alias that is no column."""
+def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
+    """What GROUP BY means: an expression, the position of an output, or an alias that is no column."""
     if isinstance(node, exp.Literal) and not node.args["is_string"]:
         position = int(node.this) if re.fullmatch(r"[0-9]{1,9}", str(node.this)) else 0
         if not 1 <= position <= len(select.expressions):
@@ -231,16 +237,18 @@ def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> Expression:
         schema = {name.casefold() for name in rows.table.schema}
         for output in select.expressions:
             if output.alias and output.alias.casefold() == node.name.casefold() and node.name.casefold() not in schema:
-                return translate(output.unalias(), rows)
-    return translate(node, rows)
+                return output.this  # type: ignore[no-any-return]
+    return node
 
 
-def with_keys(expression: Expression) -> Expression:
-    """A GROUP BY expression whose values are publicly listed.
+def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, text: str = "") -> Expression:
+    """A GROUP BY expression, written `text`, whose values are publicly listed: as declared, else as its facts say.
 
     Raises: UnsupportedQueryError if they are not known.
     """
     facts = expression.facts
+    if declared is not None:
+        return replace(expression, facts=replace(facts, keys=declared))
     if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
         return expression
     if facts.kind is Kind.INTEGER and facts.lower is not None and facts.upper is not None:
@@ -259,6 +267,8 @@ def with_keys(expression: Expression) -> Expression:
         cure = f"columns={{{expression.name!r}: dn.Date(lower=..., upper=...)}}"
     elif isinstance(expression, Column) and facts.kind is not Kind.REAL:
         cure = f"columns={{{expression.name!r}: dn.Keys([...])}}"
+    elif isinstance(expression, Call) and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
+        cure = f"columns={{{text!r}: dn.Keys([...])}}"
     else:
         cure = "bounds of the columns in it (dn.Number(lower=..., upper=...)) give whole numbers their groups"
     raise UnsupportedQueryError(

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, spoken
+from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, placed, spoken
 from deniable.query.catalog import Table, did_you_mean
 from deniable.query.expression import Call, Expression, Kind, Literal, literal
 from deniable.query.operators import call
@@ -52,9 +52,9 @@ def parse(text: str, tables: Mapping[str, Table]) -> Query:
     """
     from deniable.query.clauses import read_select
 
-    select = _one_select(text)
-    table, alias = _table_of(select, tables)
     try:
+        select = _one_select(text)
+        table, alias = _table_of(select, tables)
         return read_select(text, select, RowScope(table, alias))
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
@@ -104,6 +104,11 @@ def _table_of(select: exp.Select, tables: Mapping[str, Table]) -> tuple[Table, s
     if source is None:
         raise UnsupportedQueryError(f"the query needs FROM and a table. Known tables: {', '.join(tables)}.")
     node = checked(source).this
+    with placed(node):
+        return _table_named(node, tables)
+
+
+def _table_named(node: exp.Expr, tables: Mapping[str, Table]) -> tuple[Table, str]:
     if not isinstance(node, exp.Table):
         raise UnsupportedQueryError(
             f"FROM takes the name of a table, got {spoken(node)}. Subqueries are not supported."
@@ -127,13 +132,8 @@ def translate(node: exp.Expr, scope: Scope) -> Expression:
 
     Raises: UnsupportedQueryError that knows its place in the text.
     """
-    try:
+    with placed(node):
         return _translate(node, scope)
-    except UnsupportedQueryError as error:
-        if error.place is None and isinstance(node, exp.Expr):  # half a statement has holes
-            places = [each.meta["start"] for each in node.walk() if "start" in each.meta]
-            error.place = node.meta.get("start", min(places, default=None))
-        raise
 
 
 def _translate(node: exp.Expr, scope: Scope) -> Expression:
@@ -327,5 +327,34 @@ def condition(node: exp.Expr, scope: Scope, clause: str) -> Expression:
     """The condition in a WHERE, HAVING or FILTER."""
     result = translate(node, scope)
     if result.facts.kind not in (Kind.BOOLEAN, Kind.NULL):
-        raise UnsupportedQueryError(f"{clause} takes a condition, got a value of kind {result.facts.kind.value}.")
+        with placed(node):
+            raise UnsupportedQueryError(f"{clause} takes a condition, got a value of kind {result.facts.kind.value}.")
     return result
+
+
+def declared_expression(text: str, table: Table) -> Expression | None:
+    """The row expression that a declaration names; None if the text is a name, or nothing that can be read.
+
+    Raises: UnsupportedQueryError if it is an expression that a query could not hold.
+    """
+    try:
+        select = _one_select(f"SELECT\n{text}\n")
+    except UnsupportedQueryError:
+        return None
+    if [name for name, value in select.args.items() if value] != ["expressions"] or len(select.expressions) != 1:
+        return None
+    (node,) = select.expressions
+    if isinstance(node.unnest(), exp.Column | exp.Alias | exp.Literal | exp.Star):
+        return None
+    try:
+        return translate(node, RowScope(table, table.name))
+    except RecursionError:
+        raise UnsupportedQueryError("it is too deeply nested.") from None
+
+
+def declarable(node: exp.Expr) -> str:
+    """The text by which a declaration names the expression at `node`, from wherever in a query that is."""
+    plain = node.copy()
+    for column in plain.find_all(exp.Column):
+        column.set("table", None)
+    return plain.sql("duckdb", comments=False)

@@ -9,6 +9,7 @@ import pytest
 from deniable.privacy import PrivacyUnit
 from deniable.query.backends.duckdb_doctor import DuckDBDoctor
 from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.expression import Column
 
 from ..conftest import COLUMNS, TROUBLE, frame
 
@@ -79,8 +80,8 @@ def test_a_key_for_missing_values_makes_them_a_group(path: Path) -> None:
 def test_a_part_that_fails_does_not_stop_the_others(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     value = DuckDBDoctor._value
 
-    def failing(self: DuckDBDoctor, name: str, kind: object) -> str:
-        return "error('the page of age is damaged')" if name == "age" else value(self, name, kind)  # type: ignore[arg-type]
+    def failing(self: DuckDBDoctor, asked: Column) -> str:
+        return "error('the page of age is damaged')" if asked.name == "age" else value(self, asked)
 
     monkeypatch.setattr(DuckDBDoctor, "_value", failing)
     doctor = DuckDBDoctor.from_file(path)

@@ -13,13 +13,14 @@ from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.backends.duckdb_expression import Translator, key_constant, quoted
 from deniable.query.backends.duckdb_sql import Generator
 from deniable.query.catalog import Declaration, Table
-from deniable.query.expression import Column, Facts, Key, Kind
+from deniable.query.expression import Column, Expression, Facts, Key, Kind
 from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 
 WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
     "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
 )
+STRAY = "values that are not among the declared keys; their rows are in no group"
 ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value is bent."
 
 
@@ -59,6 +60,14 @@ class DuckDBDoctor(DuckDBEngine):
             chosen = declared.kind or kind
             if chosen is not None:
                 yield from self._column_findings(name, declared, chosen)
+        for name, expression in table.expressions.items():
+            value = self._value(expression)
+            yield from self._ask(
+                name,
+                [f"count(*) FILTER (WHERE {_stray(value, table.columns[name].keys or ())})"],
+                [(STRAY, 0)],
+                f"FROM {self._source}",
+            )
 
     def _import_losses(self) -> Iterator[Finding]:
         """What the import of a text file did not read; its report names the lines."""
@@ -99,7 +108,7 @@ class DuckDBDoctor(DuckDBEngine):
         for name, declared in table.columns.items():
             if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue
-            value = self._value(name, declared.kind)
+            value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
             per_group = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {_listed(value, declared.keys)}"
             per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({per_group} GROUP BY u, k) GROUP BY u"
             yield from self._ask(
@@ -113,7 +122,7 @@ class DuckDBDoctor(DuckDBEngine):
             )
 
     def _column_findings(self, name: str, declared: Declaration, kind: Kind) -> Iterator[Finding]:
-        raw, value = quoted(name), self._value(name, kind)
+        raw, value = quoted(name), self._value(Column(name, Facts(kind=kind)))
         number = f"{value} IS NOT NULL" + (f" AND NOT isnan({value})" if kind is Kind.REAL else "")
         counts = [f"{raw} IS NULL", f"{raw} IS NOT NULL AND {value} IS NULL"]
         words = ["missing values", f"values that cannot be read as {kind.value}; they count as missing"]
@@ -125,8 +134,8 @@ class DuckDBDoctor(DuckDBEngine):
                 counts.append(f"{number} AND {value} {sign} {float(bound)!r}::DOUBLE")
                 words.append(f"values {word}={float(bound):g}; they are clamped to it")
         if declared.keys is not None:
-            counts.append(f"{value} IS NOT NULL AND NOT {_listed(value, declared.keys)}")
-            words.append("values that are not among the declared keys; their rows are in no group")
+            counts.append(_stray(value, declared.keys))
+            words.append(STRAY)
         yield from self._ask(
             name,
             [f"count(*) FILTER (WHERE {condition})" for condition in counts],
@@ -134,9 +143,9 @@ class DuckDBDoctor(DuckDBEngine):
             f"FROM {self._source}",
         )
 
-    def _value(self, name: str, kind: Kind) -> str:
-        """The column as a query would read it, NaN included."""
-        return Translator(self._types).expression(Column(name, Facts(kind=kind)), nan_allowed=True)
+    def _value(self, expression: Expression) -> str:
+        """A column or an expression as a query would read it, NaN included."""
+        return Translator(self._types).expression(expression, nan_allowed=True)
 
     def _ask(
         self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str
@@ -152,6 +161,11 @@ class DuckDBDoctor(DuckDBEngine):
         assert row is not None
         for (what, normal), count in zip(words, row, strict=True):
             yield Finding(subject, what, int(count), normal)
+
+
+def _stray(value: str, keys: Sequence[Key]) -> str:
+    """A condition that is true for values that are no declared keys."""
+    return f"{value} IS NOT NULL AND NOT {_listed(value, keys)}"
 
 
 def _listed(value: str, keys: Sequence[Key]) -> str:

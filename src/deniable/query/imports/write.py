@@ -10,14 +10,14 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.errors import SourceError
+from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.imports.casts import cast, given
 from deniable.query.imports.declaration import Csv
 from deniable.query.imports.imported import KEY, facts_of_import, place_of_import, stamp
@@ -79,9 +79,7 @@ def import_csv(source: str | Path, csv: Csv) -> Import:
         except OSError as error:
             raise SourceError(f"{str(source)!r} cannot be imported ({error.strerror}).") from None
         names = header(file, csv)
-        for name in csv.columns:
-            if name not in names:
-                raise SourceError(f"{source.name!r} has no column {name!r}. Its columns: {', '.join(names)}.")
+        _check_names(source, names, csv)
         losses = stack.enter_context(_Losses(report))
         with _Writer(draft, names, csv, losses) as writer:
             for block in Rows(csv, names, losses.one).blocks(decoded(file, csv)):
@@ -94,6 +92,27 @@ def import_csv(source: str | Path, csv: Csv) -> Import:
         _publish(report, report_place)
         _publish(draft, place)
     return done
+
+
+def _check_names(source: Path, names: tuple[str, ...], csv: Csv) -> None:
+    """Refuse a declaration of what is neither a column nor an expression over columns (which says nothing here)."""
+    from deniable.query.catalog import Table, did_you_mean, each_row
+    from deniable.query.expression import Kind
+    from deniable.query.sql import declared_expression
+
+    described = Table(name=source.stem, schema={name: Kind(csv.column(name).type) for name in names}, unit=each_row())
+    for name, column in csv.columns.items():
+        if name in names:
+            continue
+        known = False
+        with suppress(UnsupportedQueryError):
+            known = declared_expression(name, described) is not None
+        if not known:
+            raise SourceError(
+                f"{source.name!r} has no column {name!r}.{did_you_mean(name, names)} Its columns: {', '.join(names)}."
+            )
+        if column.format is not None or column.sign is not None:
+            raise SourceError(f"{name!r} is an expression: format and sign are for columns of the file.")
 
 
 def _facts(done: Import, csv: Csv, stamped: list[int]) -> dict[str, Any]:
