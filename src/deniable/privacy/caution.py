@@ -29,5 +29,7 @@ def caution(**amounts: Fraction | None) -> str:
             found.append(f"{name}={decimal_text(value)} is so small that answers are noise alone")
     delta = amounts.get("delta")
     if delta is not None and delta > _LARGEST_DELTA:
-        found.append(f"delta={decimal_text(delta)} lets the data of that share of all people be published: take 1e-6 or less")
+        found.append(
+            f"delta={decimal_text(delta)} lets the data of that share of all people be published: take 1e-6 or less"
+        )
     return "; ".join(found)

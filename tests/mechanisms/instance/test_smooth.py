@@ -86,7 +86,7 @@ def test_guesses_that_no_smooth_bound_reaches_are_refused() -> None:
     normal = SmoothGaussian.calibrated(epsilon=1, delta="1e-6", lower=0, upper=1)
     for noise in (NOISE, normal):
         for guess in (10**400, Fraction(1, 10**400), 2**62 + 1):
-            with pytest.raises(InvalidParameterError, match="bound must be (in|at most)"):
+            with pytest.raises(InvalidParameterError, match=r"bound must be (in|at most)"):
                 noise.standard_deviation(guess)
     for guess in (LEAST_BOUND, 2**62):
         assert normal.standard_deviation(guess) == pytest.approx(float(guess / normal.shift))
