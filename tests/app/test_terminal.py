@@ -84,3 +84,13 @@ def test_an_answer_wider_than_the_terminal_is_not_cut(monkeypatch: pytest.Monkey
     show_release(answer())
     assert "╭" not in terminal.getvalue()
     assert "95% intervals; cost epsilon=1; left epsilon=0" in terminal.getvalue()
+
+
+def test_a_bar_is_shown_once_a_share_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = attached(monkeypatch)
+    with waiting("asking...") as progress:
+        assert progress is not None
+        assert "%" not in terminal.getvalue()
+        progress(0.25)
+        progress(0.5)
+    assert "50%" in terminal.getvalue()

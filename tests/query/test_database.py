@@ -55,7 +55,7 @@ class Poisoned(Engine):
     def check(self, plan: PricedPlan) -> None:
         self.inner.check(plan)
 
-    def exact(self, plan: PricedPlan, *, secret: bytes):
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress=None):
         self.reads += 1
         raise ExecutionError
 
@@ -457,3 +457,12 @@ def test_errors_speak_of_what_was_written(options: dict[str, object], words: str
 def test_a_relation_may_be_text() -> None:
     assert database(relation="replace").table.relation is dn.Replace
     assert dn.statistics.Mean(bounds=(0, 1), epsilon=1, relation="replace").privacy_loss.relations == {dn.Replace}
+
+
+def test_progress_is_checked_before_anything_is_spent() -> None:
+    db = database()
+    with pytest.raises(InvalidParameterError, match="progress must be a function"):
+        db.sql("SELECT COUNT(*) FROM t", epsilon=1, progress=1)  # type: ignore[arg-type]
+    shares: list[float] = []
+    db.sql("SELECT COUNT(*) FROM t", epsilon=1, progress=shares.append)
+    assert shares == []  # of a frame

@@ -1,7 +1,7 @@
 """What people see: text that any pipe can take, and boxes and colours where a terminal is listening."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,15 +39,27 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Turn a spinner on stderr while the body runs; on a terminal only."""
+def waiting(what: str) -> Iterator[Callable[[float], None] | None]:
+    """Turn a spinner on stderr while the body runs, and show a bar beside it once a share is told; on a terminal only.
+
+    Yields what takes the share that is done; None where there is no terminal.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-    with Console(stderr=True).status(what):
-        yield
+    shown = Progress(SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True)
+    task = shown.add_task(what, total=None)
+
+    def tell(share: float) -> None:
+        if len(shown.columns) == 2:
+            shown.columns = (*shown.columns, BarColumn(), TaskProgressColumn())
+        shown.update(task, total=1, completed=share)
+
+    with shown:
+        yield tell
 
 
 def show_release(release: "Release") -> None:

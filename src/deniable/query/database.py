@@ -17,7 +17,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, Budget, Charge, PrivacyUnit, Relation, Remaining
 from deniable.privacy.exact import positive_rational, probability
 from deniable.query.answer import build_release, check_outcome
-from deniable.query.backends.base import Engine
+from deniable.query.backends.base import Engine, Progress
 from deniable.query.catalog import Declaration, Table
 from deniable.query.explanation import Explanation, spoken
 from deniable.query.listing import Listing, pairs_as_html
@@ -235,6 +235,7 @@ class Database(Statistics):
         delta: object = None,
         rho: object = None,
         fresh: bool = False,
+        progress: Progress | None = None,
     ) -> Release:
         """Answer a SELECT with noise, and pay for it.
 
@@ -242,13 +243,17 @@ class Database(Statistics):
             text: one SELECT of COUNT, SUM, AVG over the table; see docs/guide/query.md.
             epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
             fresh: pay again for new noise, although the question has an answer already.
+            progress: called with the share that is done, after each pass over a file that takes several for want of
+                `memory`. It tells nothing about the rows: where it would, it is not called.
 
         The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
         Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
             ExecutionError, with a constant text, if the engine stops.
         """
+        if progress is not None and not callable(progress):
+            raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
         plan = self._plan(text, epsilon, delta, rho)
-        answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan), fresh=fresh)
+        answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
         return build_release(
             plan,
             _from_json(answer),
@@ -278,9 +283,9 @@ class Database(Statistics):
             question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
         )
 
-    def _exact(self, plan: PricedPlan) -> str:
+    def _exact(self, plan: PricedPlan, progress: Progress | None) -> str:
         """Look and add noise: after the payment."""
-        exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"))
+        exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"), progress=progress)
         drawn = [part.mechanism.release(value, bits=self._bits) for part, value in zip(plan.parts, exact, strict=True)]
         return _to_json([draw.values for draw in drawn])
 

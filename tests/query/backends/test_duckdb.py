@@ -530,3 +530,55 @@ def test_columns_that_cannot_be_had_have_one_constant_text(tmp_path: Path) -> No
         engine.columns(asked, unit="person", where=None)
     assert str(caught.value) == str(ExecutionError())
     assert caught.value.__context__ is None
+
+
+def told(engine: DuckDBEngine, *, unit: str | None = "person") -> tuple[list[float], int]:
+    """The shares that a question tells, and its answer."""
+    shares: list[float] = []
+    bounds = {} if unit is None else {"rows": 10_000}
+    plan = plan_of(table_of(engine, unit=unit, columns={}, **bounds), "SELECT COUNT(*) FROM t")  # type: ignore[arg-type]
+    (total,) = engine.exact(plan, secret=SECRET, progress=shares.append)
+    return shares, int(total[0])
+
+
+def test_the_shares_that_are_told_follow_from_public_facts_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of one size tell the same whatever their rows; frames, single passes and what begins anew tell nothing."""
+    monkeypatch.setattr("deniable.query.backends.duckdb.ROW_BYTES", 300_000)
+    sources = [pa.table({"person": np.arange(4000)}), pa.table({"person": np.full(4000, 7)})]
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for source, path in zip(sources, paths, strict=True):
+        pq.write_table(source, path, compression="none", use_dictionary=False, write_statistics=False)
+    assert paths[0].stat().st_size == paths[1].stat().st_size
+    engines = [DuckDBEngine.from_file(path, memory="1GB", threads=1) for path in paths]
+    passes = engines[0]._passes()
+    assert passes > 3
+    for engine in engines:
+        assert told(engine) == ([turn / passes for turn in range(1, passes + 1)], 4000)
+        assert told(engine, unit=None) == ([], 4000)
+    assert DuckDBEngine.from_arrow(sources[0], memory="1GB")._passes() > 1
+    assert told(DuckDBEngine.from_arrow(sources[0], memory="1GB")) == ([], 4000)
+    assert told(DuckDBEngine.from_file(paths[0])) == ([], 4000)
+    run, turns = engine._run, []
+
+    def third_pass_needs_too_much(statement: str) -> list[tuple[object, ...]]:
+        turns.append(statement)
+        if len(turns) == 4:  # the first asks for the limit
+            raise duckdb.OutOfMemoryException
+        return run(statement)
+
+    monkeypatch.setattr(engine, "_run", third_pass_needs_too_much)
+    assert told(engine) == ([1 / passes, 2 / passes], 4000)
+
+
+def test_a_bar_that_fails_costs_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBEngine, "_passes", lambda self: 3)
+    pq.write_table(frame(), tmp_path / "t.parquet")
+    engine = DuckDBEngine.from_file(tmp_path / "t.parquet")
+    plan = plan_of(table_of(engine, rows=10), "SELECT COUNT(*) FROM t")
+
+    def failing(share: float) -> None:
+        raise ValueError(share)
+
+    assert int(engine.exact(plan, secret=SECRET, progress=failing)[0][0]) == 9

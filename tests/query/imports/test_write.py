@@ -56,3 +56,16 @@ def test_statistics_of_the_rows_are_not_in_the_import(tmp_path: Path) -> None:
     imported(tmp_path / "t.csv", b"id,x\n1,1\n7,7\n", PLAIN)
     group = pq.read_metadata(tmp_path / "t.csv.parquet").row_group(0)
     assert not any(group.column(place).is_stats_set for place in range(group.num_columns))
+
+
+def test_an_import_tells_the_share_of_the_file_that_it_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.query.imports.lines.BLOCK", 1000)
+    source = tmp_path / "t.csv"
+    source.write_bytes(b"id,x\n" + b"1,1\n" * 1000)
+    shares: list[float] = []
+    import_csv(source, PLAIN, progress=shares.append)
+    assert shares == sorted(shares)
+    assert len(shares) > 3
+    assert (shares[0] < 0.6, shares[-1]) == (True, 1.0)

@@ -19,8 +19,8 @@ def import_(policy: PolicyFile) -> None:
         raise CatalogError(f"{declared.source.name} is read as it is. Only text files are imported: .csv, .tsv, .txt.")
     from deniable.query.imports.write import import_csv
 
-    with waiting("importing..."):
-        done = import_csv(declared.source, declared.csv)
+    with waiting("importing...") as progress:
+        done = import_csv(declared.source, declared.csv, progress=progress)
     say(WARNING)
     say(str(done))
     hint("Now ask: deniable query policy.toml SQL")

@@ -41,8 +41,8 @@ def query(
             form = format_of(output)
             write = stack.enter_context(whole_file(output, never=(declared.source, declared.ledger, policy)))
         database = connect(policy, memory=memory, threads=threads)
-        with waiting("asking..."):
-            release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh)
+        with waiting("asking...") as progress:
+            release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh, progress=progress)
         if form is not None and write is not None:
             write(as_page(release, policy.name) if form is as_page else form(release))
             hint(f"{output} written; left {database.ledger.left()}")

@@ -1,7 +1,7 @@
 """What an engine must offer: the schema of its source, and exact integers for a priced plan."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from deniable.query.plan import PricedPlan
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Progress = Callable[[float], object]  # takes the share that is done, above 0 and at most 1
 # The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
 ARROW: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",
@@ -45,11 +46,12 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def exact(self, plan: PricedPlan, *, secret: bytes) -> "list[NDArray[Any]]":
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> "list[NDArray[Any]]":
         """One integer array of shape (cells,) per aggregate, on the plan's lattice.
 
         Args:
             secret: keys the hash that chooses which groups of a unit count.
+            progress: is told the share that is done, of work whose steps follow from public facts; else nothing.
 
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """

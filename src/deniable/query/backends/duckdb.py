@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
-from deniable.query.backends.base import ARROW, Engine
+from deniable.query.backends.base import ARROW, Engine, Progress
 from deniable.query.backends.duckdb_expression import KINDS, quoted, text
 from deniable.query.backends.duckdb_files import check_names, locate
 from deniable.query.backends.duckdb_spill import spill_folder
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Opener = Callable[[], "duckdb.DuckDBPyConnection"]
+CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
 TWIN = "memory.main.twin"  # a table without rows that has the columns of the source
@@ -62,6 +63,7 @@ class DuckDBEngine(Engine):
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
         self._source = source
         self._limited = limited  # the caller set a limit of memory
+        self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
         try:
             self._connection = self._open()
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
@@ -91,7 +93,9 @@ class DuckDBEngine(Engine):
             _lock(connection, [])
             return connection
 
-        return cls(open_connection, "source", limited=memory is not None)
+        engine = cls(open_connection, "source", limited=memory is not None)
+        engine._rows = held.num_rows
+        return engine
 
     @classmethod
     def from_file(
@@ -122,6 +126,8 @@ class DuckDBEngine(Engine):
 
         engine = cls(open_connection, located.source, limited=memory is not None)
         engine.source_name, engine.table = located.name, located.table
+        size = sum(path.stat().st_size for path in located.paths)
+        engine._rows, engine._public = math.ceil(size / (CELL_BYTES * max(1, len(engine._types)))), True
         return engine
 
     def schema(self) -> Mapping[str, Kind | None]:
@@ -140,7 +146,16 @@ class DuckDBEngine(Engine):
         if not possible:
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
-    def exact(self, plan: PricedPlan, *, secret: bytes) -> list[NDArray[Any]]:
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[NDArray[Any]]:
+        """The totals, in one pass, or in several that each take a share of the units, where memory is limited.
+
+        What `progress` is told is turn / passes after each pass. The number of passes follows from the size of the
+        file, its columns and the limit, which are public, so the shares are the same whatever the rows are; when they
+        come is timing, which an observer of the machine has anyway. Nothing finer is told: DuckDB's own progress counts
+        rows and intermediate results, which are private. Nothing is told of frames, whose size is known by their rows
+        alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
+        up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
+        """
         generator = Generator(self._source, self._types)
         if plan.query.question.table.unit.column is None:  # nothing to take turns by, and little memory is needed
             totals = self._sum([generator.plan(plan, secret=secret)], plan)
@@ -150,10 +165,10 @@ class DuckDBEngine(Engine):
         passes = self._passes()
         while passes <= MOST_PASSES:
             statements = [generator.plan(plan, secret=secret, share=(turn, passes)) for turn in range(passes)]
-            totals = self._sum(statements, plan)
+            totals = self._sum(statements, plan, progress if self._public and passes > 1 else None)
             if totals is not None:
                 return [_integers(total) for total in totals]
-            passes *= 4
+            passes, progress = passes * 4, None
         raise ExecutionError
 
     def columns(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> "pa.Table":
@@ -176,12 +191,12 @@ class DuckDBEngine(Engine):
 
         if not self._limited:
             return 1
-        rows, limit = 0, "1 GiB"
+        limit = "1 GiB"
         with suppress(duckdb.Error):
-            ((rows, limit),) = self._run(f"SELECT count(*), current_setting('memory_limit') FROM {self._source}")
+            ((limit,),) = self._run("SELECT current_setting('memory_limit')")
         number, unit = str(limit).split()
         available = 0.6 * float(number) * float(1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
-        return min(max(1, math.ceil(rows * ROW_BYTES / available)), MOST_PASSES)
+        return min(max(1, math.ceil(self._rows * ROW_BYTES / available)), MOST_PASSES)
 
     def _run(self, statement: str, fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples) -> Any:
         """All rows of a statement. An engine that broke down over a private row is replaced: the next question must
@@ -196,7 +211,7 @@ class DuckDBEngine(Engine):
                 self._connection = self._open()
                 raise
 
-    def _sum(self, statements: list[str], plan: PricedPlan) -> list[list[int]] | None:
+    def _sum(self, statements: list[str], plan: PricedPlan, progress: Progress | None = None) -> list[list[int]] | None:
         """The totals of all statements, each over its share of the units; None if one needs more memory than allowed.
 
         Raises: ExecutionError for any other cause; it is raised outside of the handler, so that the engine's own text,
@@ -205,7 +220,7 @@ class DuckDBEngine(Engine):
         import duckdb
 
         totals = [[0] * plan.query.question.cells for _ in plan.parts]
-        for statement in statements:
+        for turn, statement in enumerate(statements, 1):
             failure: type[Exception] | None = None
             try:
                 rows = self._run(statement)
@@ -220,6 +235,9 @@ class DuckDBEngine(Engine):
             for cell, *values in rows:
                 for total, value in zip(totals, values, strict=True):
                     total[cell] += value
+            if progress is not None:
+                with suppress(Exception):  # a paid answer is not lost for want of a bar
+                    progress(turn / len(statements))
         return totals
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,12 +55,13 @@ class Import:
     __repr__ = __str__
 
 
-def import_csv(source: str | Path, csv: Csv) -> Import:
+def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], object] | None = None) -> Import:
     """Import a CSV file as declared. The import lies beside it, as does the report; older ones are replaced.
 
     Args:
         source: the path of the file.
         csv: how it is read; `guess_csv(source)` proposes it.
+        progress: called with the share of the file that is read, block by block.
 
     Both files are whole or not there, and can be read by their owner alone.
     Raises: SourceError if the file cannot be read, does not fit the declaration, or changes meanwhile.
@@ -84,6 +85,8 @@ def import_csv(source: str | Path, csv: Csv) -> Import:
         with _Writer(draft, names, csv, losses) as writer:
             for block in Rows(csv, names, losses.one).blocks(decoded(file, csv)):
                 writer.write(block)
+                if progress is not None:
+                    progress(min(1.0, file.tell() / max(1, before[0])))
             if stamp(source) != before:
                 raise SourceError(f"{source.name!r} was changed while it was imported. Import it again.")
             done = Import(source, place, report_place, writer.rows, dict(losses.counts))
