@@ -182,6 +182,16 @@ def test_under_replace_nothing_that_moves_sizes_is_asked() -> None:
     assert db.mean("age", epsilon=1).safe
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_under_replace_what_is_paid_is_answered(name: str) -> None:
+    """The number of rows is public there, but nobody knows it before the payment: it must not choose another price."""
+    db = database(relation=dn.Replace, unit=dn.each_row("visit"), rows=None)
+    try:
+        assert len(asked(db, name))
+    except UnprovedError:
+        assert db.ledger.entries() == []
+
+
 def test_total_rows_bound_a_statistic_too() -> None:
     db = database(rows=None, total_rows=5)
     assert db.count("cost", epsilon=1).cost.charge().epsilon == 1

@@ -106,7 +106,8 @@ ROWS = st.lists(
 )
 QUERY = (
     "SELECT g, COUNT(*), COUNT(x), SUM(x), SUM(k), AVG(k * 2), SUM(x * k), COUNT(DISTINCT person), "
-    "SUM(1) FILTER (WHERE k > 0) FROM t GROUP BY g"
+    "SUM(1) FILTER (WHERE k > 0), COUNT(*) FILTER (WHERE x > 0), COUNT(x) FILTER (WHERE k > 0), "
+    "AVG(x) FILTER (WHERE k > 3), SUM(CASE WHEN x > 0 THEN 1 ELSE -1 END) FROM t GROUP BY g"
 )
 DECLARED = {
     "g": Keys([0, 1, 2]),
@@ -148,11 +149,32 @@ def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
         neighbour += [(0, *row[1:]) for row in others]
     plan, here = _answers(rows, relation, bounds, text)
     _, there = _answers(neighbour, relation, bounds, text)
+    assert plan.parts
     for part, a, b in zip(plan.parts, here, there, strict=True):
         change = [abs(int(x) - int(y)) for x, y in zip(a, b, strict=True)]
         assert sum(change) <= part.sensitivity.l1
         assert sum(step**2 for step in change) <= part.sensitivity.l2_squared
         assert max(change) <= part.sensitivity.linf
+
+
+@settings(max_examples=30, deadline=None)
+@given(ROWS, st.sampled_from(["g", "x", "k"]), st.booleans())
+def test_one_unit_moves_no_column_of_another(rows: list, unit: str, filtered: bool) -> None:
+    """The columns for statistics: without one unit they are what its absence leaves, whatever its rows hold."""
+    names = ["person", "g", "x", "k"]
+
+    def columns(rows: list) -> list[tuple[float | None, ...]]:
+        engine = DuckDBEngine.from_arrow(_source(rows), threads=1)
+        table = table_of(engine, columns=DECLARED, unit=unit)
+        plan = plan_of(table, "SELECT COUNT(*) FROM t" + " WHERE x * k > 0 OR g = 0" * filtered)
+        asked = [table.column(name) for name in names]
+        found = engine.columns(asked, unit=unit, where=plan.query.question.where).to_pylist()
+        return sorted((tuple(row.values()) for row in found), key=repr)
+
+    place = names.index(unit)
+    mine = rows[0][place] if rows else None
+    others = [row for row in rows if row[place] != mine]
+    assert columns(others) == [row for row in columns(rows) if row[-1] != mine]
 
 
 ASKED = {
@@ -467,6 +489,23 @@ def test_the_units_of_an_enum_are_their_texts(tmp_path: Path) -> None:
         )
         answers.append([int(value) for value in engine.exact(plan, secret=SECRET)[0]])
     assert answers[0] == answers[1]
+
+
+def test_text_is_equal_where_its_letters_are_whatever_the_table_collates(tmp_path: Path) -> None:
+    """With a collation "a" equals "A": a row counted in two public groups at once, and two people were one unit."""
+    path = tmp_path / "t.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t (person VARCHAR COLLATE NOCASE, g VARCHAR COLLATE NOCASE.NOACCENT)")
+        connection.execute("INSERT INTO t VALUES ('a', 'e'), ('A', 'E'), ('b', 'é'), ('b', 'x')")
+        connection.execute("CREATE VIEW v AS SELECT person, g AS g FROM t WHERE g <> 'X'")
+    for table, people in (("t", 3), ("v", 3)):
+        engine = DuckDBEngine.from_file(path, table=table)
+        declared = table_of(engine, columns={"g": Keys(["e", "E", "é", "ë"])}, groups=4)
+        plan = plan_of(declared, "SELECT g, COUNT(*), COUNT(DISTINCT person) FROM t GROUP BY g")
+        assert [total.tolist() for total in engine.exact(plan, secret=SECRET)] == [[1, 1, 1, 0]] * 2
+        for text, total in (("COUNT(DISTINCT person) FROM t", people), ("COUNT(*) FROM t WHERE g = 'E'", 1)):
+            (count,) = engine.exact(plan_of(declared, f"SELECT {text}"), secret=SECRET)
+            assert count.tolist() == [total]
 
 
 def test_columns_that_the_engine_would_rename_are_refused(tmp_path: Path) -> None:

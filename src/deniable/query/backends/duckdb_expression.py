@@ -71,9 +71,13 @@ class Translator:
             raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.")
         return sql
 
+    def stored(self, name: str) -> str:
+        """A column as it is stored; text without the collation of its table, in which "a" may equal "A"."""
+        return f'({quoted(name)} COLLATE "binary")' if self.types[name] == "VARCHAR" else quoted(name)
+
     def _column(self, node: Column, nan_allowed: bool) -> str:
         base, wanted = self.types[node.name], TYPES[node.facts.kind]
-        name = quoted(node.name)
+        name = self.stored(node.name)
         if (base, wanted) in WIDENING:
             name = f"CAST({name} AS {wanted})"
         elif base != wanted:

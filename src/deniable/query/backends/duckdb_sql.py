@@ -5,7 +5,7 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 
 from collections.abc import Mapping, Sequence
 
-from deniable.query.backends.duckdb_expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
+from deniable.query.backends.duckdb_expression import FLOATS, KINDS, TYPES, Translator, key_constant
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.plan import PricedAggregate, PricedPlan, Question
 
@@ -81,7 +81,7 @@ class Generator:
 
     def unit(self, name: str) -> str:
         """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
-        base, column = self.types[name], quoted(name)
+        base, column = self.types[name], self.translator.stored(name)
         if base == "ENUM":
             return f"CAST({column} AS VARCHAR)"
         return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit

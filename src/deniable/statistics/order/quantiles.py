@@ -241,13 +241,16 @@ def quantiles(
     size: int | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Several quantiles at once, one a row: see `Quantiles`. Under replace their number is public, and gives the size.
+    """Several quantiles at once, one a row: see `Quantiles`.
+
+    Under replace the number of rows is public, and gives the size; size=0 leaves it open.
 
     >>> import deniable as dn
     >>> answer = dn.statistics.quantiles([21, 45, 33, 60], [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)
     """
     if size is None and options.get("relation") is Relation.REPLACE and options.get("units") is None:
         size = _length(values)
+    size = None if size == 0 and not isinstance(size, bool) else size
     own = {"shares": shares, "bounds": bounds, "interval": interval, "step": step, "method": method, "size": size}
     return release(Quantiles, values, own, options)
 
