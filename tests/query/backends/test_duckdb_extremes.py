@@ -198,7 +198,9 @@ def test_no_extreme_value_as_a_condition_changes_the_plan_or_which_other_rows_co
                 (found,) = engine.exact(plan, secret=SECRET)[0]
                 assert found == rows[[0, 1, 2 + number]].sum(), (name, where.to_json(), number, container)
                 if container == "parquet":
-                    bent.add(_explained(careless, statement, folders[number]))
+                    bent.add("refused")  # as it is where a minimum cannot be computed with
+                    with suppress(duckdb.Error):
+                        bent.add(_explained(careless, statement, folders[number]))
             assert len(said) == 1, (name, where.to_json(), container)
-            folded += len(bent) > 1
+            folded += len(bent) > 2
     assert folded > 10
