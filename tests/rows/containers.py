@@ -7,7 +7,7 @@ from collections import UserList, deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import narwhals as nw
@@ -35,6 +35,24 @@ class Leaves:
     __array__ = __float__ = __int__ = __index__ = __eq__ = __hash__ = __repr__ = __len__ = _leave  # type: ignore[assignment]
 
 
+class Tells:
+    """An entry that notes every use that a column of such entries has no need of."""
+
+    heard: ClassVar[list[str]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in ("__class__", "__array__", "as_py"):
+            Tells.heard.append(name)
+        return object.__getattribute__(self, name)
+
+    def _tell(self, *_: object) -> Any:
+        Tells.heard.append("a method")
+        return 1
+
+    __float__ = __int__ = __index__ = __eq__ = __hash__ = __lt__ = __bool__ = __len__ = __iter__ = _tell  # type: ignore[assignment]
+    __repr__ = __str__ = _tell  # type: ignore[assignment]
+
+
 class Warns:
     """An entry that warns when it is read."""
 
@@ -45,6 +63,8 @@ class Warns:
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime.datetime(2020, 1, 1, 12)
+ITSELF: list[Any] = [1]
+ITSELF.append(ITSELF)
 ODD: dict[str, Any] = {
     "None": None,
     "NaN": math.nan,
@@ -73,18 +93,24 @@ ODD: dict[str, Any] = {
     "duration of numpy": np.timedelta64(5, "ns"),
     "number of numpy": np.float32(1.5),
     "signalling NaN of numpy": np.array([0x7F800001], dtype=np.uint32).view(np.float32)[0],
+    "signalling NaN of 64 bits": np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)[0],
+    "long double": np.longdouble("1e4000"),
+    "void": np.void(b"abc"),
+    "structure": np.ones(1, dtype=[("a", "i4"), ("b", "f8")])[0],
     "date": datetime.date(2020, 1, 1),
     "moment": NOON,
     "moment with a zone": NOON.replace(tzinfo=BERLIN),
     "last moment": datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-9))),
     "complex": 1j,
     "list": [1],
+    "list of itself": ITSELF,
     "array": np.ones(2),
     "dictionary": {"a": 1},
     "object": object(),
     "hostile": Hostile(),
     "leaves": Leaves(),
     "warns": Warns(),
+    "tells": Tells(),
 }
 
 NUMBERS = [3, 1, 2, 3, 1, 2, 3]

@@ -25,6 +25,15 @@ def test_lists_and_structs_are_no_values_to_count(rows: list[Any]) -> None:
         codes(pa.array(rows, type=pa.list_(pa.int64())), "units")
 
 
+def test_a_dictionary_decides_neither_the_order_of_keys_and_units_nor_how_many_there_are() -> None:
+    """Which values it holds, and where, may depend on rows; noise would be drawn in its order."""
+    for unseen in (["a", "b", "c", "d"], ["d", "c", "b", "a"]):
+        column = pd.Series(["c", None, "a", "c"], dtype=pd.CategoricalDtype(unseen))
+        found, keys = codes(column)
+        assert (found.tolist(), keys) == ([0, -1, 1, 0], ["c", "a"])
+        assert labels(column).tolist() == [0, -1, 1, 0]
+
+
 def test_nulls_have_no_code() -> None:
     assert codes([1.0, float("nan"), None])[0].tolist() == [0, -1, -1]
     assert codes([datetime.date(2020, 1, 1), None])[0].tolist() == [0, -1]

@@ -147,6 +147,8 @@ def test_a_column_with_a_missing_value_is_the_list_with_none(column: Any) -> Non
 def test_a_row_of_one_number_needs_no_list() -> None:
     for rows in ([5, [6], None, [7, 8], "a"], np.array([5, [6], None, [7, 8], "a"], dtype=object)):
         assert replaced("exact", rows, by=0, columns=1).tolist() == [[5], [6], [0], [0], [0]]
+    for column in (pd.Series([5, [6], None], dtype=object), pl.Series([5, 6, None], dtype=pl.Int128)):
+        assert replaced("exact", column, by=0, columns=1).tolist() == [[5], [6], [0]]
     assert replaced("exact", np.array([5, 6]), by=0, columns=1).tolist() == [[5], [6]]
     assert replaced("exact", [5, 6], by=0, columns=2).tolist() == [[0, 0], [0, 0]]
 

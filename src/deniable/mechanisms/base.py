@@ -15,6 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.call import InWords, in_words
 from deniable.privacy.exact import read_json, shown
+from deniable.rows import silence
 
 _KINDS: dict[str, type["Mechanism"]] = {}
 
@@ -62,7 +63,8 @@ class Mechanism(metaclass=InWords):
         super().__init_subclass__()
         for name, method in list(cls.__dict__.items()):
             if not name.startswith("_") and isinstance(method, FunctionType | classmethod):
-                setattr(cls, name, _checked(method))  # calls that do not fit are refused in words
+                quiet = silence()(method) if name == "release" and isinstance(method, FunctionType) else method
+                setattr(cls, name, _checked(quiet))  # calls that do not fit are refused in words
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 

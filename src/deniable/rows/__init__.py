@@ -10,6 +10,7 @@ from deniable.rows.columns import Column, array_of, column
 from deniable.rows.declared import arrow_of
 from deniable.rows.floats import Floats, dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, labels, places_of
+from deniable.rows.silence import silence
 from deniable.rows.whole import Whole, left_out, read, replaced, width
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "plain",
     "read",
     "replaced",
+    "silence",
     "table",
     "whole_numbers",
     "width",

@@ -9,11 +9,13 @@ from deniable.errors import InvalidParameterError
 from deniable.rows.columns import Column, array_of, column, described, of_array
 from deniable.rows.floats import of_entries, table
 from deniable.rows.keys import python
+from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of
 
 Rows = NDArray[Any]
 
 
+@silence()
 def plain(values: object, what: str = "values", *, columns: int | None = None) -> Rows:
     """The rows as an array, of shape (rows,) or as an array came; its type depends on that of the container alone.
 

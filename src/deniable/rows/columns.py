@@ -4,7 +4,6 @@ A column is one of three: numbers in numpy; text, moments and the like in Arrow;
 that store the place of each row among distinct values keep them: those values are a column themselves.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.rows.entries import each, key, objects
+from deniable.rows.silence import silence
 
 Missing = NDArray[np.bool_]
 
@@ -70,6 +70,7 @@ def without(found: NDArray[Any], rows: Missing | None, missing: object = None) -
     return copied
 
 
+@silence()
 def column(values: object, what: str = "values") -> Column:
     """One column of any container.
 
@@ -86,8 +87,7 @@ def column(values: object, what: str = "values") -> Column:
         return of_array(values, what)
     found: Column | None = None
     try:
-        with warnings.catch_warnings(action="ignore"):  # whether a library warns may depend on a row
-            found = _of_library(values, what)
+        found = _of_library(values, what)
     except InvalidParameterError:
         raise
     except BaseException as error:  # whatever it is, it may quote a row, and is not attached to what is raised below
@@ -111,8 +111,7 @@ def of_array(array: NDArray[Any], what: str) -> Column:
             native = data.astype(data.dtype.newbyteorder("="), copy=False)
             return Column(native, kind, mask, nullable=mask is not None)
         case "f":
-            with np.errstate(all="ignore"):
-                return Column(data.astype(np.float64, copy=False), kind, mask, nullable=mask is not None)
+            return Column(data.astype(np.float64, copy=False), kind, mask, nullable=mask is not None)
         case "O":
             return Column(data if mask is None else without(data, mask), kind)
         case "U" | "T" | "S" | "m" | "M":
@@ -120,26 +119,21 @@ def of_array(array: NDArray[Any], what: str) -> Column:
     raise InvalidParameterError(_NEITHER.format(what=what, kind=kind))
 
 
+@silence()
 def array_of(values: object) -> NDArray[Any] | None:
     """An array of any dimensions; None for a list, a series, a column of Arrow."""
     if isinstance(values, np.ndarray):
         return values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if isinstance(values, Sequence) and not isinstance(values, memoryview) and not hasattr(values, "typecode"):
         return None
-    if isinstance(values, bytes | bytearray | np.generic) or _libraries(values) & {
-        "pandas",
-        "polars",
-        "pyarrow",
-        "narwhals",
-    }:
+    if isinstance(values, bytes | bytearray | np.generic) or _libraries(values) & _OF_COLUMNS:
         return None
     if any(hasattr(values, name) for name in ("__arrow_c_array__", "__arrow_c_stream__")):
         return None
     if not (isinstance(values, memoryview) or any(hasattr(values, n) for n in ("typecode", "__array__"))):
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return np.asarray(values)
+        return np.asarray(values)
     except Exception:  # whatever it is, it may depend on a row
         return None
 
@@ -242,8 +236,7 @@ def _of_numbers(array: Any, kind: str) -> Column:
     missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     nothing = False if str(array.type) == "bool" else 0
     data = (array.fill_null(nothing) if array.null_count else array).to_numpy(zero_copy_only=False)
-    with np.errstate(all="ignore"):
-        found = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
+    found = data.astype(np.float64, copy=False) if data.dtype.kind == "f" else data
     return Column(found, kind, missing)
 
 
@@ -279,8 +272,7 @@ def _arrow_of_array(data: NDArray[Any], mask: Missing | None) -> Any:
         return pa.array(data, mask=mask, type=pa.large_binary())
     unit = np.datetime_data(data.dtype)[0]
     wanted = np.dtype(f"{data.dtype.kind}8[{_UNITS.get(unit, unit) if unit not in ('ps', 'fs', 'as') else 'ns'}]")
-    with np.errstate(all="ignore"):
-        found = data.astype(wanted, copy=False)
+    found = data.astype(wanted, copy=False)
     if wanted == np.dtype("M8[D]"):  # Arrow has 32 bits for them, and wraps what is beyond
         found = np.where(found == found.view(np.int64).astype(np.int32).astype(wanted), found, wanted.type("NaT"))
     if data.dtype.newbyteorder("=") != wanted and unit not in ("ps", "fs", "as"):

@@ -8,11 +8,13 @@ import numpy as np
 from deniable.rows.columns import Column, Missing, column
 from deniable.rows.entries import day, each, moment, text, truth
 from deniable.rows.floats import of_entries
+from deniable.rows.silence import silence
 from deniable.rows.whole import read
 
 Declared = Literal["integer", "real", "text", "boolean", "date", "timestamp"]
 
 
+@silence()
 def arrow_of(values: object, what: str, declared: Declared | None) -> Any:
     """A column as one array of Arrow, whose type comes from that of the column, or from what is declared.
 

@@ -1,7 +1,6 @@
 """One entry of a column without a type, read by itself; whatever an entry does when it is read, it is missing then."""
 
 import math
-import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -54,9 +53,8 @@ def objects(entries: Any) -> Objects:
 
 
 def each(read: Callable[[Any], Any], entries: Objects, dtype: type) -> NDArray[Any]:
-    """What each entry is read as, in silence: what a method of one warns of would tell of it."""
-    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        return np.fromiter(map(read, entries), dtype=dtype, count=len(entries))
+    """What each entry is read as."""
+    return np.fromiter(map(read, entries), dtype=dtype, count=len(entries))
 
 
 @by_itself(math.nan)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.rows.columns import Column, array_of, column
 from deniable.rows.entries import PLAIN_NUMBERS, Objects, each, number
+from deniable.rows.silence import silence
 from deniable.rows.tables import grid
 
 Floats = NDArray[np.float64]
@@ -19,6 +20,7 @@ Floats = NDArray[np.float64]
 _NOT_NUMBERS = "{what} must be numbers, got {kind}. Pass an array, a series or a list of numbers."
 
 
+@silence()
 def numbers(values: object, what: str = "values") -> Floats:
     """One column as float64 of shape (rows,); what is no number is NaN.
 
@@ -30,6 +32,7 @@ def numbers(values: object, what: str = "values") -> Floats:
     return floats(column(values, what), what)
 
 
+@silence()
 def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats, tuple[str, ...]]:
     """Several columns as float64 of shape (rows, columns), and their names.
 
@@ -43,6 +46,7 @@ def table(values: object, what: str = "values", *, columns: int) -> tuple[Floats
     return found, names
 
 
+@silence()
 def whole_numbers(values: object) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
     """A column whose type is an integer one, clamped to int64, and where it is missing; None for other columns."""
     given = column(values)
@@ -76,8 +80,7 @@ def of_entries(entries: Objects) -> Floats:
     """Each entry as a number; all at once where numpy reads every one as `number` does, which their types say."""
     if PLAIN_NUMBERS.issuperset(map(type, entries)):
         try:
-            with np.errstate(all="ignore"):
-                return entries.astype(np.float64)
+            return entries.astype(np.float64)
         except OverflowError:  # an int that no float can hold
             pass
     return each(number, entries, float)

@@ -14,25 +14,30 @@ from deniable.errors import InvalidParameterError
 from deniable.rows.columns import Column, column
 from deniable.rows.entries import REAL, WHOLE, Objects, each, key, kind_and_key, objects, same
 from deniable.rows.floats import of_entries
+from deniable.rows.silence import silence
 
 Places = NDArray[np.int64]
 
 
+@silence()
 def codes(values: object, what: str = "values") -> tuple[Places, list[Any]]:
     """One column of any kind as places in the list of its distinct keys, each in its one form; -1 for NULL.
 
-    What Python cannot hold, such as a date after the year 9999 or bytes that are no text, is NULL here.
+    Keys are in the order of the first row of each. What Python cannot hold, such as a date after the year 9999 or bytes
+    that are no text, is NULL here.
     """
     given = column(values, what)
     if given.holds == "objects":
         places, keys = _of_objects(given.values, kind_and_key)
-        return given.spread(places, -1), keys
-    encoded = _arrow(given).dictionary_encode()
-    places = _indices(encoded)
-    inner, keys = _of_objects(python(encoded.dictionary), kind_and_key)
-    return given.spread(np.append(inner, -1)[places], -1), keys
+    else:
+        encoded = _arrow(given).dictionary_encode()
+        inner, keys = _of_objects(python(encoded.dictionary), kind_and_key)
+        places = np.append(inner, -1)[_indices(encoded)]
+    found, order = _of_rows(given, places)
+    return found, keys if order is None else [keys[place] for place in order]
 
 
+@silence()
 def labels(values: object, what: str = "values") -> Places:
     """Equal numbers for equal values of one column of any kind, from 0; -1 for NULL."""
     given = column(values, what)
@@ -40,9 +45,10 @@ def labels(values: object, what: str = "values") -> Places:
         found = _of_objects(given.values, same)[0]
     else:
         found = _indices(_arrow(given).dictionary_encode())
-    return given.spread(found, -1)
+    return _of_rows(given, found)[0]
 
 
+@silence()
 def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """Public keys in their one form.
 
@@ -59,6 +65,7 @@ def distinct(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     return found
 
 
+@silence()
 def places_of(values: object, keys: tuple[Any, ...]) -> Places:
     """The place of each row in the list of public keys; their number for a row that is not in it.
 
@@ -94,9 +101,23 @@ def _arrow(given: Column) -> Any:
         return given.values
     if given.values.dtype.kind != "f":
         return pa.array(given.values, mask=given.missing)
-    with np.errstate(all="ignore"):
-        found = given.values + 0.0
-        return pa.array(given.filled(found, np.nan), from_pandas=True)
+    return pa.array(given.filled(given.values + 0.0, np.nan), from_pandas=True)
+
+
+def _of_rows(given: Column, found: Places) -> tuple[Places, Places | None]:
+    """The places of the rows, numbered anew by their first rows, and which of the old ones those are, in that order.
+
+    None where the rows are the values. A dictionary holds values that no row has, and any order of them.
+    """
+    if given.places is None:
+        return found, None
+    rows = given.spread(found, -1)
+    first = np.full(rows.max(initial=-1) + 2, len(rows))  # the last one for -1
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
+    order = np.argsort(first[:-1], kind="stable")[: np.count_nonzero(first[:-1] < len(rows))]
+    renumbered = np.full(len(first), -1)
+    renumbered[order] = np.arange(len(order))
+    return renumbered[rows], order
 
 
 def _indices(encoded: Any) -> Places:

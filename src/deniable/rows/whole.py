@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.rows.columns import Column, array_of, column
 from deniable.rows.entries import BEYOND, each, whole
+from deniable.rows.silence import silence
 from deniable.rows.tables import frame_of, grid
 
 Whole = NDArray[np.int64]
@@ -27,6 +28,7 @@ Spoilt = NDArray[np.bool_]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
+@silence()
 def read(
     name: str,
     rows: object,
@@ -98,6 +100,7 @@ def _of_table(name: str, rows: object, columns: int) -> tuple[NDArray[Any], Spoi
         if given.holds != "objects":
             found, spoilt = _of_column(given, name)
             return found.reshape(-1, columns), spoilt
+        rows = given.spread(given.values, None)
     (found, missing), _ = grid(rows, name, columns, _of_column)
     if found.shape[1] != columns:
         raise InvalidParameterError(f"{name} must be a table of integers with {columns} columns, a row for each record")
@@ -135,9 +138,8 @@ def _of_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
 def _typed(array: NDArray[Any]) -> tuple[NDArray[Any], Spoilt]:
     spoilt = np.zeros(array.shape[0], dtype=np.bool_)
     if array.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            nearest = np.rint(array)
-            missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
+        nearest = np.rint(array)
+        missing, far = np.isnan(nearest), (nearest >= float(2**63)) | (nearest < -float(2**63))
         found: NDArray[Any] = np.where(missing | far, 0.0, nearest).astype(np.int64)
         if far.any():
             found = np.where(far, np.sign(nearest).astype(object) * BEYOND, found)

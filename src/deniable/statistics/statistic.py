@@ -13,6 +13,7 @@ from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
 from deniable.privacy.call import InWords
 from deniable.privacy.exact import exact_rational, positive_integer, whole_number
 from deniable.release import Estimate, Key, Measure, Noisy, Release
+from deniable.rows import silence
 from deniable.statistics.price import Price
 
 Takes = Literal[
@@ -138,7 +139,8 @@ class Statistic(metaclass=InWords):
             self._rehearse(values, units)
             question = hashlib.sha256(text.encode()).hexdigest()
             left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe, units=units is not None)
-        answer = self._answer(values, units, bits)
+        with silence():
+            answer = self._answer(values, units, bits)
         release = Release(
             parts=answer.parts,
             noisy=answer.noisy,
@@ -175,7 +177,8 @@ class Statistic(metaclass=InWords):
         """
         empty = tuple(without_rows(column) for column in self._columns(values))
         nobody = None if units is None else without_rows(units)
-        self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
+        with silence():
+            self._answer(empty[0] if self.takes == "one" else empty, nobody, DeterministicBits(0))
 
     def __str__(self) -> str:
         """The statistic as a call, without the parameters that are at their default."""
