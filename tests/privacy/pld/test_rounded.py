@@ -7,6 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from deniable.privacy import PureLoss
 from deniable.privacy.pld import rounded
 from deniable.privacy.pld.accountant import composed_epsilon
 from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw
@@ -100,3 +101,50 @@ def test_an_infinite_loss_stays_infinite() -> None:
     found = rounded_delta(directions, Fraction(2000), 1e-3)
     assert found.lower <= 0.875 <= found.upper
     assert found.width < 1e-9
+
+
+SUMS = [  # two losses and the probability of the second one, that of an infinite one, how many runs
+    (-0.1, 900.0, 0.25, 0.0, 40),
+    (-1e-6, 1000.0, 1e-5, 0.0, 1000),  # nearly all runs are alike, and none may be moved by a step
+    (-750.0, 0.1, 0.75, 1e-3, 30),
+    (-1e9, 500.0, 1 - 1e-200, 0.0, 5),
+    (500.0, 1e15, 1e-7, 0.5, 5),
+    (0.9, 500.0, 1e-12, 1e-200, 50),  # all runs lie beyond epsilon: no grid of 40 / 1e-9 points
+    (0.1, 1e5, 1e-200, 0.0, 3),  # probabilities of 1e-400 are no floats
+]
+
+
+@pytest.mark.parametrize(("least", "greatest", "share", "infinite", "count"), SUMS)
+def test_sums_of_two_losses_of_any_size_are_binomial(
+    least: float, greatest: float, share: float, infinite: float, count: int
+) -> None:
+    masses = np.array([1 - share, share]) * (1 - infinite)
+    law = FiniteLaw(np.array([least, greatest]), masses, np.zeros(2), infinite=infinite)
+    with mp.workdps(50):
+        missed, finite = (1 - mp.mpf(share) for share in (share, infinite))
+        sums = [
+            (finite**count * mp.binomial(count, k) * mp.mpf(share) ** k * missed ** (count - k),
+             mp.mpf(least) * (count - k) + mp.mpf(greatest) * k)
+            for k in range(count + 1)
+        ]  # fmt: skip
+        hidden = -mp.expm1(count * mp.log1p(-mp.mpf(infinite)))
+
+        def truth(epsilon: float) -> mp.mpf:
+            return hidden + mp.fsum(mass * -mp.expm1(epsilon - loss) for mass, loss in sums if loss > epsilon)
+
+        room = mp.mpf(1e-12) * count
+        for epsilon in (0.0, 1.0, greatest / 2, greatest, 1.5 * greatest, 0.9 * greatest * count):
+            found, exact = rounded_delta([[Part(law, count)]], Fraction(epsilon), 1e-3), truth(epsilon)
+            assert found.lower * (1 - room) <= exact <= found.upper * (1 + room)
+            assert found.upper > 0
+        for delta in (Fraction(1, 10**200), Fraction(1, 100), Fraction(9, 10)):
+            back, goal = rounded_epsilon([[Part(law, count)]], delta, 1e-3), mp.mpf(delta.numerator) / delta.denominator
+            assert back.lower == 0 or truth(back.lower * (1 - 1e-12)) >= goal * (1 - room)
+            assert math.isinf(back.upper) or truth(back.upper * (1 + 1e-12)) <= goal * (1 + room)
+
+
+def test_a_hit_that_is_rare_is_seen_among_many_runs_that_are_alike() -> None:
+    """With the grid on the loss of a hit, a run without one moved by up to a step: delta was between 1e-6 and 1."""
+    found = (PureLoss(1000).poisson_sampled(rate="1e-6") * 10**5).delta(1)
+    assert found.lower <= 1 - (1 - 1e-6) ** 10**5 <= found.upper
+    assert found.width < 1e-6

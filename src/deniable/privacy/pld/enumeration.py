@@ -93,7 +93,7 @@ def _multisets(atoms: Atoms, count: int) -> tuple[Floats, Floats, float]:
         sizes = np.ones_like(left) if last else left + 1
         rows = np.repeat(np.arange(left.size), sizes)
         taken = left[rows] if last else np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 times ln(0)
             powers = np.where(taken > 0, taken * np.log(np.longdouble(p)), 0.0)
         logs = logs[rows] + powers - factorials[taken]
         losses, left = losses[rows] + taken * loss, left[rows] - taken

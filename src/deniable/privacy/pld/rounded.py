@@ -23,6 +23,7 @@ _POINTS = (2**10, 2**12, 2**13)  # of the grid of sums, in one round after the o
 _BEYOND = 40.0  # losses that exceed epsilon by more count in full, to exp(-40)
 _REST = 1e-3  # of a grid step: what the places of all atoms together may be off
 _UNLIKELY = 1e-30  # probability of the losses that are moved up to the grid's beginning, or left out
+_SMALLEST = 5e-324
 _DUST = 1e-250  # masses below it are infinite losses, or left out
 _FARTHEST = 1e12
 _MOST_ENDS = 40  # so often the end of the coarsest grid is brought nearer
@@ -30,7 +31,7 @@ _MOST_ENDS = 40  # so often the end of the coarsest grid is brought nearer
 
 @dataclass(frozen=True)
 class _Sum:
-    """Masses at start, start + step, ..., and of an infinite loss; `error` is relative."""
+    """Masses at start, start + step, ..., and of an infinite loss, all to a factor e^error."""
 
     start: float
     step: float
@@ -46,8 +47,13 @@ class _Sum:
 
     @property
     def doubt(self) -> float:
-        """Absolute, of its losses: a start is the sum of fewer than a thousand floats."""
-        return 2.0**-42 * (abs(self.start) + self.step * self.masses.size)
+        """Absolute, of the losses that `delta` computes."""
+        return 8 * UNIT * (abs(self.start) + self.step * self.masses.size)
+
+    @property
+    def curve_error(self) -> float:
+        """That of the masses and of the sum over them."""
+        return self.error + 2 * UNIT * (self.masses.size + 16)
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,10 @@ class _Bounds:
     end: float
 
     def above(self, epsilon: float) -> float:
-        return min(self.up.delta(epsilon - self.up.doubt) * (1 + self.up.error), 1.0)
+        return min(self.up.delta(epsilon - self.up.doubt) * math.exp(min(self.up.curve_error, 700.0)), 1.0)
 
     def below(self, epsilon: float) -> float:
-        return max(self.down.delta(epsilon + self.down.doubt) * (1 - self.down.error), 0.0)
+        return max(self.down.delta(epsilon + self.down.doubt) * (1 - self.down.curve_error), 0.0)
 
 
 def rounded_delta(directions: Sequence[Sequence[Part]], epsilon: Fraction, tolerance: float) -> Interval:
@@ -91,7 +97,7 @@ def rounded_epsilon(directions: Sequence[Sequence[Part]], delta: Fraction, toler
                 bounds = _bounds(tuple(parts), end, points)
                 upper, lower = _least(bounds.above, delta, bounds.end)[1], _least(bounds.below, delta, bounds.end)[0]
                 ends[place] = consistent(max(last.lower, min(lower, upper)), min(last.upper, upper))
-                if ends[place].upper > 0.7 * last.upper:
+                if math.isinf(ends[place].upper) or ends[place].upper > 0.7 * last.upper:
                     break
         worst = Interval(max(end.lower for end in ends), max(end.upper for end in ends))
         if worst.width <= tolerance * max(1.0, worst.upper):
@@ -129,8 +135,9 @@ def _sum(parts: Sequence[Part], *, step: float, end: float, rest: float, up: boo
     total = _Sum(0.0, step, np.ones(1), 0.0, 0.0)
     later = [sum(other.count * _beginning(other.law) for other in parts[place + 1 :]) for place in range(len(parts))]
     for part, others in zip(parts, later, strict=True):
-        power = _one(part.law, step=step, rest=rest, up=up, reach=end - total.start - others)
         left = part.count
+        reach = end - total.start - others - (left - 1) * _beginning(part.law)
+        power = _one(part.law, step=step, rest=rest, up=up, reach=reach)
         while left:
             if left & 1:
                 total = _added(total, power, end=end - others - (left - 1) * power.start, up=up)
@@ -143,11 +150,13 @@ def _sum(parts: Sequence[Part], *, step: float, end: float, rest: float, up: boo
 def _added(one: _Sum, other: _Sum, *, end: float, up: bool) -> _Sum:
     """The sum of two independent ones; what lies beyond `end` is infinite, or moved to it."""
     masses = np.convolve(one.masses, other.masses)
-    start = one.start + other.start
+    room = 4 * UNIT * (abs(one.start) + abs(other.start) + one.step * masses.size)  # for its own rounding
+    start = one.start + other.start + (room if up else -room)
     kept = max(math.ceil((end - start) / one.step) + 2, 2)
     infinite = one.infinite + other.infinite - one.infinite * other.infinite
     dust = masses < _DUST  # numbers near the smallest ones are slow
-    rest = float(masses[dust].sum()) if up else 0.0
+    lost = _SMALLEST * one.masses.size * other.masses.size  # products that are no floats
+    rest = float(masses[dust].sum()) + lost if up else 0.0
     masses[dust] = 0.0
     if masses.size > kept:
         beyond = float(masses[kept:].sum())
@@ -168,14 +177,14 @@ def _trimmed(given: _Sum) -> _Sum:
 
 
 def _one(law: LossLaw, *, step: float, rest: float, up: bool, reach: float) -> _Sum:
-    """One law with its losses moved to a grid on which its anchor lies, up to `rest`."""
+    """One law with its losses moved to a grid on which its likeliest one lies, up to `rest`."""
     beginning = _beginning(law)
     side = 1.0 if up else -1.0
-    anchor = law.anchor + side * rest
-    first = math.floor((beginning - anchor) / step)
+    start = beginning + (_likeliest(law) + side * rest - beginning) % step - step
     size = max(math.ceil((reach - beginning) / step), 1) + 3
-    losses = anchor + step * (first + np.arange(size))
-    slack = law.slack(float(np.abs(losses).max())) + 4 * UNIT * float(np.abs(losses).max())
+    losses = start + step * np.arange(size)
+    farthest = float(np.abs(losses).max())
+    slack = law.slack(farthest) + 8 * UNIT * farthest
     tails = law.above(np.asarray(losses - side * slack, dtype=np.float64))
     finite = (1 - law.infinite) * (1 + side * 4 * UNIT)
     survival = np.clip(tails.p * (1 + side * (tails.error + 4 * UNIT)), 0.0, finite)  # above each grid loss
@@ -192,11 +201,16 @@ def _one(law: LossLaw, *, step: float, rest: float, up: bool, reach: float) -> _
 @lru_cache(maxsize=64)
 def _beginning(law: LossLaw) -> float:
     """A loss that is hardly ever undercut."""
-    if math.isfinite(law.lowest):
-        return law.lowest
     losses = np.concatenate((-np.geomspace(_FARTHEST, 1e-3, 800), [0.0], np.geomspace(1e-3, _FARTHEST, 800)))
     fitting = losses[law.below(losses).p <= _UNLIKELY]
-    return float(fitting[-1]) if fitting.size else -_FARTHEST
+    return max(law.lowest, float(fitting[-1]) if fitting.size else -_FARTHEST)
+
+
+@lru_cache(maxsize=64)
+def _likeliest(law: LossLaw) -> float:
+    """Where many runs have the same loss, this one must not be moved by a step in each."""
+    found = law.atoms()
+    return law.anchor if found is None or not found.losses.size else float(found.losses[found.p.argmax()])
 
 
 def _least(curve: Callable[[float], float], delta: Fraction, end: float) -> tuple[float, float]:
