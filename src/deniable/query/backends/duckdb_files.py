@@ -143,6 +143,7 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
     try:
         with connect() as connection:
             connection.execute(attach)
+            ((off,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
             here = f"WHERE database_name = '{ATTACHED}' AND schema_name = 'main'"
             tables = [
                 str(row[0]) for row in connection.execute(f"SELECT table_name FROM duckdb_tables() {here}").fetchall()
@@ -160,8 +161,11 @@ def _database(path: Path, table: str | None, connect: Connect) -> Located:
             f"{', '.join([*tables, *views]) or 'it has none'}."
         )
     base = f"{ATTACHED}.main"
-    source = f"{base}.{quoted(table)}" if table in tables else view_source(table, views, tables, base)
-    return Located(source, (path,), str(path), table, (attach,))
+    if table in tables:
+        return Located(f"{base}.{quoted(table)}", (path,), str(path), table, (attach,))
+    # This pass makes a join of IN with its list and runs it outside of TRY, where a row of a view may stop it.
+    whole = f"SET disabled_optimizers = {text(f'{off},in_clause')}"
+    return Located(view_source(table, views, tables, base), (path,), str(path), table, (attach, whole))
 
 
 def check_names(names: Iterable[str], *, renamed: Iterable[str] = ()) -> None:
