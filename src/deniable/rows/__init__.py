@@ -3,6 +3,19 @@
 What a row is read as depends on that row, and on the type that the container declares. A column without a type (a list,
 an array of objects) is read entry by entry, as whatever the caller wants: a number, a whole number, a key, a unit. So
 no row decides how another is read, what is raised or warned, or of what type the result is.
+
+| read as      | a column with a type                | an entry without one                    | missing               |
+|--------------|-------------------------------------|-----------------------------------------|-----------------------|
+| number       | numbers, decimals, booleans; all    | int, float, bool, Decimal, Fraction, or | NULL, NaN, a masked   |
+|              | other types are refused             | a scalar of a library that is one       | entry, all else       |
+| whole number | the same, to the nearest whole one; | the same                                | the same; without     |
+|              | moved to bounds where there are any |                                         | bounds, beyond int64  |
+| key          | values of the type, each published  | numbers, text, bytes, dates, times,     | NULL, NaN, NaT, text  |
+|              | in one form                         | UUIDs, tuples; 1, 1.0, True are three   | that is none          |
+| unit         | as keys                             | as keys, but 1, 1.0, True are one       | as keys               |
+
+An entry is asked for its class, and for `__array__` or `as_py` if it has them; never to be equal, hashed or shown
+before it is in its one form. If what it is asked raises, it is missing.
 """
 
 from deniable.rows.blocks import plain
