@@ -87,7 +87,7 @@ ODD: dict[str, Any] = {
     "masked": np.ma.masked,
     "decimal": Decimal("1.000"),
     "signalling NaN": Decimal("sNaN"),
-    "huge decimal": Decimal("1e99999"),
+    "huge decimal": Decimal("1e999"),
     "fraction": Fraction(1, 3),
     "moment of numpy": np.datetime64("2020-01-01", "ns"),
     "duration of numpy": np.timedelta64(5, "ns"),
