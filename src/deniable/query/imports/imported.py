@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import SourceError
+from deniable.query.backends.duckdb_expression import text
 from deniable.query.imports.declaration import Csv
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
@@ -28,8 +29,9 @@ def facts_of_import(imported: Path) -> dict[str, Any] | None:
 
     with duckdb.connect(":memory:") as connection:
         try:
+            # constants and no parameters, for which DuckDB looks for pandas
             found = connection.execute(
-                "SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = ?", [str(imported), KEY]
+                f"SELECT decode(value) FROM parquet_kv_metadata({text(str(imported))}) WHERE decode(key) = {text(KEY)}"
             ).fetchone()
             facts: dict[str, Any] | None = None if found is None else json.loads(str(found[0]))
         except (duckdb.Error, ValueError):
