@@ -26,7 +26,7 @@ def read(path: Path) -> "Policy":
     return read_policy(path)
 
 
-def open_ledger(policy: "Policy", source: "Source | None" = None) -> "Ledger":
+def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool = False) -> "Ledger":
     """The ledger of a policy; a ledger in memory stands for one that nothing was written to yet, and makes no file."""
     from deniable.ledger import Ledger
 
@@ -37,13 +37,14 @@ def open_ledger(policy: "Policy", source: "Source | None" = None) -> "Ledger":
         unit=policy.unit,
         dataset=policy.name,
         source=source,
+        moved=moved,
     )
 
 
-def for_reading(policy: "Policy") -> "Database":
+def for_reading(policy: "Policy", *, moved: bool = False) -> "Database":
     """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
     from deniable.query.database import Database
     from deniable.query.source import noted, open_source
 
     engine = open_source(policy.source, table=policy.table, csv=policy.csv, partitions=policy.partitions)
-    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine)))
+    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine), moved=moved))

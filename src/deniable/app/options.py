@@ -18,6 +18,9 @@ Delta = Annotated[
     str | None, typer.Option("--delta", metavar="NUMBER", help="Goes with --epsilon; allows Gaussian noise.")
 ]
 Rho = Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="The cost as zCDP, instead of --epsilon.")]
+Moved = Annotated[
+    bool, typer.Option("--moved", help="The same data lie elsewhere now, or have other columns: note it in the ledger.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Memory = Annotated[
     str | None, typer.Option("--memory", metavar="SIZE", help="Limit of the engine, such as 4GB; beyond it, disk.")

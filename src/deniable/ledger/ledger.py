@@ -127,7 +127,8 @@ class Ledger:
             cure = (
                 ""
                 if is_other_table(kept, asked)
-                else (" If it is the same data at another place, or with other columns, open it once with moved=True.")
+                else " If it is the same data at another place, or with other columns, say so once: moved=True in "
+                "Python, --moved on the command line."
             )
             raise LedgerError(
                 f"The ledger {self._storage.place} was opened for {difference(kept, asked)}.{cure} Other data need "

@@ -89,3 +89,15 @@ def test_delta_and_rho_are_passed_on(call: Call, place: Path) -> None:
     assert call("query", "policy.toml", SQL, "--rho", "0.25").exit_code == 0
     assert spent(call)["left"] == {"rho": "1/4"}
     assert call("query", "policy.toml", SQL, "--rho", "0.3").exit_code == 3
+
+
+def test_data_that_moved_are_refused_until_the_command_line_says_so(call: Call, place: Path) -> None:
+    first = call(*ASK, "--csv").stdout
+    policy = place / "policy.toml"
+    (place / "survey.parquet").rename(place / "moved.parquet")
+    policy.write_text(policy.read_text().replace("survey.parquet", "moved.parquet"))
+    for command in ("query", "explain"):
+        refused = call(command, *ASK[1:])
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "--moved" in refused.stderr
+    assert [call(*ASK, "--csv", *word).stdout for word in (("--moved",), ())] == [first, first]

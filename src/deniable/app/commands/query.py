@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deniable.app.opening import read
-from deniable.app.options import AsJson, Delta, Epsilon, Memory, PolicyFile, Question, Rho, Threads
+from deniable.app.options import AsJson, Delta, Epsilon, Memory, Moved, PolicyFile, Question, Rho, Threads
 from deniable.app.output import as_csv, as_json, as_page, format_of, whole_file
 from deniable.app.terminal import hint, show_release, waiting
 from deniable.errors import InvalidParameterError
@@ -21,6 +21,7 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Pay again for new noise, although it was answered.")] = False,
+    moved: Moved = False,
     to_json: AsJson = False,
     to_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     output: Annotated[
@@ -40,7 +41,7 @@ def query(
         if output is not None:
             form = format_of(output)
             write = stack.enter_context(whole_file(output, never=(declared.source, declared.ledger, policy)))
-        database = connect(policy, memory=memory, threads=threads)
+        database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:
             release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh, progress=progress)
         if form is not None and write is not None:
