@@ -37,6 +37,13 @@ def test_it_is_text_html_and_data() -> None:
     assert not data["stored"]
 
 
+def test_an_odd_price_is_doubted_before_it_is_paid() -> None:
+    explain = dn.connect(SOURCE, name="t", unit="person", budget=dn.Budget(epsilon=50)).explain
+    for epsilon, doubted in ((30, True), (1, False)):
+        said = explain("SELECT COUNT(*) FROM t", epsilon=epsilon)
+        assert [("caution" in text) for text in (dict(said.rows())["cost"], repr(said))] == [doubted, doubted]
+
+
 def test_every_way_of_bounding_is_said() -> None:
     db = dn.connect(SOURCE, name="t", unit="person", total_rows=5, budget=dn.Budget(epsilon=1))
     assert "at most 5 rows of one person count in all" in str(db.explain("SELECT COUNT(*) FROM t", epsilon=1))

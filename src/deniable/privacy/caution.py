@@ -14,6 +14,11 @@ _SENSIBLE = {
 _LARGEST_DELTA = Fraction(1, 1000)
 
 
+def with_caution(text: str, doubt: str) -> str:
+    """The text, with the words of warning behind it if there are any."""
+    return f"{text} (caution: {doubt})" if doubt else text
+
+
 def caution(**amounts: Fraction | None) -> str:
     """What to think twice about, in a sentence; empty where a budget is of an ordinary size.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy.call import InWords
-from deniable.privacy.caution import caution
+from deniable.privacy.caution import caution, with_caution
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import DIGITS, largest_mu_squared
@@ -84,7 +84,7 @@ class Budget(metaclass=InWords):
 
     def __str__(self) -> str:
         amounts = ", ".join(f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value)
-        return f"{amounts} (caution: {self.caution})" if self.caution else amounts
+        return with_caution(amounts, self.caution)
 
     @property
     def caution(self) -> str:

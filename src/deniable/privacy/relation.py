@@ -26,21 +26,10 @@ class Relation(Enum):
         return self.value
 
     @classmethod
-    def of(cls, given: object) -> "Relation":
-        """The relation that is meant: itself, or its name as text.
-
-        Raises: InvalidParameterError.
-        """
-        for relation in cls:
-            if given is relation or (isinstance(given, str) and given == relation.value):
-                return relation
-        raise InvalidParameterError(
-            f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {given!r}'
-        )
-
-    @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        raise InvalidParameterError(f"relation must be 'add/remove' or 'replace', got {shown(value)}")
+        raise InvalidParameterError(
+            f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {shown(value)}'
+        )
 
 
 AddRemove = Relation.ADD_REMOVE

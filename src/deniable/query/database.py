@@ -78,7 +78,7 @@ def connect(
         if extra or relation is not AddRemove:
             raise InvalidParameterError(f"a policy says it all: put {', '.join(extra) or 'relation'} into the file.")
         return _connect_policy(Path(source), moved, memory, threads)
-    related = Relation.of(relation)
+    related = Relation(relation)
     if unit is None:
         raise CatalogError(
             'say who is protected: unit="column" for the column that says whose row it is, or '
@@ -308,7 +308,8 @@ def _request(epsilon: object, delta: object, rho: object) -> Request:
     """
     if (epsilon is None) == (rho is None):
         raise InvalidParameterError(
-            "say what this question may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01."
+            "say what this question may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01; "
+            "on the command line --epsilon 0.1."
         )
     if rho is not None:
         if delta is not None:

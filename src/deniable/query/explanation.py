@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deniable.privacy import Remaining
+from deniable.privacy.caution import with_caution
 from deniable.privacy.exact import decimal_text
 from deniable.query.expression import text_cut, text_of
 from deniable.query.listing import pairs_as_html
@@ -69,7 +70,7 @@ class Explanation:
 
 
 def cost_text(plan: PricedPlan) -> str:
-    """What the plan's loss charges, in the currencies in which it is known."""
+    """What the plan's loss charges, in the currencies in which it is known, and what is odd about it."""
     charge = plan.loss.charge()
     parts = []
     if charge.epsilon is not None:
@@ -78,7 +79,7 @@ def cost_text(plan: PricedPlan) -> str:
             parts.append(f"delta={decimal_text(charge.delta)}")
     if charge.rho is not None:
         parts.append(f"rho={decimal_text(charge.rho)}")
-    return ", ".join(parts)
+    return with_caution(", ".join(parts), charge.caution)
 
 
 def _noise(part: PricedAggregate) -> str:

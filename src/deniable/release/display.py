@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable.privacy.caution import with_caution
 from deniable.privacy.exact import decimal_text
 from deniable.privacy.loss import PrivacyLoss
 from deniable.release.columns import Bounds, Key
@@ -40,8 +41,7 @@ def printable(text: object) -> str:
 
 def price(loss: PrivacyLoss) -> str:
     """What a loss costs, in the first currency that knows it, and what is odd about it."""
-    doubt = loss.charge().caution
-    return f"{_cost(loss)} (caution: {doubt})" if doubt else _cost(loss)
+    return with_caution(_cost(loss), loss.charge().caution)
 
 
 def _cost(loss: PrivacyLoss) -> str:

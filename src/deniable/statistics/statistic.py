@@ -90,7 +90,7 @@ class Statistic(metaclass=InWords):
             cls.expected_error = _with_size_checked(vars(cls)["expected_error"])  # type: ignore[assignment, method-assign]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        object.__setattr__(self, "relation", Relation(self.relation))
         object.__setattr__(self, "rows", positive_integer("rows", self.rows))
         _ = self.price
 

@@ -63,7 +63,7 @@ def test_what_cannot_be_known_is_said(tmp_path: Path) -> None:
     found = propose(path)
     assert "could also be %m/%d/%Y" in found.about["day"]
     assert found.about["empty"] == "no value was seen"
-    assert any("no rows of 3 fields" in note for note in found.notes)
+    assert any("cannot be read as 3 fields" in note for note in found.notes)
     assert any("not in UTF-8" in note for note in found.notes)
     assert found.csv.null == ("?",)
 

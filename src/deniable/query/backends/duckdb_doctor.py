@@ -21,7 +21,7 @@ WARNING = (
     "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
 )
 STRAY = "values that are not among the declared keys; their rows are in no group"
-ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value is bent."
+ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value was changed."
 
 
 @dataclass(frozen=True)

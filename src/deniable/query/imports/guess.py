@@ -74,7 +74,7 @@ def propose(path: Path) -> Proposal:
     except OSError as error:
         raise SourceError(f"{str(path)!r} cannot be read ({error.strerror}).") from None
     if values.broken:
-        notes.append(f"{values.broken:,} lines are no rows of {len(names)} fields; the import will report each")
+        notes.append(f"lines that cannot be read as {len(names)} fields: {values.broken:,}; the import reports each")
     csv = replace(csv, row_lines=1 if values.most_lines == 1 else max(10, 2 * values.most_lines))
     return values.typed(csv, notes)
 
