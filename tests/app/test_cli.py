@@ -132,7 +132,7 @@ def test_no_message_holds_a_private_value(call: Call) -> None:
 def test_an_engine_that_stops_says_one_constant_sentence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     from deniable.query.backends.duckdb import DuckDBEngine
 
-    def stop(self: object, plan: object, *, secret: bytes) -> None:
+    def stop(self: object, plan: object, **_: object) -> None:
         raise ExecutionError
 
     monkeypatch.setattr(DuckDBEngine, "exact", stop)
