@@ -252,3 +252,12 @@ def test_any_words_give_a_plan_or_a_refusal(words: list[str]) -> None:
             ask(query)
         except UnsupportedQueryError:
             continue
+
+
+def test_cures_say_what_to_write_in_a_policy_too() -> None:
+    with pytest.raises(UnsupportedQueryError) as found:
+        parse("SELECT SUM(big) FROM t", {"t": TABLE})
+    assert (
+        "columns={'big': dn.Number(lower=..., upper=...)} (in a policy, lower = ... and upper = ... under [col"
+        in str(found.value)
+    )

@@ -5,6 +5,7 @@ name that is not declared cannot be used.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -291,7 +292,8 @@ class Table:
         if kind is None:
             raise UnsupportedQueryError(
                 f"column {found!r} has a type that queries cannot use. Declare how to read it, for example "
-                f"columns={{{found!r}: dn.Text()}}."
+                + declaring(found, "Text()", 'type = "text"')
+                + "."
             )
         keys = declared.keys if declared.keys is not None else (False, True) if kind is Kind.BOOLEAN else None
         column = Column(found, Facts(kind=kind, lower=declared.lower, upper=declared.upper, keys=keys))
@@ -310,6 +312,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in known}
     near = get_close_matches(name.casefold(), folded, n=1)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def declaring(name: str, declaration: str, fields: str) -> str:
+    """How to declare a column or an expression, in Python and in a policy.
+
+    Args:
+        declaration: its call, such as `Keys([...])`; fields: the same in a policy.
+    """
+    section = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
+    return f"columns={{{name!r}: dn.{declaration}}} (in a policy, {fields} under [columns.{section}])"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy.exact import decimal_text
 from deniable.query.allowlist import checked, placed
-from deniable.query.catalog import LARGEST_KEYS
+from deniable.query.catalog import LARGEST_KEYS, declaring
 from deniable.query.expression import (
     Call,
     Column,
@@ -31,6 +31,7 @@ from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
 MOST_DERIVED_KEYS = 10_000
+BOUNDS, KEYS = "lower = ... and upper = ...", "keys = [...]"  # as a policy says them
 
 
 @dataclass
@@ -143,7 +144,8 @@ class ResultScope(Scope):
             wanted = node.this.name or "the value"
             raise UnsupportedQueryError(
                 f"{name}({node.this.name or '...'}) needs public bounds. Declare them: "
-                f"columns={{{wanted!r}: dn.Number(lower=..., upper=...)}}, or write LEAST(GREATEST(value, low), high)."
+                + declaring(wanted, "Number(lower=..., upper=...)", BOUNDS)
+                + ", or write LEAST(GREATEST(value, low), high)."
             )
         only = value.facts.lower
         assert only is not None
@@ -262,13 +264,13 @@ def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, t
     moments = (Kind.DATE, Kind.TIMESTAMP)
     if isinstance(expression, Call) and expression.operator == "year" and isinstance(expression.arguments[0], Column):
         day = expression.arguments[0]
-        cure = f"columns={{{day.name!r}: dn.{day.facts.kind.value.capitalize()}(lower=..., upper=...)}}"
+        cure = declaring(day.name, f"{day.facts.kind.value.capitalize()}(lower=..., upper=...)", BOUNDS)
     elif isinstance(expression, Column) and facts.kind in moments:
-        cure = f"columns={{{expression.name!r}: dn.Date(lower=..., upper=...)}}"
+        cure = declaring(expression.name, "Date(lower=..., upper=...)", BOUNDS)
     elif isinstance(expression, Column) and facts.kind is not Kind.REAL:
-        cure = f"columns={{{expression.name!r}: dn.Keys([...])}}"
+        cure = declaring(expression.name, "Keys([...])", KEYS)
     elif isinstance(expression, Call) and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
-        cure = f"columns={{{text!r}: dn.Keys([...])}}"
+        cure = declaring(text, "Keys([...])", KEYS)
     else:
         cure = "bounds of the columns in it (dn.Number(lower=..., upper=...)) give whole numbers their groups"
     raise UnsupportedQueryError(
