@@ -314,6 +314,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
+BOUNDS, KEYS = "lower = ... and upper = ...", "keys = [...]"  # as a policy says them
+
+
 def declaring(name: str, declaration: str, fields: str) -> str:
     """How to declare a column or an expression, in Python and in a policy.
 

@@ -13,7 +13,7 @@ from deniable.privacy import PrivacyLoss
 from deniable.privacy.exact import exact_rational
 from deniable.query.asking import SAMPLES
 from deniable.query.backends.base import ARROW
-from deniable.query.catalog import Table
+from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
 from deniable.query.expression import Expression, Key, Kind
 from deniable.release import Release
 
@@ -142,8 +142,8 @@ class Chosen:
         if facts.lower is None or facts.upper is None:
             raise CatalogError(
                 f"{self.function.__name__} of {name!r} needs public bounds. Declare them, as in "
-                f"columns={{{name!r}: dn.Number(lower=0, upper=100)}}, or give bounds=(lower, upper), or spend budget "
-                'on them with bounds="auto".'
+                + declaring(name, "Number(lower=0, upper=100)", BOUNDS)
+                + ', or give bounds=(lower, upper), or spend budget on them with bounds="auto".'
             )
         return _plain("lower", facts.lower), _plain("upper", facts.upper)
 
@@ -154,7 +154,8 @@ class Chosen:
         if needed and not keys:
             raise CatalogError(
                 f"{self.function.__name__} needs the public values of {name!r}. Declare them, as in "
-                f"columns={{{name!r}: dn.Keys([...])}}, or give {word}=[...]."
+                + declaring(name, "Keys([...])", KEYS)
+                + f", or give {word}=[...]."
             )
         return keys
 
@@ -169,7 +170,8 @@ class Chosen:
         if len(keys) != 2:
             raise CatalogError(
                 f"{self.function.__name__} compares two groups of rows: declare the two keys of {name!r}, as in "
-                f'columns={{{name!r}: dn.Keys(["a", "b"])}}.'
+                + declaring(name, 'Keys(["a", "b"])', KEYS)
+                + "."
             )
         sides = [pc.equal(by, pa.scalar(key, pa.type_for_alias(ARROW[facts.kind]))) for key in keys]
         owners = None

@@ -12,7 +12,7 @@ from sqlglot import exp
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy.exact import decimal_text
 from deniable.query.allowlist import checked, placed
-from deniable.query.catalog import LARGEST_KEYS, declaring
+from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
 from deniable.query.expression import (
     Call,
     Column,
@@ -31,7 +31,6 @@ from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
 MOST_DERIVED_KEYS = 10_000
-BOUNDS, KEYS = "lower = ... and upper = ...", "keys = [...]"  # as a policy says them
 
 
 @dataclass
