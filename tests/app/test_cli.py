@@ -12,8 +12,7 @@ import pytest
 import deniable
 from deniable.app import cli
 from deniable.errors import ExecutionError
-
-from .conftest import POLICY, SECRETS, Call, spent
+from tests.app.conftest import POLICY, SECRETS, Call, spent
 
 COUNT = "SELECT COUNT(*) AS n FROM survey"
 SQL = {
@@ -130,7 +129,7 @@ def test_no_message_holds_a_private_value(call: Call) -> None:
 
 
 def test_an_engine_that_stops_says_one_constant_sentence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deniable.query.backends.duckdb import DuckDBEngine
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
 
     def stop(self: object, plan: object, **_: object) -> None:
         raise ExecutionError

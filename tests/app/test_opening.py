@@ -7,8 +7,7 @@ import pytest
 from deniable.app.opening import for_reading, open_ledger, read
 from deniable.errors import CatalogError, LedgerError
 from deniable.query.database import connect
-
-from .conftest import POLICY
+from tests.app.conftest import POLICY
 
 COUNT = "SELECT COUNT(*) AS n FROM survey"
 

@@ -1,6 +1,6 @@
 """Prices travel as text."""
 
-from .conftest import Call, spent
+from tests.app.conftest import Call, spent
 
 COUNT = "SELECT COUNT(*) AS n FROM survey"
 

@@ -14,8 +14,7 @@ import pytest
 from deniable.errors import InvalidParameterError, LedgerTamperedError
 from deniable.ledger import Ledger, chain
 from deniable.privacy.losses.pure import PureLoss
-
-from .conftest import entry, open_ledger
+from tests.ledger.conftest import entry, open_ledger
 
 
 def records(path: Path) -> list[tuple[int, str, dict[str, Any], str]]:

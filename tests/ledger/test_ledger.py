@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
 from deniable.ledger import Entry, Ledger
-from deniable.privacy.filters import Budget
+from deniable.privacy.budget.budget import Budget
 from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Stated
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
-
-from .conftest import UNIT, entry, key, open_ledger
+from tests.ledger.conftest import UNIT, entry, key, open_ledger
 
 
 class OnlyReplace(PureLoss):

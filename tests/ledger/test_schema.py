@@ -6,8 +6,7 @@ import pytest
 
 from deniable.errors import LedgerError, LedgerTamperedError
 from deniable.ledger import Ledger, Source, schema
-
-from .conftest import entry, key, open_ledger
+from tests.ledger.conftest import entry, key, open_ledger
 
 
 def add_notes(connection: sqlite3.Connection) -> None:

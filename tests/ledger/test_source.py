@@ -6,8 +6,7 @@ import pytest
 
 from deniable.errors import LedgerError
 from deniable.ledger import Source
-
-from .conftest import entry, key, open_ledger
+from tests.ledger.conftest import entry, key, open_ledger
 
 
 def about(place: Path | None, table: str | None = None, **columns: str) -> Source:

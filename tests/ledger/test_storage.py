@@ -14,8 +14,7 @@ import pytest
 
 from deniable.errors import LedgerError, LedgerTamperedError
 from deniable.ledger import Ledger, storage
-
-from .conftest import entry, key, open_ledger
+from tests.ledger.conftest import entry, key, open_ledger
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

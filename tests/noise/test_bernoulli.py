@@ -10,8 +10,7 @@ from flint import arb
 from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, refine
 from deniable.noise.bits import DeterministicBits
-
-from .streams import ScriptedBits, enumerate_law
+from tests.noise.streams import ScriptedBits, enumerate_law
 
 
 @pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), Fraction(1)], ids=str)

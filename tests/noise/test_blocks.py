@@ -11,9 +11,8 @@ import pytest
 from deniable.noise import refine
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.noise.blocks import Blocks, Law, blocks_of
-
-from .goodness import ALARM, gaussian_cdf, gaussian_mass, laplace_cdf, laplace_mass, p_value
-from .streams import ScriptedBits, ThenBits, enumerate_law
+from tests.noise.goodness import ALARM, gaussian_cdf, gaussian_mass, laplace_cdf, laplace_mass, p_value
+from tests.noise.streams import ScriptedBits, ThenBits, enumerate_law
 
 
 def laplace(scale: Fraction | int) -> Law:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.noise import contest, race, refine
 from deniable.noise.contest import Contender, Noise
-
-from .streams import ScriptedBits
+from tests.noise.streams import ScriptedBits
 
 KINDS: list[Noise] = ["gumbel", "exponential", "laplace"]
 EXTREME = [0, 1, 2, 3, 2**11, 2**30, 2**53 - 1, 2**62, 2**63 - 2, 2**63 - 1, 2**63, 2**63 + 1, 2**63 + 2**11]

@@ -9,8 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise import gaussian
 from deniable.noise.bits import DeterministicBits
-
-from .goodness import ALARM, gaussian_cdf, gaussian_mass, p_value
+from tests.noise.goodness import ALARM, gaussian_cdf, gaussian_mass, p_value
 
 VARIANCES = [Fraction(1, 3), Fraction(1), Fraction(100), Fraction(10**8), Fraction(10**18), Fraction(2**110)]
 

@@ -8,9 +8,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise import geometric
 from deniable.noise.bits import DeterministicBits
-
-from .goodness import ALARM, p_value
-from .streams import ScriptedBits
+from tests.noise.goodness import ALARM, p_value
+from tests.noise.streams import ScriptedBits
 
 SCALES = [Fraction(1, 3), Fraction(29, 3), Fraction(10**9)]
 

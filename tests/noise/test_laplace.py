@@ -9,8 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise import laplace
 from deniable.noise.bits import DeterministicBits
-
-from .goodness import ALARM, laplace_cdf, laplace_mass, p_value
+from tests.noise.goodness import ALARM, laplace_cdf, laplace_mass, p_value
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(29, 3), Fraction(10_000), Fraction(10**9), Fraction(2**55)]
 

@@ -13,9 +13,8 @@ from deniable.noise import contest, race, races
 from deniable.noise.bits import Bits, DeterministicBits
 from deniable.noise.contest import Noise
 from deniable.noise.race import _Race, exponential_mechanism, noisy_max, permute_and_flip
-
-from .streams import ScriptedBits, enumerate_law
-from .test_contest import KINDS, corners
+from tests.noise.streams import ScriptedBits, enumerate_law
+from tests.noise.test_contest import KINDS, corners
 
 ONE_SIDED: list[Noise] = ["gumbel", "exponential"]
 

@@ -10,10 +10,9 @@ from deniable.errors import InvalidParameterError
 from deniable.noise import race, races
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.contest import Noise
-
-from .streams import ScriptedBits
-from .test_contest import KINDS
-from .test_race import law
+from tests.noise.streams import ScriptedBits
+from tests.noise.test_contest import KINDS
+from tests.noise.test_race import law
 
 RUN = {"gumbel": races.exponential_mechanism, "exponential": races.permute_and_flip, "laplace": races.noisy_max}
 

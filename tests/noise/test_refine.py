@@ -6,8 +6,7 @@ import mpmath as mp
 import pytest
 
 from deniable.noise import refine
-
-from .streams import ScriptedBits, enumerate_law
+from tests.noise.streams import ScriptedBits, enumerate_law
 
 
 def test_a_prefix_grows_by_appending() -> None:

@@ -10,9 +10,8 @@ from scipy import integrate, stats
 from deniable.errors import InvalidParameterError
 from deniable.noise import refine, rounded
 from deniable.noise.bits import DeterministicBits
-
-from .goodness import ALARM
-from .streams import ScriptedBits, enumerate_law
+from tests.noise.goodness import ALARM
+from tests.noise.streams import ScriptedBits, enumerate_law
 
 CENTRE, SCALE = Fraction(1, 3), Fraction(5, 2)
 

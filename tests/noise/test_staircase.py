@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.staircase import Stairs
-
-from .test_truncated_laplace import ALARM, p_value
+from tests.noise.test_truncated_laplace import ALARM, p_value
 
 CASES = [
     Stairs(rate=Fraction(1), step=5, centre=2),

@@ -12,8 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, truncated_laplace
 from deniable.noise.bits import DeterministicBits
 from deniable.noise.truncated_laplace import _left_share, _one_minus_exp
-
-from .streams import ScriptedBits
+from tests.noise.streams import ScriptedBits
 
 ALARM = 1e-5
 CASES = [

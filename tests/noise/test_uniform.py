@@ -7,8 +7,7 @@ from scipy import stats
 from deniable.errors import InvalidParameterError
 from deniable.noise import uniform
 from deniable.noise.bits import DeterministicBits
-
-from .streams import ScriptedBits
+from tests.noise.streams import ScriptedBits
 
 
 def test_integers_are_uniform_and_remainders_of_a_wider_range_are_not() -> None:

@@ -23,8 +23,8 @@ from deniable.privacy import (
     Restricted,
     calibrate,
 )
+from deniable.privacy.around.group import under_replace
 from deniable.privacy.currencies.renyi import directed
-from deniable.privacy.group import under_replace
 
 REVEALED, HIDDEN = ([1, 0], [0, 1]), ([1], [1])
 

@@ -34,18 +34,10 @@ from deniable.privacy import (
     compose,
     under_replace,
 )
-from deniable.privacy.adaptive import (
-    AdvancedFilter,
-    ApproximateFilter,
-    ConcentratedFilter,
-    ConcentratedOdometer,
-    GaussianFilter,
-    Odometer,
-    PureFilter,
-    PureOdometer,
-    RenyiFilter,
-    RenyiOdometer,
-)
+from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
+from deniable.privacy.budget.advanced import AdvancedFilter
+from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, PureOdometer, RenyiOdometer
+from deniable.privacy.budget.renyi import RenyiFilter
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses.approximate import mixed_with_failure

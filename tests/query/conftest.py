@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import columns_of
 from deniable.query.plan import PricedPlan, Request
 from deniable.query.rules import price

@@ -6,15 +6,14 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Keys, Number
 from deniable.query.clauses import with_keys
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column, Facts, Key, Kind
 from deniable.query.plan import Request
 from deniable.query.rules import bound, price
 from deniable.query.sql import parse
-
-from .conftest import COLUMNS, SECRET, frame, table_of
+from tests.query.conftest import COLUMNS, SECRET, frame, table_of
 
 ENGINE = DuckDBEngine.from_arrow(frame())
 TABLE = table_of(ENGINE)

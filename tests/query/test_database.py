@@ -26,12 +26,11 @@ from deniable.errors import (
 )
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, Charge
-from deniable.query.backends.base import Engine
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.database import Database
+from deniable.query.engines.base import Engine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
-
-from .conftest import frame
+from tests.query.conftest import frame
 
 COLUMNS = {"region": dn.Keys(["north", "south", "west"]), "age": dn.Number(lower=0, upper=100)}
 COUNT = "SELECT COUNT(*) AS n FROM t"

@@ -6,10 +6,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Number
-
-from .conftest import SECRET, plan_of, table_of
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from tests.query.conftest import SECRET, plan_of, table_of
 
 SOURCE = pa.table(
     {

@@ -1,4 +1,4 @@
-"""Kinds, ranges and keys of operators. That ranges hold for every row is tested on the engine (backends/)."""
+"""Kinds, ranges and keys of operators. That ranges hold for every row is tested on the engine (engines/)."""
 
 import re
 from fractions import Fraction

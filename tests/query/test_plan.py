@@ -3,13 +3,12 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Keys, Number, Text
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan, Request
 from deniable.query.rules import price
 from deniable.query.sql import parse
-
-from .conftest import COLUMNS, frame, table_of
+from tests.query.conftest import COLUMNS, frame, table_of
 
 ENGINE = DuckDBEngine.from_arrow(frame())
 

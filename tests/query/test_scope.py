@@ -5,11 +5,10 @@ import sqlglot
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column
 from deniable.query.scope import RowScope
-
-from .conftest import frame, table_of
+from tests.query.conftest import frame, table_of
 
 SCOPE = RowScope(table_of(DuckDBEngine.from_arrow(frame())), "x")
 

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column, Kind
 from deniable.query.sql import parse
-
-from .conftest import frame, table_of
+from tests.query.conftest import frame, table_of
 
 TABLE = table_of(DuckDBEngine.from_arrow(frame()))
 

@@ -11,8 +11,7 @@ import deniable as dn
 from deniable.errors import DeniableError, ExecutionError, UnprovedError
 from deniable.noise.bits import DeterministicBits
 from deniable.query.database import Database
-
-from .test_database import Poisoned
+from tests.query.test_database import Poisoned
 
 ROWS = 600
 RNG = np.random.default_rng(11)

@@ -4,8 +4,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
 from deniable.release import Bounds, Estimate, Key, Measure, Release
-
-from .conftest import average
+from tests.release.conftest import average
 
 
 def test_a_measure_needs_a_base() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from deniable.privacy import PureLoss
 from deniable.release import Key, Measure, Noisy, Release
-
-from .conftest import laplace
+from tests.release.conftest import laplace
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", " =", "\t="])

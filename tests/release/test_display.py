@@ -9,8 +9,7 @@ from deniable.privacy import ApproximateLoss, ConcentratedLoss, PureLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.release.display import cell, price
-
-from .conftest import laplace, one
+from tests.release.conftest import laplace, one
 
 
 class Reader(HTMLParser):

@@ -16,8 +16,7 @@ from deniable.errors import InvalidParameterError
 from deniable.privacy import PureLoss
 from deniable.release import Bounds, Measure, Noisy, Release
 from deniable.release.intervals import _spread, of_measure
-
-from .conftest import ScipyLaw, average, gaussian, laplace, one
+from tests.release.conftest import ScipyLaw, average, gaussian, laplace, one
 
 RUNS = 10_000
 LAWS = {"laplace": (laplace, 1.0), "gaussian": (gaussian, 1.0)}

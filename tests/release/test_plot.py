@@ -10,8 +10,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import PureLoss
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics import histogram
-
-from .conftest import laplace, one
+from tests.release.conftest import laplace, one
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ import pytest
 from deniable.errors import InvalidParameterError, MissingExtraError, UnsafeReleaseError
 from deniable.privacy import PureLoss
 from deniable.release import Key, Measure, Noisy, Release
-
-from .conftest import average, laplace, one
+from tests.release.conftest import average, laplace, one
 
 NAMES = ["region", "n", "n_lower", "n_upper", "average", "average_lower", "average_upper"]
 

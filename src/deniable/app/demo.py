@@ -10,8 +10,8 @@ from deniable.app.output import whole_file
 from deniable.app.terminal import boxed, printable, waiting
 from deniable.datasets import DEPARTMENTS, survey
 from deniable.errors import BudgetExceededError
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy import Budget
-from deniable.privacy.exact import positive_rational
 from deniable.query.catalog import Keys, Number
 from deniable.query.database import Database, connect
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.errors import InvalidParameterError, LedgerTamperedError
-from deniable.privacy.filters import Budget, Charge
+from deniable.privacy.budget.budget import Budget
+from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 
 START = "0" * 64  # what the opening names as the hash before it

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.filters import Charge
+from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"

@@ -16,8 +16,9 @@ from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record
 from deniable.ledger.source import Source, difference, is_other_table
 from deniable.ledger.storage import FileStorage, MemoryStorage, Storage
-from deniable.privacy.exact import decimal_text
-from deniable.privacy.filters import Budget, Charge, Remaining
+from deniable.numbers.rationals import decimal_text
+from deniable.privacy.budget.budget import Budget, Remaining
+from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import PrivacyUnit, Relation
 

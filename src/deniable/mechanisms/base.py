@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import read_json, shown
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.call import InWords, in_words
-from deniable.privacy.exact import read_json, shown
 from deniable.rows import silence
 
 _KINDS: dict[str, type["Mechanism"]] = {}

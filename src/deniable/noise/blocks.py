@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import refine
 from deniable.noise.bits import Bits
-from deniable.noise.certified import LARGEST_EXPONENT, exp_of_minus
+from deniable.numbers.certified import LARGEST_EXPONENT, exp_of_minus
 
 if TYPE_CHECKING:
     from flint import arb

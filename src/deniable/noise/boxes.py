@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise import certified
+from deniable.numbers import certified
 
 Floats: TypeAlias = NDArray[np.float64]
 

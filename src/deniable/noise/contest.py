@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import refine
 from deniable.noise.bits import Bits
-from deniable.noise.certified import log
+from deniable.numbers.certified import log
 
 if TYPE_CHECKING:
     from flint import arb

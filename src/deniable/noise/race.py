@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise import contest, parameters, refine
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.certified import log
 from deniable.noise.contest import Contender, Integers, Noise
+from deniable.numbers.certified import log
 
 if TYPE_CHECKING:
     from flint import arb

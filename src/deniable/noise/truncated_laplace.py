@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, geometric, laplace, parameters, refine
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.certified import exp_of_minus
+from deniable.numbers.certified import exp_of_minus
 
 if TYPE_CHECKING:
     from flint import arb

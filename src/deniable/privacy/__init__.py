@@ -1,7 +1,31 @@
 """The words and the sums: relations, sensitivities, losses, budgets. No randomness, no data."""
 
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import exact_rational
+from deniable.privacy.around.compose import Composed, compose
+from deniable.privacy.around.group import GroupLoss, under_replace
+from deniable.privacy.around.mixture import PublicMixture, mixture
+from deniable.privacy.around.parallel import ParallelLoss, parallel
+from deniable.privacy.around.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.around.sampling.allocation_replace import AllocatedReplacedLoss
+from deniable.privacy.around.sampling.capped import CappedPoissonLoss
+from deniable.privacy.around.sampling.draws import DrawnLoss
+from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
+from deniable.privacy.around.sampling.subsets import SubsetSampledLoss
+from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse
+from deniable.privacy.around.shuffling.shuffled import ShuffledLoss
+from deniable.privacy.around.training.correlated import (
+    CorrelatedLoss,
+    ExplicitStrategy,
+    ToeplitzStrategy,
+    banded_poisson_sampled,
+)
+from deniable.privacy.around.training.iteration import LastIterateLoss
+from deniable.privacy.budget.budget import Budget, Remaining, Rule
 from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
-from deniable.privacy.compose import Composed, compose
+from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.classical import (
     analytic_gaussian_sigma,
     classical_gaussian_sigma,
@@ -10,10 +34,6 @@ from deniable.privacy.currencies.classical import (
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.currencies.tradeoff import TradeOff
-from deniable.privacy.exact import exact_rational
-from deniable.privacy.filters import Budget, Charge, Remaining, Rule
-from deniable.privacy.group import GroupLoss, under_replace
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
     ApproximateLoss,
@@ -43,17 +63,7 @@ from deniable.privacy.losses import (
     TeachingLoss,
     TruncatedLaplaceLoss,
 )
-from deniable.privacy.parallel import ParallelLoss, parallel
-from deniable.privacy.public_mixture import PublicMixture, mixture
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.privacy.sampling.allocation import RandomlyAllocatedLoss
-from deniable.privacy.sampling.allocation_replace import AllocatedReplacedLoss
-from deniable.privacy.sampling.capped import CappedPoissonLoss
-from deniable.privacy.sampling.draws import DrawnLoss
-from deniable.privacy.sampling.poisson import PoissonSampledLoss
-from deniable.privacy.sampling.poisson_replace import PoissonReplacedLoss
-from deniable.privacy.sampling.sampled_group import SampledGaussianGroupLoss
-from deniable.privacy.sampling.subsets import SubsetSampledLoss
 from deniable.privacy.sensitivity import (
     Sensitivity,
     of_clamped_unit_sum,
@@ -62,15 +72,6 @@ from deniable.privacy.sensitivity import (
     of_distinct_units,
     of_spread_sum,
 )
-from deniable.privacy.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse
-from deniable.privacy.shuffling.shuffled import ShuffledLoss
-from deniable.privacy.training.correlated import (
-    CorrelatedLoss,
-    ExplicitStrategy,
-    ToeplitzStrategy,
-    banded_poisson_sampled,
-)
-from deniable.privacy.training.iteration import LastIterateLoss
 
 __all__ = [
     "AddRemove",

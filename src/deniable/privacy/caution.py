@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from deniable.privacy.exact import decimal_text
+from deniable.numbers.rationals import decimal_text
 
 # the number above which a currency protects nobody, and that below which all answers are noise; about the same epsilon
 _SENSIBLE = {

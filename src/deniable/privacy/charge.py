@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import nonnegative_rational, read_json
 from deniable.privacy.caution import caution
-from deniable.privacy.exact import nonnegative_rational, read_json
 
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
 _LATER = {"failing_epsilon", "failing_rho", "failure", "renyi"}  # of newer ledgers, where they say something

@@ -8,20 +8,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import nonnegative_rational, probability, read_json
+from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
-from deniable.privacy.exact import nonnegative_rational, probability, read_json
-from deniable.privacy.interval import Interval
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.pld.law import Pairs
-from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from deniable.privacy.charge import Charge
     from deniable.privacy.currencies.tradeoff import TradeOff
-    from deniable.privacy.filters import Charge
     from deniable.privacy.reports.report import Report
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
@@ -147,7 +147,7 @@ class PrivacyLoss(metaclass=InWords):
 
     def charge(self) -> "Charge":
         """What a ledger books for this loss, in every currency that is proved."""
-        from deniable.privacy.filters import Charge
+        from deniable.privacy.charge import Charge
 
         bounded = self.failing_epsilon is not None
         return Charge(
@@ -163,7 +163,7 @@ class PrivacyLoss(metaclass=InWords):
     # --- the algebra ---------------------------------------------------------------------------------------------
 
     def __add__(self, other: object) -> "PrivacyLoss":
-        from deniable.privacy.compose import compose
+        from deniable.privacy.around.compose import compose
 
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
@@ -176,7 +176,7 @@ class PrivacyLoss(metaclass=InWords):
         return NotImplemented
 
     def __mul__(self, count: object) -> "PrivacyLoss":
-        from deniable.privacy.compose import compose
+        from deniable.privacy.around.compose import compose
 
         if isinstance(count, bool) or not isinstance(count, int):
             return NotImplemented
@@ -191,7 +191,7 @@ class PrivacyLoss(metaclass=InWords):
             relation: what the result is to hold for; the loss itself is stated for add/remove in either case.
         Raises: UnprovedError unless the loss holds under add/remove; for replace it must have a pair of laws.
         """
-        from deniable.privacy.sampling.poisson import poisson_sampled
+        from deniable.privacy.around.sampling.poisson import poisson_sampled
 
         return poisson_sampled(self, rate, relation)
 
@@ -199,31 +199,31 @@ class PrivacyLoss(metaclass=InWords):
         self, *, rate: object, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
     ) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
-        from deniable.privacy.sampling.capped import capped_poisson_sampled
+        from deniable.privacy.around.sampling.capped import capped_poisson_sampled
 
         return capped_poisson_sampled(self, rate, cap, population, relation)
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
-        from deniable.privacy.sampling.subsets import sampled_without_replacement
+        from deniable.privacy.around.sampling.subsets import sampled_without_replacement
 
         return sampled_without_replacement(self, size, population)
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on `draws` units drawn with replacement out of `population`."""
-        from deniable.privacy.sampling.draws import sampled_with_replacement
+        from deniable.privacy.around.sampling.draws import sampled_with_replacement
 
         return sampled_with_replacement(self, draws, population)
 
     def randomly_allocated(self, *, of: int, uses: int = 1, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
-        from deniable.privacy.sampling.allocation import randomly_allocated
+        from deniable.privacy.around.sampling.allocation import randomly_allocated
 
         return randomly_allocated(self, of, uses, relation)
 
     def group(self, size: int) -> "PrivacyLoss":
         """The loss of the same mechanism for `size` units together: a family, all records of one person."""
-        from deniable.privacy.group import group
+        from deniable.privacy.around.group import group
 
         return group(self, size)
 

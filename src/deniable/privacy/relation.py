@@ -5,8 +5,8 @@ from enum import Enum
 from typing import NoReturn
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import positive_integer, shown
 from deniable.privacy.call import InWords
-from deniable.privacy.exact import positive_integer, shown
 
 
 class Relation(Enum):

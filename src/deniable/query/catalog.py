@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from deniable.errors import CatalogError, UnsupportedQueryError
+from deniable.numbers.rationals import exact_rational
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
-from deniable.privacy.exact import exact_rational
 from deniable.query.expression import Column, Expression, Facts, Key, Kind, literal
 from deniable.query.operators import call
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from deniable.errors import CatalogError, InvalidParameterError
+from deniable.numbers.rationals import exact_rational
 from deniable.privacy import PrivacyLoss
-from deniable.privacy.exact import exact_rational
 from deniable.query.asking import SAMPLES
-from deniable.query.backends.base import ARROW
 from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
+from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
 from deniable.release import Release
 

@@ -10,7 +10,7 @@ from math import ceil, floor, prod
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.privacy.exact import decimal_text
+from deniable.numbers.rationals import decimal_text
 from deniable.query.allowlist import checked, placed
 from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
 from deniable.query.expression import (

@@ -14,11 +14,11 @@ from deniable.errors import CatalogError, InvalidParameterError
 from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational, probability
 from deniable.privacy import AddRemove, Budget, Charge, PrivacyUnit, Relation, Remaining
-from deniable.privacy.exact import positive_rational, probability
 from deniable.query.answer import build_release, check_outcome
-from deniable.query.backends.base import Engine, Progress
 from deniable.query.catalog import Declaration, Table
+from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation, spoken
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan, Request
@@ -194,8 +194,8 @@ class Database(Statistics):
 
         Charges nothing, and hands nothing back that could be passed on by mistake.
         """
-        from deniable.query.backends.duckdb import DuckDBEngine
-        from deniable.query.backends.duckdb_doctor import ALL_WELL, WARNING, DuckDBDoctor
+        from deniable.query.engines.duckdb.doctor import ALL_WELL, WARNING, DuckDBDoctor
+        from deniable.query.engines.duckdb.engine import DuckDBEngine
 
         if not isinstance(self._engine, DuckDBEngine):
             raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")

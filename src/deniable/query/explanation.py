@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deniable.numbers.rationals import decimal_text
 from deniable.privacy import Remaining
 from deniable.privacy.caution import with_caution
-from deniable.privacy.exact import decimal_text
 from deniable.query.expression import text_cut, text_of
 from deniable.query.listing import pairs_as_html
 from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan

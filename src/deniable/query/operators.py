@@ -1,6 +1,6 @@
 """The allow-list of operators: which kinds each takes, which kind it gives, and how far its value can reach.
 
-`OPERATORS` is the only list. An engine translates each entry (`backends/`), the result side evaluates some of them with
+`OPERATORS` is the only list. An engine translates each entry (`engines/`), the result side evaluates some of them with
 numpy (`evaluate.py`), and a test holds the three together.
 """
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
-from deniable.query.backends.base import Engine
 from deniable.query.catalog import Declaration
+from deniable.query.engines.base import Engine
 from deniable.query.imports.declaration import Csv
 from deniable.rows import arrow_of
 from deniable.rows.declared import Declared
@@ -42,7 +42,7 @@ def open_source(
 
     Raises: SourceError if it is none of these, or cannot be opened.
     """
-    from deniable.query.backends.duckdb import DuckDBEngine
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
 
     if isinstance(source, str) and source.startswith(LATER):
         raise SourceError("PostgreSQL and Spark are not supported yet. Export the table to Parquet and give its path.")

@@ -16,9 +16,9 @@ from deniable.privacy import Budget, PrivacyLoss, Relation, compose
 from deniable.query import stored
 from deniable.query.answer import FREE
 from deniable.query.asking import SAMPLES, Asked
-from deniable.query.backends.base import Engine
 from deniable.query.catalog import Table
 from deniable.query.chosen import Chosen
+from deniable.query.engines.base import Engine
 from deniable.query.expression import Expression
 from deniable.query.plan import Request
 from deniable.query.rules import price

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable.numbers.rationals import decimal_text
 from deniable.privacy.caution import with_caution
-from deniable.privacy.exact import decimal_text
 from deniable.privacy.loss import PrivacyLoss
 from deniable.release.columns import Bounds, Key
 

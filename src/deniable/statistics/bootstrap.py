@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy.exact import positive_integer
+from deniable.numbers.rationals import positive_integer
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.intervals import check_level
 from deniable.rows import Floats

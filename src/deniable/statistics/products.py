@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
-from deniable.privacy.moment_sensitivity import of_values_and_products
+from deniable.privacy.sensitivity.moments import of_values_and_products
 from deniable.rows import Floats
 from deniable.statistics.shares import UNIT, bernstein
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
+from deniable.numbers.rationals import exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
 from deniable.privacy.call import InWords
-from deniable.privacy.exact import exact_rational, positive_integer, whole_number
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import silence
 from deniable.statistics.price import Price

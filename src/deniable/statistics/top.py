@@ -10,8 +10,8 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.exact import positive_integer
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.columns import select
 from deniable.statistics.call import in_words

@@ -8,8 +8,7 @@ import pytest
 from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss
 from deniable.privacy.pld.accountant import _search as searches
 from deniable.privacy.reports.report import certified
-
-from ..conftest import Call
+from tests.app.conftest import Call
 
 TRAINING = ("--noise-multiplier", "1.1", "--rate", "256/60000", "--steps", "14063")
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ..conftest import Call, spent
+from tests.app.conftest import Call, spent
 
 ASK = ("query", "policy.toml", "SELECT COUNT(*) AS n FROM survey", "--epsilon", "0.2")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..conftest import Call
+from tests.app.conftest import Call
 
 
 def test_the_demo_runs_and_writes_its_report(call: Call, place: Path) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import deniable as dn
-
-from ..conftest import SECRETS, Call
+from tests.app.conftest import SECRETS, Call
 
 
 def counts(text: str) -> dict[str, int]:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.query.backends.duckdb import DuckDBEngine
-
-from ..conftest import Call
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from tests.app.conftest import Call
 
 SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM survey GROUP BY region"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ..conftest import Call
+from tests.app.conftest import Call
 
 
 def strangers_file() -> bytes:

@@ -7,8 +7,7 @@ import duckdb
 import pytest
 
 from deniable.query.policy import read_policy
-
-from ..conftest import SECRETS, Call
+from tests.app.conftest import SECRETS, Call
 
 CSV = "patient;region;cost;day;note\n" + "".join(
     f"p{index // 2};{('north', 'south')[index % 2]};{index % 90}.5;2025-03-{1 + index % 28:02};Rumpelstiltskin\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ..conftest import Call, spent
+from tests.app.conftest import Call, spent
 
 SQL = "SELECT region, COUNT(*) AS n FROM survey GROUP BY region"
 ASK = ("query", "policy.toml", SQL, "--epsilon", "0.2")

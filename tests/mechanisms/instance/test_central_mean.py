@@ -9,9 +9,8 @@ import pytest
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import SmoothCentralMean, SmoothStudentT, SmoothTrimmedMean
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import rounded
-from .tables import multisets
+from tests.mechanisms.instance.laws import rounded
+from tests.mechanisms.instance.tables import multisets
 
 DOMAIN = range(5)
 

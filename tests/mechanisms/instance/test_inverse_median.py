@@ -7,10 +7,9 @@ from deniable.errors import UnprovedError
 from deniable.mechanisms import InverseMedian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import of_inverse_median
-from .tables import multisets
-from .test_gaps import by_gaps
+from tests.mechanisms.instance.laws import of_inverse_median
+from tests.mechanisms.instance.tables import multisets
+from tests.mechanisms.instance.test_gaps import by_gaps
 
 DOMAIN = range(4)
 

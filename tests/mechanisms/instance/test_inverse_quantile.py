@@ -5,10 +5,9 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import InverseQuantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import of_inverse_quantile
-from .tables import multisets, replaced
-from .test_gaps import by_gaps
+from tests.mechanisms.instance.laws import of_inverse_quantile
+from tests.mechanisms.instance.tables import multisets, replaced
+from tests.mechanisms.instance.test_gaps import by_gaps
 
 DOMAIN = range(5)
 

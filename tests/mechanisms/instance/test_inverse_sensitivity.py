@@ -5,8 +5,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import InverseSensitivity
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, Restricted, of_count
-
-from .laws import of_lengths
+from tests.mechanisms.instance.laws import of_lengths
 
 
 def test_smoothing_takes_the_least_length_nearby() -> None:

@@ -8,9 +8,8 @@ from deniable.mechanisms import Laplace, ProposeTestRelease
 from deniable.mechanisms.instance.stability import of_quantile
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import of_proposal
-from .tables import multisets, replaced
+from tests.mechanisms.instance.laws import of_proposal
+from tests.mechanisms.instance.tables import multisets, replaced
 
 DOMAIN = range(6)
 ROW = of_count(rows=1, groups=1, cells=1, relation=Replace)

@@ -8,9 +8,8 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import SmoothLaplace, SmoothLogNormal, SmoothQuantile, SmoothStudentT
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import rounded
-from .tables import multisets, replaced, smooth_sensitivity
+from tests.mechanisms.instance.laws import rounded
+from tests.mechanisms.instance.tables import multisets, replaced, smooth_sensitivity
 
 
 def quantile(q: str, *, epsilon: object = 3, lower: int = 0, upper: int = 4, beta: object = "1/2") -> SmoothQuantile:

@@ -17,8 +17,7 @@ from deniable.mechanisms import (
 )
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
-
-from .laws import of_blocks
+from tests.mechanisms.instance.laws import of_blocks
 
 ROWS = {relation: of_count(rows=1, groups=1, cells=1, relation=relation) for relation in (AddRemove, Replace)}
 MEDIAN = InverseQuantile.calibrated(epsilon=2, lower=0, upper=4)

@@ -8,8 +8,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.instance import stability
-
-from .tables import multisets, replaced
+from tests.mechanisms.instance.tables import multisets, replaced
 
 DOMAIN = range(6)
 

@@ -7,9 +7,8 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import Laplace, StableSelection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace, Restricted, Sensitivity, of_count
-
-from .laws import of_lead
-from .test_propose_test_release import excess
+from tests.mechanisms.instance.laws import of_lead
+from tests.mechanisms.instance.test_propose_test_release import excess
 
 COUNTS = list(product(range(5), repeat=3))
 

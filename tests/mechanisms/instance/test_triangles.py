@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import SmoothStudentT, SmoothTriangles
 from deniable.privacy import Replace, of_count
-
-from .laws import rounded
-from .tables import smooth_sensitivity
+from tests.mechanisms.instance.laws import rounded
+from tests.mechanisms.instance.tables import smooth_sensitivity
 
 NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=100)
 VERTICES = 5

@@ -3,9 +3,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothQuantile, SmoothStudentT, SmoothTrimmedMean
-
-from .laws import rounded
-from .tables import multisets, replaced, smooth_sensitivity
+from tests.mechanisms.instance.laws import rounded
+from tests.mechanisms.instance.tables import multisets, replaced, smooth_sensitivity
 
 NOISE = SmoothStudentT(epsilon=3, degrees=1, beta="1/2", lower=0, upper=4)
 

@@ -20,8 +20,8 @@ from deniable.privacy import (
     mixture,
     parallel,
 )
+from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.currencies.renyi_combined import group_divergence, mixture_divergence
-from deniable.privacy.group import GroupLoss
 
 CURVE = RenyiLoss([2, 8], ["0.1", "0.5"])
 

@@ -17,12 +17,12 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.currencies.renyi import renyi
 from deniable.privacy.currencies.renyi_integral import chernoff_tail, law_divergence, moment_above
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.pld.law import FiniteLaw, LossLaw
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.sampling.poisson import SampledLaw
 
 ORDERS = ["1", "3/2", "8"]
 

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers.balls import certified
 from deniable.privacy.losses.sparse_streams import Event, Streams, streams
-from deniable.privacy.profile import certified
 
 GRID = np.linspace(-80.0, 80.0, 8001)
 BOTH = frozenset({-1, 1})

@@ -27,18 +27,10 @@ from deniable.privacy import (
     parallel,
     under_replace,
 )
-from deniable.privacy.adaptive import (
-    AdvancedFilter,
-    ApproximateFilter,
-    ConcentratedFilter,
-    ConcentratedOdometer,
-    GaussianFilter,
-    PureFilter,
-    PureOdometer,
-    RenyiFilter,
-    RenyiGridFilter,
-    RenyiOdometer,
-)
+from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
+from deniable.privacy.budget.advanced import AdvancedFilter
+from deniable.privacy.budget.odometer import ConcentratedOdometer, PureOdometer, RenyiOdometer
+from deniable.privacy.budget.renyi import RenyiFilter, RenyiGridFilter
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))
 HARMLESS = TeachingLoss(PureLoss("0.5"))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, LaplaceLoss, PureLoss, compose
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.accountant import (
     Part,
@@ -21,7 +22,6 @@ from deniable.privacy.pld.accountant import (
     within_reach,
 )
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.sampling.poisson import SampledLaw
 
 
 def gaussian_steps(mu: float, count: int) -> list[list[Part]]:

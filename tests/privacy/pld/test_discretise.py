@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.law import FiniteLaw, Floats, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw, NormalLaw, randomized_response_law
-from deniable.privacy.sampling.poisson import SampledLaw
 
 STEP = 0.03
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.numbers.interval import Interval
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.interval import Interval
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.search import Aim, Bounds, Part, Search, _Effort
 

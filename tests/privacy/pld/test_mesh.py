@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.pld.law import FiniteLaw
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.mesh import Cells, Focus, begun, cells, placed, threshold
-from deniable.privacy.sampling.poisson import SampledLaw
 
 FOCUS = Focus(4.0, 1e-5, 2.0)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from deniable.privacy import PureLoss
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.pld import rounded
 from deniable.privacy.pld.accountant import composed_epsilon
 from deniable.privacy.pld.law import FiniteLaw, LossLaw, ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.rounded import rounded_delta, rounded_epsilon
 from deniable.privacy.pld.search import Part
-from deniable.privacy.sampling.poisson import SampledLaw
 
 
 def hits(count: int, rate: float, mu: float, epsilon: float) -> mp.mpf:

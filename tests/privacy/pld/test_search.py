@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.pld import search
 from deniable.privacy.pld.law import Floats, LossLaw, Tails
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.search import Aim, Part, Search, _Effort, consistent
-from deniable.privacy.sampling.poisson import SampledLaw
 
 
 @pytest.mark.parametrize(("count", "epsilon"), [(10**4, 1), (9_973, 4), (10**6, 8)])

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
+from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.pld.accountant import composed_delta
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw, randomized_response_law
 from deniable.privacy.pld.search import Part
 from deniable.privacy.pld.single import read, single_delta, single_epsilon
-from deniable.privacy.sampling.poisson import SampledLaw
 
 
 @given(st.floats(0.02, 8.0), st.floats(0.0, 12.0))

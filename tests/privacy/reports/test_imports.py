@@ -25,10 +25,10 @@ from deniable.privacy import (
     Sensitivity,
     compose,
 )
-from deniable.privacy.compose import Composed
-from deniable.privacy.losses.tuning import BestOfLoss, BestOfPoissonLoss
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.sampling.capped import CappedPoissonLoss
+from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
-from deniable.privacy.sampling.capped import CappedPoissonLoss
 
 
 def event(name: str, **fields: object) -> object:

@@ -8,8 +8,7 @@ import pytest
 from deniable.errors import SourceError
 from deniable.query.imports.declaration import Csv
 from deniable.query.imports.guess import guess_csv, propose
-
-from .conftest import Row, imported
+from tests.query.imports.conftest import Row, imported
 
 FILES: dict[str, tuple[str, bytes, dict[str, object], dict[str, str], Row]] = {
     # name: text, encoding, what is proposed, types, first row

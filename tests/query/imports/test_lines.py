@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from deniable.query.imports import lines
 from deniable.query.imports.declaration import Csv, CsvColumn
 from deniable.query.imports.write import text_columns
-
-from .conftest import PLAIN, Row, imported
+from tests.query.imports.conftest import PLAIN, Row, imported
 
 KINDS = ("text", "integer", "real", "boolean", "date", "timestamp")
 DAYS = ("%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", None)

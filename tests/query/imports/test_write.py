@@ -9,8 +9,7 @@ import pytest
 from deniable.errors import SourceError
 from deniable.query.imports import write
 from deniable.query.imports.write import import_csv
-
-from .conftest import PLAIN, imported
+from tests.query.imports.conftest import PLAIN, imported
 
 
 def test_the_files_are_the_owners_alone_and_nothing_half_written_stays(

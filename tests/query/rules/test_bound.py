@@ -6,13 +6,12 @@ import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Replace
-from deniable.query.backends.duckdb import DuckDBEngine
 from deniable.query.catalog import Number, Table
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import Bounded
 from deniable.query.rules import bound
 from deniable.query.sql import parse
-
-from ..conftest import COLUMNS, frame, table_of
+from tests.query.conftest import COLUMNS, frame, table_of
 
 ENGINE = DuckDBEngine.from_arrow(frame())
 

@@ -3,12 +3,11 @@
 from fractions import Fraction
 
 from deniable.privacy import compose
-from deniable.query.backends.duckdb import DuckDBEngine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import Request
 from deniable.query.rules import price
 from deniable.query.sql import parse
-
-from ..conftest import frame, table_of
+from tests.query.conftest import frame, table_of
 
 
 def test_the_loss_of_a_plan_is_that_of_its_parts_together() -> None:

@@ -11,8 +11,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import Anova
 from deniable.statistics.hypothesis.anova import _deviations
-
-from .conftest import MOST
+from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[Anova, Callable[[np.random.Generator], object]], float]
 Row = tuple[int, int]

@@ -8,8 +8,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import BinomialTest, binomial_test
 from deniable.statistics.hypothesis import binomial
-
-from .conftest import LEVEL, MOST
+from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[BinomialTest, Callable[[np.random.Generator], object]], float]
 

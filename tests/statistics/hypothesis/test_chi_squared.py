@@ -9,8 +9,7 @@ from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import ChiSquaredFit, ChiSquaredIndependence, chi_squared_fit, chi_squared_independence
 from deniable.statistics.hypothesis import chi_squared
 from deniable.statistics.hypothesis.base import HypothesisTest
-
-from .conftest import MOST
+from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[HypothesisTest, Callable[[np.random.Generator], object]], float]
 SHARES = np.array([0.1, 0.2, 0.7])

@@ -11,8 +11,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import MannWhitney, mann_whitney
 from deniable.statistics.hypothesis.mann_whitney import _cut, _difference
-
-from .conftest import LEVEL, MOST
+from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[MannWhitney, Callable[[np.random.Generator], object]], float]
 

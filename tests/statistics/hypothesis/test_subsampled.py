@@ -13,8 +13,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import SubsampledTest, subsampled_test
 from deniable.statistics.hypothesis import subsampled
-
-from .conftest import MOST
+from tests.statistics.hypothesis.conftest import MOST
 
 Rejections = Callable[[SubsampledTest, Callable[[np.random.Generator], object]], float]
 

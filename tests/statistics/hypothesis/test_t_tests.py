@@ -10,8 +10,7 @@ from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics import OneSampleTTest, TwoSampleTTest, one_sample_t_test, two_sample_t_test
 from deniable.statistics.hypothesis.base import HypothesisTest
 from deniable.statistics.hypothesis.t_tests import moments
-
-from .conftest import LEVEL, MOST
+from tests.statistics.hypothesis.conftest import LEVEL, MOST
 
 Rejections = Callable[[HypothesisTest, Callable[[np.random.Generator], object]], float]
 

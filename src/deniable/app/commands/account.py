@@ -193,7 +193,7 @@ def in_epochs(epochs: str | None, batch_size: int | None, examples: int | None) 
 
     Raises: InvalidParameterError unless all three are given and a batch fits.
     """
-    from deniable.privacy.exact import positive_rational
+    from deniable.numbers.rationals import positive_rational
 
     if epochs is None or batch_size is None or examples is None:
         raise InvalidParameterError("--epochs, --batch-size and --examples go together: give all three.")

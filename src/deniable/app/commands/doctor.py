@@ -20,7 +20,7 @@ def doctor(
     Charges nothing and writes nothing.
     """
     declared = read(policy)
-    from deniable.query.backends.duckdb_doctor import ALL_WELL, WARNING, DuckDBDoctor
+    from deniable.query.engines.duckdb.doctor import ALL_WELL, WARNING, DuckDBDoctor
 
     engine = DuckDBDoctor.from_file(
         declared.source,

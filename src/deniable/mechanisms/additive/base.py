@@ -13,8 +13,8 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import Integers, integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy.exact import positive_rational, probability
-from deniable.privacy.interval import round_up
+from deniable.numbers.interval import round_up
+from deniable.numbers.rationals import positive_rational, probability
 
 
 @dataclass(frozen=True)

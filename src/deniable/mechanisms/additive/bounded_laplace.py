@@ -12,8 +12,8 @@ from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.noise import refine, truncated_laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds, decimal_above, positive_rational, probability
 from deniable.privacy import AddRemove, BoundedLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import checked_bounds, decimal_above, positive_rational, probability
 
 if TYPE_CHECKING:
     from flint import arb

@@ -16,7 +16,7 @@ from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
-from deniable.privacy.linear import Matrix, as_whole_numbers, of_linear_map
+from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class EllipticalGaussian(Mechanism):
         sigma_squared: of the noise on every answer of the strategy.
 
     Guarantee: rho-zCDP with rho = l2^2 / (2 sigma_squared), where l2 is how far a unit moves strategy @ x; the whole
-        curve is in DiscreteGaussianLoss, the bound of l2 in privacy/linear.py.
+        curve is in DiscreteGaussianLoss, the bound of l2 in privacy/sensitivity/linear.py.
     Source: Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism"; docs/theory/additive.md, "Linear maps".
     """
 

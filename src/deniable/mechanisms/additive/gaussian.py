@@ -12,8 +12,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
-from deniable.privacy.exact import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.rationals import positive_integer, positive_rational, probability
 from deniable.privacy import (
     AddRemove,
     Interval,
@@ -23,8 +25,6 @@ from deniable.privacy import (
     laplace_scale,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, positive_rational, probability
-from deniable.privacy.profile import ball, certified
 
 LARGEST_BOUND = 2**58
 

@@ -14,8 +14,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, shown
 from deniable.privacy import AddRemove, Sensitivity, StaircaseLoss, laplace_scale, of_count
-from deniable.privacy.exact import positive_integer, positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown
 from deniable.privacy import AddRemove, DiscreteTruncatedLaplaceLoss, Sensitivity, laplace_scale, of_count
-from deniable.privacy.exact import positive_integer, positive_rational, probability, shown
 
 
 @dataclass(frozen=True, kw_only=True)

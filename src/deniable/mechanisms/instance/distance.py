@@ -10,9 +10,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Mechanism
 from deniable.noise.bits import Bits
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.rationals import decimal_above, positive_rational, probability, shown, whole_number
 from deniable.privacy import Relation, Sensitivity
-from deniable.privacy.exact import decimal_above, positive_rational, probability, shown, whole_number
-from deniable.privacy.profile import ball, certified
 
 NO = -(2**62)
 """What stands for "no answer" among the outcomes of simulations."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.gaps import InverseByGaps
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy import Relation, Replace, of_count
-from deniable.privacy.exact import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, records_of
 from deniable.mechanisms.integers import clamped
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import checked_bounds, positive_rational, whole_number
 
 _MOST_CANDIDATES = 10**8
 

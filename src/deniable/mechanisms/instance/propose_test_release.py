@@ -14,8 +14,8 @@ from deniable.mechanisms.instance.base import Answer, loss_of_rows
 from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin, of_steps, tail
 from deniable.mechanisms.integers import clamped
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, shown
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.mechanisms.instance.windows import smooth_width
+from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import Replace, of_count
-from deniable.privacy.exact import exact_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)

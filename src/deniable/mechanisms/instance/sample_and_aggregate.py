@@ -17,8 +17,8 @@ from deniable.mechanisms.instance.inverse_quantile import InverseQuantile
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import checked_bounds, shown, whole_number
 from deniable.rows import plain
 
 Rows = NDArray[Any]

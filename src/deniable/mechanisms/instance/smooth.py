@@ -17,7 +17,9 @@ from deniable.mechanisms.instance.base import LARGEST_BOUND, Answer, clamped_rec
 from deniable.mechanisms.integers import clamped
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.certified import exp_of_minus
+from deniable.numbers.balls import certified
+from deniable.numbers.certified import exp_of_minus
+from deniable.numbers.rationals import checked_bounds, positive_rational, probability, shown
 from deniable.privacy import (
     ApproximateLoss,
     Interval,
@@ -28,8 +30,6 @@ from deniable.privacy import (
     Sensitivity,
     of_count,
 )
-from deniable.privacy.exact import checked_bounds, positive_rational, probability, shown
-from deniable.privacy.profile import certified
 
 if TYPE_CHECKING:
     from flint import arb

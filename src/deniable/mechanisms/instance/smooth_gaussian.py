@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import ApproximateSmoothNoise
 from deniable.noise import rounded
-from deniable.privacy.exact import decimal_below, positive_rational, probability
-from deniable.privacy.profile import ball, certified
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.rationals import decimal_below, positive_rational, probability
 
 if TYPE_CHECKING:
     from flint import arb

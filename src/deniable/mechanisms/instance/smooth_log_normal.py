@@ -12,9 +12,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothNoise, shift_below
 from deniable.noise import rounded
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import decimal_below, positive_rational, shown
 from deniable.privacy import ConcentratedLoss
-from deniable.privacy.exact import decimal_below, positive_rational, shown
-from deniable.privacy.profile import ball
 
 if TYPE_CHECKING:
     from flint import arb

@@ -7,8 +7,8 @@ from typing import ClassVar
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import PureSmoothNoise, shift_below
 from deniable.noise import rounded
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.profile import ball
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)

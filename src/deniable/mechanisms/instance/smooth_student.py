@@ -9,8 +9,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import PureSmoothNoise, shift_below
 from deniable.noise import rounded
-from deniable.privacy.exact import decimal_below, positive_rational, shown
-from deniable.privacy.profile import ball
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import decimal_below, positive_rational, shown
 
 if TYPE_CHECKING:
     from flint import arb

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.instance.base import LARGEST_BOUND, clamped_records
 from deniable.mechanisms.instance.quantile import checked_quantile, rank_of
+from deniable.numbers.rationals import checked_bounds, positive_integer
 from deniable.privacy import Replace
-from deniable.privacy.exact import checked_bounds, positive_integer
 
 
 def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int, upper: int) -> tuple[int, int]:

@@ -14,8 +14,8 @@ from deniable.mechanisms.instance.distance import NO, DistanceTest, least_margin
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.base import moved_apart
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Restricted, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational, shown, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)

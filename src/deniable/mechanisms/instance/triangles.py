@@ -11,8 +11,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothStatistic, smooth_bound
 from deniable.mechanisms.instance.smooth_student import SmoothStudentT
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, Relation, of_count
-from deniable.privacy.exact import whole_number
 from deniable.rows import replaced
 
 _MOST_VERTICES = 4096  # whose matrix of pairs fits into memory

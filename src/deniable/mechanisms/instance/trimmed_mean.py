@@ -12,8 +12,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.instance.smooth import SmoothStatistic
 from deniable.mechanisms.instance.smooth_log_normal import SmoothLogNormal
 from deniable.mechanisms.instance.windows import smooth_width
+from deniable.numbers.rationals import whole_number
 from deniable.privacy import Replace, of_count
-from deniable.privacy.exact import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

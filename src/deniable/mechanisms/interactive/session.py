@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.integers import Integers, integers
 from deniable.noise.bits import Bits
-from deniable.privacy.exact import whole_number
+from deniable.numbers.rationals import whole_number
 
 _BLOCK = 1 << 16  # questions whose noise is drawn at once
 

@@ -15,6 +15,7 @@ from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.interactive.session import Answers, Session
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import (
     AddRemove,
     DiscreteLaplaceLoss,
@@ -25,7 +26,6 @@ from deniable.privacy import (
     SparseVectorLoss,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, positive_rational, probability, whole_number, yes_or_no
 
 _MOST_ANSWERS = 2**40
 _VALUE_BITS = 64  # of a released value in the number of a transcript

@@ -14,7 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
 from deniable.mechanisms.response.tally import shares_within
 from deniable.noise import refine
-from deniable.privacy.exact import (
+from deniable.numbers.rationals import (
     exact_rational,
     positive_integer,
     positive_rational,

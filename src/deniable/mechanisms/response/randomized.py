@@ -14,8 +14,8 @@ from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, whole_number
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
-from deniable.privacy.exact import positive_integer, whole_number
 from deniable.rows import array_of, replaced
 
 if TYPE_CHECKING:

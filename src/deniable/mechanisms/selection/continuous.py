@@ -14,8 +14,8 @@ from deniable.mechanisms.selection import utility
 from deniable.mechanisms.selection.base import Chosen, Selection, below_the_best, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.exact import checked_bounds
 
 _LARGEST_SET = 10**6
 _LARGEST_LENGTH = 2**62

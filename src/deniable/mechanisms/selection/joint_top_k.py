@@ -16,9 +16,9 @@ from deniable.mechanisms.selection.base import Chosen, Selection, behind, checke
 from deniable.mechanisms.selection.top_k import require_enough, require_few, transcripts
 from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.certified import log
+from deniable.numbers.certified import log
+from deniable.numbers.rationals import positive_integer
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.exact import positive_integer
 
 if TYPE_CHECKING:
     from flint import arb

@@ -15,8 +15,8 @@ from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import shown
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import shown
 
 _LARGEST_SET = 200
 _REACH = 45.0  # noise below the best by more decides with probability e^-45

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import contest, refine, uniform
 from deniable.noise.bits import Bits
-from deniable.noise.certified import exp_of_minus, log
+from deniable.numbers.certified import exp_of_minus, log
 
 if TYPE_CHECKING:
     from flint import arb

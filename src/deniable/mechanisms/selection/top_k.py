@@ -17,6 +17,7 @@ from deniable.mechanisms.selection.noisy_max import NoisyMax
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, shown
 from deniable.privacy import (
     AddRemove,
     ExponentialMechanismLoss,
@@ -25,7 +26,6 @@ from deniable.privacy import (
     PrivacyLoss,
     of_count,
 )
-from deniable.privacy.exact import positive_integer, shown
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 LARGEST_LAW = 10**5  # sequences whose probabilities are listed

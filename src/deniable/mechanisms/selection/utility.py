@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import positive_integer, positive_rational, shown
-from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_integer, positive_rational, shown
 
 if TYPE_CHECKING:
     from flint import arb

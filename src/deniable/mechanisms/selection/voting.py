@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.numbers.rationals import positive_integer, whole_number
 from deniable.privacy import Relation, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, whole_number
 from deniable.rows import left_out, replaced
 
 _MOST_CANDIDATES = 10**8

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import Integers
+from deniable.numbers.rationals import probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Restricted, Sensitivity, TeachingLoss
-from deniable.privacy.exact import probability
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome
 _MOST_RECORDS = 6

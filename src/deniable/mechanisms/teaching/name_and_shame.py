@@ -11,8 +11,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer
 from deniable.rows import replaced
 
 

@@ -12,8 +12,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, positive_rational, shown
 from deniable.rows import replaced
 
 

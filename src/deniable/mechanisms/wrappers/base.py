@@ -16,7 +16,7 @@ from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.mechanisms.wrappers.inputs import check_inputs, parts_of, release_of
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy.exact import whole_number
+from deniable.numbers.rationals import whole_number
 from deniable.rows import Whole, replaced, width
 
 _OF_SUMS: tuple[type[Mechanism], ...] = (

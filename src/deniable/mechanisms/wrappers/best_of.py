@@ -12,9 +12,9 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
+from deniable.numbers.interval import round_up
+from deniable.numbers.rationals import exact_rational, positive_rational, shown
 from deniable.privacy import AddRemove, BestOfLoss, Sensitivity, of_count
-from deniable.privacy.exact import exact_rational, positive_rational, shown
-from deniable.privacy.interval import round_up
 
 _SMALLEST_STOP = Fraction(1, 10**6)
 

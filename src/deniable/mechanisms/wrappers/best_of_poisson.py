@@ -13,9 +13,9 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
+from deniable.numbers.interval import round_up
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy import AddRemove, BestOfPoissonLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.interval import round_up
 
 _LARGEST_MEAN = 10**6
 

@@ -11,9 +11,9 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import whole_number
-from deniable.privacy.group import MOST_MEMBERS
+from deniable.privacy.around.group import MOST_MEMBERS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from deniable.mechanisms.wrappers.base import checked_part, scattered
 from deniable.mechanisms.wrappers.inputs import check_inputs, release_of, required
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, mixture, of_count
-from deniable.privacy.exact import positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)

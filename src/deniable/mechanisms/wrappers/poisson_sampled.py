@@ -13,8 +13,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.base import SampledWrapper
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import positive_rational, shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from deniable.mechanisms.wrappers.answers import missing, room_for, with_answer
 from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
-from deniable.privacy.exact import shown
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 

@@ -12,8 +12,8 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.wrappers.base import SampledWrapper
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_integer, shown
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,7 @@ from functools import lru_cache
 from typing import Literal, Unpack, overload
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
-from deniable.privacy.calibration.target import Goal, Target, goal_of
-from deniable.privacy.compose import compose
-from deniable.privacy.currencies.concentrated import largest_rho
-from deniable.privacy.exact import (
+from deniable.numbers.rationals import (
     decimal_above,
     decimal_text,
     exact_rational,
@@ -20,6 +16,10 @@ from deniable.privacy.exact import (
     probability,
     shown,
 )
+from deniable.privacy.around.compose import compose
+from deniable.privacy.calibration.search import ROUGH, SMALLEST, Domain, best_setting, closer_setting
+from deniable.privacy.calibration.target import Goal, Target, goal_of
+from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss, mu_squared_of_step
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import decimal_above, decimal_below, decimal_text
+from deniable.numbers.rationals import decimal_above, decimal_below, decimal_text
 
 SMALLEST = Fraction(1, 10**12)  # where a domain that begins at 0 begins
 ROUGH = 0.05  # tolerance of the first trials, which are quick

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import TypedDict
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import decimal_text, nonnegative_rational, positive_rational, probability
-from deniable.privacy.interval import Interval
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_text, nonnegative_rational, positive_rational, probability
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.profile import ball, certified
 
 _SHARP = 0.01  # tolerance of the search for the best epsilon
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.exact import (
+from deniable.numbers.rationals import (
     exact_rational,
     nonnegative_rational,
     positive_integer,
     positive_rational,
     probability,
 )
-from deniable.privacy.profile import inverse
+from deniable.numbers.roots import inverse
+from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import nonnegative_rational, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
-from deniable.privacy.exact import nonnegative_rational, positive_rational, probability
-from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.profile import ball, certified, largest
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.roots import largest
 
 if TYPE_CHECKING:
     from flint import arb

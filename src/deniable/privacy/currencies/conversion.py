@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_above, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above, exact_rational, nonnegative_rational, probability
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

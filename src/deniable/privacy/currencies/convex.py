@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.interval import round_down, round_up
+from deniable.numbers.interval import round_down, round_up
 
 Floats = NDArray[np.float64]
 Point = tuple[Fraction, Fraction]  # x and delta

@@ -4,9 +4,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from deniable.privacy.exact import decimal_above
-from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified, largest
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_above
+from deniable.numbers.roots import largest
 
 if TYPE_CHECKING:
     from flint import arb

@@ -11,14 +11,20 @@ from functools import lru_cache, partial, singledispatch
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.compose import Composed
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.rationals import exact_rational
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.group import GroupLoss
+from deniable.privacy.around.mixture import PublicMixture
+from deniable.privacy.around.parallel import ParallelLoss
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.renyi_combined import group_divergence, mixture_divergence
 from deniable.privacy.currencies.renyi_integral import Tail, chernoff_tail, law_divergence
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.currencies.tradeoff_curve import exact_mu_squared
-from deniable.privacy.exact import exact_rational
-from deniable.privacy.group import GroupLoss
-from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
@@ -30,14 +36,8 @@ from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_chan
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.renyi import RenyiLoss
-from deniable.privacy.losses.restricted import Restricted
-from deniable.privacy.losses.stated import Stated
-from deniable.privacy.parallel import ParallelLoss
 from deniable.privacy.pld.law import LossLaw, Pairs
-from deniable.privacy.profile import ball, certified
-from deniable.privacy.public_mixture import PublicMixture
 from deniable.privacy.relation import Replace
-from deniable.privacy.sampling.poisson import PoissonSampledLoss
 
 if TYPE_CHECKING:
     from flint import arb

@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deniable.privacy.interval import Interval, round_up
-from deniable.privacy.profile import ball, certified
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval, round_up
 
 if TYPE_CHECKING:
     from flint import arb

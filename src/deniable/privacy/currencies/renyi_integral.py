@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.interval import Interval
+from deniable.numbers.balls import ball
+from deniable.numbers.interval import Interval
+from deniable.privacy.around.sampling.poisson import SampledLaw
+from deniable.privacy.around.sampling.poisson_replace import ExchangedNormalLaw
+from deniable.privacy.around.sampling.subsets import MirroredLaw
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.profile import ball
-from deniable.privacy.sampling.poisson import SampledLaw
-from deniable.privacy.sampling.poisson_replace import ExchangedNormalLaw
-from deniable.privacy.sampling.subsets import MirroredLaw
 
 if TYPE_CHECKING:
     from flint import arb

@@ -5,8 +5,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from deniable.privacy.interval import Interval
-from deniable.privacy.profile import ball, certified
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
 
 if TYPE_CHECKING:
     from flint import acb, arb

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.rationals import exact_rational, probability
 from deniable.privacy.currencies.tradeoff_curve import Rates, TradeOffCurve
-from deniable.privacy.exact import exact_rational, probability
-from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.compose import Composed
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import PROBABILITIES, Interval, round_up
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.convex import Corner, Point, corners, hits, misses, polygon
-from deniable.privacy.interval import PROBABILITIES, Interval, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.restricted import Restricted
-from deniable.privacy.losses.stated import Stated
 from deniable.privacy.pld.accountant import Wish
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

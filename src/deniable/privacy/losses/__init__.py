@@ -1,5 +1,8 @@
 """One family of privacy losses per file."""
 
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.bounded_laplace import BoundedLaplaceLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
@@ -10,18 +13,15 @@ from deniable.privacy.losses.exponential import ExponentialMechanismLoss, Permut
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.losses.renyi import RenyiLoss
-from deniable.privacy.losses.restricted import Restricted
 from deniable.privacy.losses.sparse_vector import SparseVectorLoss
 from deniable.privacy.losses.staircase import StaircaseLoss
-from deniable.privacy.losses.stated import Stated
 from deniable.privacy.losses.teaching import TeachingLoss
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
-from deniable.privacy.losses.tuning import BestOfLoss, BestOfPoissonLoss
 
 __all__ = [
     "ApproximateLoss",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable.privacy.exact import nonnegative_rational, probability
-from deniable.privacy.interval import PROBABILITIES, Interval
+from deniable.numbers.interval import PROBABILITIES, Interval
+from deniable.numbers.rationals import nonnegative_rational, probability
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import Pairs

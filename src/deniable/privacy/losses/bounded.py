@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.privacy.interval import Interval
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
 from deniable.privacy.pld.law import FiniteLaw
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

@@ -6,10 +6,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval, round_down
+from deniable.numbers.rationals import decimal_above, positive_rational
+from deniable.numbers.theta import total, upper_tail
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
-from deniable.privacy.exact import decimal_above, positive_rational
-from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.integer_noise import (
     Change,
@@ -21,9 +23,7 @@ from deniable.privacy.losses.integer_noise import (
 )
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.sensitivity import Sensitivity
-from deniable.privacy.theta import total, upper_tail
 
 if TYPE_CHECKING:
     from flint import arb

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, of_one_integer, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_above
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw, Tails
 from deniable.privacy.pld.laws import randomized_response_law

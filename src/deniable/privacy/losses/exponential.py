@@ -6,15 +6,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_rational
+from deniable.privacy.around.repeated_choice import chosen_one_after_another
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
-from deniable.privacy.losses.repeated_choice import chosen_one_after_another
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:

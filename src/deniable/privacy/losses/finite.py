@@ -9,13 +9,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_above, exact_rational, shown
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.exact import decimal_above, exact_rational, shown
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.pld.law import LossLaw, Pairs
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation, Replace
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.exact import positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import NormalLaw

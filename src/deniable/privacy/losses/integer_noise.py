@@ -8,12 +8,12 @@ from math import isqrt
 from typing import NamedTuple
 
 from deniable.errors import UnprovedError
-from deniable.privacy.interval import Interval
+from deniable.numbers.interval import Interval
+from deniable.numbers.roots import inverse
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.profile import inverse
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -154,12 +154,12 @@ class IntegerNoiseLoss(PrivacyLoss):
         return [(Pairs.symmetric(law), times * count) for law, (_, times) in zip(laws, worst, strict=True)]
 
     def _together(self, change: Change) -> PrivacyLoss:
-        from deniable.privacy.compose import compose
+        from deniable.privacy.around.compose import compose
 
         return compose([compose(self._of_shift(shift), count) for shift, count in change])
 
     def _written(self, change: Change) -> Pairs:
-        from deniable.privacy.compose import Composed
+        from deniable.privacy.around.compose import Composed
         from deniable.privacy.pld.composed_law import composed_pairs
 
         return composed_pairs(Composed((self._of_shift(shift), count) for shift, count in change))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy.interval import Interval
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
 from deniable.privacy.pld.law import FiniteLaw
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import nonnegative_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.exact import nonnegative_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import arb

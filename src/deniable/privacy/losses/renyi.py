@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import nonnegative_rational, positive_rational
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.exact import nonnegative_rational, positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 
 _TRIED = 2  # orders for which the optimal conversion is computed

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deniable.privacy.interval import PROBABILITIES, Interval, round_down
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import PROBABILITIES, Interval, round_down
 from deniable.privacy.pld.law import FiniteLaw, Floats
 from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.profile import ball, certified
 
 if TYPE_CHECKING:
     from flint import acb, arb

@@ -5,9 +5,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.exact import positive_integer, positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_delta, bounded_law
 from deniable.privacy.losses.sparse_streams import Streams, streams

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.exact import positive_integer, positive_rational
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from deniable.errors import UnprovedError
+from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.wrapped import WrappedLoss
 from deniable.privacy.pld.law import Pairs
 
 if TYPE_CHECKING:
-    from deniable.privacy.filters import Charge
+    from deniable.privacy.charge import Charge
 
 
 @dataclass(frozen=True, init=False)

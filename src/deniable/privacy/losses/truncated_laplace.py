@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_above, positive_integer, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import DIGITS
-from deniable.privacy.exact import decimal_above, positive_integer, positive_rational, probability
-from deniable.privacy.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.profile import ball, certified
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 

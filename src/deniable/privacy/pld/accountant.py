@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.interval import Interval, round_down, round_up
+from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
 from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
 

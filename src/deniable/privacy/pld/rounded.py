@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from deniable.privacy.interval import Interval, round_down, round_up
+from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw
 from deniable.privacy.pld.search import Part, consistent
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.privacy.interval import Interval
+from deniable.numbers.interval import Interval
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.enumeration import enumeration
 from deniable.privacy.pld.law import UNIT, LossLaw

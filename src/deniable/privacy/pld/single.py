@@ -12,11 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.privacy.interval import Interval
+from deniable.numbers.interval import Interval
+from deniable.numbers.roots import inverse
 from deniable.privacy.pld.accountant import composed_delta, composed_epsilon, reached, unit_of_epsilon
 from deniable.privacy.pld.law import UNIT, LossLaw, Pairs
 from deniable.privacy.pld.search import Part
-from deniable.privacy.profile import inverse
 
 _FARTHEST = 600.0
 _SMALLEST = 1e-250

@@ -8,15 +8,15 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.advanced import classic_drift, drifted, tanh_drift
-from deniable.privacy.compose import Composed
+from deniable.numbers.interval import Interval, round_down
+from deniable.numbers.roots import inverse
+from deniable.privacy.around.classic import classic_drift, drifted, tanh_drift
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.interval import Interval, round_down
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.profile import inverse
-from deniable.privacy.sampling.poisson import PoissonSampledLoss
 
 if TYPE_CHECKING:
     from flint import arb

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy.compose import Composed, compose
-from deniable.privacy.exact import (
+from deniable.numbers.rationals import (
     decimal_below,
     decimal_text,
     exact_rational,
@@ -18,19 +17,20 @@ from deniable.privacy.exact import (
     positive_rational,
     whole_number,
 )
+from deniable.privacy.around.compose import Composed, compose
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.sampling.capped import CappedPoissonLoss
+from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
 from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.mixture import GaussianMixtureLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
-from deniable.privacy.losses.restricted import Restricted
-from deniable.privacy.losses.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.relation import AddRemove, Relation
-from deniable.privacy.sampling.capped import CappedPoissonLoss
 from deniable.privacy.sensitivity import Sensitivity
 
 Reader = Callable[[object, Relation], PrivacyLoss]

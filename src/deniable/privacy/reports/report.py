@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.rationals import decimal_text, probability
+from deniable.privacy.around.compose import Composed
 from deniable.privacy.caution import caution
-from deniable.privacy.compose import Composed
 from deniable.privacy.currencies.tradeoff import TradeOff
-from deniable.privacy.exact import decimal_text, probability
-from deniable.privacy.interval import Interval, round_down, round_up
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import Relation
 from deniable.privacy.reports.comparison import Account, accounts

@@ -2,7 +2,7 @@
 
 import re
 
-from deniable.query.backends.duckdb_expression import text
+from deniable.query.engines.duckdb.expression import text
 from deniable.query.expression import Kind
 from deniable.query.imports.declaration import Csv, CsvColumn
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import SourceError
-from deniable.query.backends.duckdb_expression import text
+from deniable.query.engines.duckdb.expression import text
 from deniable.query.imports.casts import cast, number_pattern
 from deniable.query.imports.declaration import FALSE, TRUE, Csv, CsvColumn
 from deniable.query.imports.lines import BLOCK, UTF_8, Rows, decoded, header

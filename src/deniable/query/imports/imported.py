@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import SourceError
-from deniable.query.backends.duckdb_expression import text
+from deniable.query.engines.duckdb.expression import text
 from deniable.query.imports.declaration import Csv
 
 TEXT_FILES = (".csv", ".tsv", ".txt")

@@ -16,7 +16,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import uniforms
-from deniable.privacy.exact import whole_number
+from deniable.numbers.rationals import whole_number
 from deniable.release import Estimate
 from deniable.rows import Floats
 from deniable.statistics.statistic import Answer, Options, Statistic

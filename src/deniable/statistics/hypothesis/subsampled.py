@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_integer, probability, whole_number
 from deniable.privacy import Sensitivity, of_count
-from deniable.privacy.exact import positive_integer, probability, whole_number
 from deniable.release import Release
 from deniable.rows import labels, plain
 from deniable.statistics.call import in_words

@@ -12,8 +12,8 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
+from deniable.numbers.rationals import exact_rational
 from deniable.privacy import Sensitivity, of_spread_sum
-from deniable.privacy.exact import exact_rational
 from deniable.release import Release
 from deniable.rows import Floats, numbers
 from deniable.statistics.bounded import Bounded

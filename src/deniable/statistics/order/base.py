@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import Relation
-from deniable.privacy.exact import positive_rational, shown
 from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounds import Bounding, Guess, resolve
 from deniable.statistics.order.grid import Grid, Values

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import Bits
-from deniable.noise.certified import exp_of_minus, log
+from deniable.numbers.certified import exp_of_minus, log
 from deniable.statistics.order.log_sums import Logs, running, sliding, total
 
 if TYPE_CHECKING:

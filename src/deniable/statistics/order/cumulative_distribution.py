@@ -10,8 +10,8 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import exact_rational
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.exact import exact_rational
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
 from deniable.rows import Floats, numbers

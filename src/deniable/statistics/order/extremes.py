@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import ceil
 from typing import ClassVar, Unpack
 
-from deniable.privacy.exact import yes_or_no
+from deniable.numbers.rationals import yes_or_no
 from deniable.release import Release
 from deniable.statistics.call import in_words
 from deniable.statistics.order.quantile import Quantile

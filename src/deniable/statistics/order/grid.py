@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import exact_rational, positive_rational, shown
+from deniable.numbers.rationals import exact_rational, positive_rational, shown
 from deniable.statistics.bounds import Guess
 from deniable.statistics.order.measure import Codes, Measure
 

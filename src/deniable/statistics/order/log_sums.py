@@ -8,7 +8,7 @@ checked with a proved exp.
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise.certified import exp_of_minus, log
+from deniable.numbers.certified import exp_of_minus, log
 
 Logs = NDArray[np.float64]
 

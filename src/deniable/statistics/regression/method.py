@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy.exact import positive_integer
+from deniable.numbers.rationals import positive_integer
 from deniable.release import Release
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.privacy import Relation, Sensitivity, of_spread_sum
-from deniable.privacy.vector_sensitivity import of_product_sum
+from deniable.privacy.sensitivity.vectors import of_product_sum
 from deniable.rows import Floats
 
 _STEPS = 2**16  # from 0 to 1, for products of two

@@ -23,8 +23,8 @@ class SufficientRegression(Regression):
     """Least squares from one noisy release of all sums of products (the sufficient statistics).
 
     Guarantee: each product of two columns is bounded by the larger end of each of them, scaled to 1; M sums together
-        have l1 = M rows and l2^2 = M rows^2 (add/remove), twice that under replace (privacy/vector_sensitivity.py). For
-        up to three features sums of Bernstein polynomials, l1 = rows, hold the same, and are used where that is better.
+        have l1 = M rows and l2^2 = M rows^2 (add/remove), twice that under replace (privacy/sensitivity/vectors.py).
+        For up to three features sums of Bernstein polynomials, l1 = rows, hold the same; the better of both is used.
     Interval: for the least-squares coefficients of the clamped rows, by the delta method from the covariance of the
         noise.
     Proof: docs/theory/regression.md.

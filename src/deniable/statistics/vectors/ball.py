@@ -3,7 +3,7 @@
 Guarantee: every integer row has l2 norm at most `steps`, whatever the floats did before: its norm is checked in
 integers, and a row that fails is 0. It is a function of the float row and public numbers alone, wherever the row
 stands: all float work is element by element, in a fixed order, because sums and matrix products of numpy round
-differently at the edges of their blocks. `deniable.privacy.vector_sensitivity` has what follows for the sums.
+differently at the edges of their blocks. `deniable.privacy.sensitivity.vectors` has what follows for the sums.
 """
 
 import numpy as np

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import exact_rational
 from deniable.privacy import Relation
-from deniable.privacy.exact import exact_rational
 from deniable.rows import Floats, table
 from deniable.statistics.units import bounded_rows
 

@@ -11,7 +11,7 @@ import numpy as np
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity
-from deniable.privacy.vector_sensitivity import of_outer_sum
+from deniable.privacy.sensitivity.vectors import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
-from deniable.privacy.vector_sensitivity import of_ball_sum
+from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
 from deniable.rows import Floats

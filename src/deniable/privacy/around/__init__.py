@@ -1,0 +1,1 @@
+"""What turns losses into losses: composition, groups, parts, mixtures, tuning, sampling, shuffling, training."""

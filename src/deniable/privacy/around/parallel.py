@@ -1,0 +1,359 @@
+"""Mechanisms on disjoint parts of the data: what one unit may lose depends on how neighbours differ."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.interval import Interval
+from deniable.privacy.around.compose import Composed, compose
+from deniable.privacy.around.mixture import greatest, merged
+from deniable.privacy.around.sampling.poisson import is_symmetric
+from deniable.privacy.charge import Charge
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.approximate import ApproximateLoss
+from deniable.privacy.losses.gaussian import GaussianLoss
+from deniable.privacy.losses.laplace import LaplaceLoss
+from deniable.privacy.losses.polygon import Polygon
+from deniable.privacy.losses.pure import PureLoss
+from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
+from deniable.privacy.pld.laws import NormalLaw
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+Losses = tuple[PrivacyLoss, ...]
+
+_GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
+_MOST_VALUES = 2**12
+_MOST_RUNS = 12  # of a composition that is written out
+
+
+@dataclass(frozen=True, init=False)
+class ParallelLoss(PrivacyLoss):
+    """One mechanism on each part of a partition; all data of a unit lie in one part.
+
+    Args:
+        parts: the losses of the mechanisms, one for each part, in any order.
+        relation: AddRemove: one part gains or loses a unit. Replace: a unit may leave one part and enter another, and
+            then both parts reveal it. A loss that is stated for both relations is taken at its word for both.
+        inside: under Replace, what a unit that is exchanged inside its part loses there, part by part; by default what
+            the losses say if they are proved for Replace, else twice their pure epsilon.
+        fixed: under Replace, every unit's part is public and the same in all tables (it depends on no private value),
+            so that no unit can move; the losses are then those of an exchange.
+
+    Guarantee: AddRemove, or fixed parts: the greatest of the curves. Replace: the greatest of the curves of all pairs
+        of different parts, composed, and of all changes inside.
+    Source: McSherry (2009) for add/remove; proof for both in docs/theory/parallel.md.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    parts: Losses
+    relation: Relation
+    inside: Losses | None
+    fixed: bool
+
+    def __init__(
+        self,
+        parts: Iterable[PrivacyLoss],
+        *,
+        relation: Relation,
+        inside: Iterable[PrivacyLoss] | None = None,
+        fixed: bool = False,
+    ) -> None:
+        set_field = object.__setattr__
+        set_field(self, "parts", _ordered(parts))
+        set_field(self, "inside", None if inside is None else _ordered(inside))
+        set_field(self, "relation", relation)
+        set_field(self, "fixed", fixed)
+        if not isinstance(relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        if (inside is not None or fixed) and relation is not Replace:
+            raise InvalidParameterError("inside= and fixed= are about Replace; under AddRemove leave them out")
+        if inside is not None and (fixed or len(self.inside or ()) != len(self.parts)):
+            raise InvalidParameterError("inside= must hold one loss for each part, and goes without fixed=True")
+        self.alternatives  # noqa: B018  (checks what is proved)
+
+    @cached_property
+    def alternatives(self) -> Losses:
+        """What the pair of neighbours may amount to: one of these, nobody knows which."""
+        if self.relation is AddRemove or self.fixed:
+            return _strongest(_proved(self.parts, self.relation))
+        inside = _inside(self.parts) if self.inside is None else _proved(self.inside, Replace)
+        return _strongest((*inside, *_moves(_proved(self.parts, AddRemove))))
+
+    def __repr__(self) -> str:
+        more = "" if self.inside is None else f", inside={list(self.inside)!r}"
+        more += ", fixed=True" if self.fixed else ""
+        return f"ParallelLoss({list(self.parts)!r}, relation={self.relation}{more})"
+
+    def laws(self) -> Pairs | None:
+        """Those of the one alternative that is above all others; else, of finitely many values, a pair above all."""
+        found = [_laws_of(loss) for loss in self.alternatives]
+        known = [pairs for pairs in found if pairs is not None]
+        if len(known) < len(found):
+            return None
+        if len(known) == 1:
+            return known[0]
+        there = law_above([pairs.upper[0] for pairs in known])
+        one = all(is_symmetric(pairs) for pairs in known)
+        back = there if one else law_above([pairs.upper[1] for pairs in known])
+        if there is None or back is None:
+            return None
+        strongest = max(range(len(known)), key=lambda place: self.alternatives[place]._delta(Fraction(0)).lower)
+        return Pairs((there, back), known[strongest].lower)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return _greatest_interval([loss._delta(epsilon) for loss in self.alternatives])
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss._delta_within(epsilon, tolerance) for loss in self.alternatives])
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return _greatest_interval([loss._epsilon_within(delta, tolerance) for loss in self.alternatives])
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return all(loss.proves(epsilon, delta) for loss in self.alternatives)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @property
+    def failure(self) -> Fraction:
+        return max(loss.failure for loss in self.alternatives)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return max(loss.infinite_mass for loss in self.alternatives)
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return greatest([loss.failing_epsilon for loss in self.alternatives])
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return greatest([loss.failing_rho for loss in self.alternatives])
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return greatest([loss.mu_squared for loss in self.alternatives])
+
+    def charge(self) -> Charge:
+        booked = [loss.charge() for loss in self.alternatives]
+        return Charge(
+            epsilon=greatest([charge.epsilon for charge in booked]),
+            delta=max(charge.delta for charge in booked),
+            rho=greatest([charge.rho for charge in booked]),
+            mu_squared=greatest([charge.mu_squared for charge in booked]),
+            failing_epsilon=greatest([charge.failing_epsilon for charge in booked]),
+            failing_rho=greatest([charge.failing_rho for charge in booked]),
+            failure=max(charge.failure for charge in booked),
+        )
+
+    def to_data(self) -> dict[str, object]:
+        inside = None if self.inside is None else [loss.to_data() for loss in self.inside]
+        return {
+            "loss": self.kind,
+            "parts": [loss.to_data() for loss in self.parts],
+            "relation": self.relation.name,
+            "inside": inside,
+            "fixed": self.fixed,
+        }
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        if values.get("relation") not in Relation.__members__ or not isinstance(values.get("fixed"), bool):
+            raise InvalidParameterError(
+                "a parallel loss needs the fields 'parts', 'relation' (ADD_REMOVE or REPLACE), 'inside' and 'fixed'"
+            )
+        lists = {name: values.pop(name, None) for name in ("parts", "inside")}
+        read = {
+            name: None if found is None else [PrivacyLoss.from_data(loss) for loss in _checked_list(found)]
+            for name, found in lists.items()
+        }
+        relation = Relation[str(values.pop("relation"))]
+        return cls(read["parts"] or [], relation=relation, inside=read["inside"], **values)  # type: ignore[arg-type]
+
+
+def parallel(
+    losses: Iterable[PrivacyLoss],
+    *,
+    relation: Relation,
+    inside: Iterable[PrivacyLoss] | None = None,
+    fixed: bool = False,
+) -> ParallelLoss:
+    """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs."""
+    return ParallelLoss(losses, relation=relation, inside=inside, fixed=fixed)
+
+
+def law_above(laws: list[LossLaw]) -> LossLaw | None:
+    """The law of a pair whose curve is above those of all of these, and of no more than rounding above their greatest.
+
+    The points (Q(L > l), P(L > l)) of every law are rounded outward; the least concave polygon above all of them is the
+    trade-off of one pair. None where a law has infinitely many values, or too many.
+    """
+    polygons = []
+    for law in laws:
+        atoms = law.atoms()
+        if atoms is None or atoms.losses.size > _MOST_VALUES:
+            return None
+        above, below = 1 + Fraction(atoms.error), 1 - Fraction(atoms.error)
+        p, q = _GRAIN * Fraction(law.infinite) * (1 + Fraction(4 * UNIT)), Fraction(0)
+        corners = [(0, math.ceil(p))]
+        for a, b in zip(atoms.p[::-1].tolist(), atoms.q[::-1].tolist(), strict=True):  # the greatest loss first
+            p, q = p + _GRAIN * Fraction(a) * above, q + _GRAIN * Fraction(b) * below
+            corners.append((math.floor(q), min(math.ceil(p), _GRAIN)))
+        corners[-1] = (corners[-1][0], _GRAIN)
+        polygons.append(Polygon(_GRAIN, *(np.array(line, dtype=object) for line in zip(*corners, strict=True))))
+    return Polygon.hull(polygons).law()
+
+
+class SumLaw(FiniteLaw):
+    """The law of a sum of independent losses that have few values each; the losses are known to their slack."""
+
+    def slack(self, reach: float) -> float:
+        return 64 * UNIT * max(abs(self.lowest), abs(self.highest), reach)
+
+
+def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
+    """The law of the composition of these; None where one has infinitely many values, or all together too many."""
+    losses, p, q = np.zeros(1), np.ones(1), np.ones(1)
+    finite_p, finite_q, error = Fraction(1), Fraction(1), 0.0
+    for law in laws:
+        atoms = law.atoms()
+        if atoms is None or losses.size * atoms.losses.size > _MOST_VALUES:
+            return None
+        losses, p, q = (
+            (losses[:, None] + atoms.losses).ravel(),
+            np.outer(p, atoms.p).ravel(),
+            np.outer(q, atoms.q).ravel(),
+        )
+        finite_p, finite_q = finite_p * (1 - Fraction(law.infinite)), finite_q * (1 - Fraction(law.vanishing))
+        error += atoms.error + 4 * UNIT
+    spacings = {law.spacing for law in laws if law.highest > law.lowest}
+    spacing = spacings.pop() if len(spacings) == 1 else None
+    atoms = merged(losses, p, q, error, spacing)
+    return SumLaw(
+        atoms.losses,
+        atoms.p,
+        atoms.q,
+        infinite=float(1 - finite_p),
+        vanishing=float(1 - finite_q),
+        spacing=spacing,
+        roundings=atoms.error / UNIT,
+    )
+
+
+def _laws_of(loss: PrivacyLoss) -> Pairs | None:
+    """Those of a loss, or of a composition of few Gaussians or of few values."""
+    if not isinstance(loss, Composed):
+        return loss.laws()
+    if all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
+        return Pairs.symmetric(NormalLaw(math.sqrt(loss.mu_squared or 0)))
+    found = [(part.laws(), count) for part, count in loss.parts]
+    known = [(pairs, count) for pairs, count in found if pairs is not None and is_symmetric(pairs)]
+    if len(known) < len(found) or sum(count for _, count in known) > _MOST_RUNS:
+        return None
+    upper = law_of_sum([pairs.upper[0] for pairs, count in known for _ in range(count)])
+    if upper is None:
+        return None
+    if all(pairs.lower is pairs.upper for pairs, _ in known):
+        return Pairs.symmetric(upper)
+    return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs, count in known for _ in range(count)]))
+
+
+def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
+    given = tuple(losses)
+    for loss in given:
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"parts must be privacy losses, got {loss!r}")
+    if not given:
+        raise InvalidParameterError("a parallel composition needs at least one part, got none")
+    return tuple(sorted(given, key=lambda loss: loss.to_json()))
+
+
+def _proved(losses: Losses, relation: Relation) -> Losses:
+    for loss in losses:
+        if relation not in loss.relations:
+            raise UnprovedError(f"{loss!r} is not proved for {relation}, as this partition needs. State it for it.")
+    return losses
+
+
+def _inside(parts: Losses) -> Losses:
+    """What an exchange inside a part costs: as stated, or removing one unit and adding another, each a pure epsilon."""
+    found = []
+    for loss in dict.fromkeys(parts):
+        limit = loss.pure_epsilon
+        if Replace in loss.relations:
+            found.append(loss)
+        elif limit is not None:
+            found.append(PureLoss(2 * limit))
+        else:
+            raise UnprovedError(
+                f"under replace a unit may be exchanged inside its part, and {loss!r} is proved for add/remove alone. "
+                "Give inside=[...] with the losses of such a change, part by part."
+            )
+    return tuple(found)
+
+
+def _moves(parts: Losses) -> Losses:
+    """A unit leaves one part and enters another: both losses at once, in opposite directions."""
+    two = _two_strongest(parts)
+    for loss in two if len(two) > 1 else ():
+        laws = loss.laws()
+        if laws is not None and not is_symmetric(laws):
+            raise UnprovedError(
+                f"a unit that moves is removed from one part and added to another, and {loss!r} differs in these two "
+                "directions. Use PureLoss or ApproximateLoss with its (epsilon, delta)."
+            )
+    return tuple(dict.fromkeys(compose(pair) for pair in combinations(two, 2)))
+
+
+def _two_strongest(parts: Losses) -> list[PrivacyLoss]:
+    """Without the parts that each of two other parts dominates: one of the two is not the partner of a move."""
+    kept: list[PrivacyLoss] = []
+    for part in parts:
+        kept.append(part)
+        for index in range(len(kept) - 1, -1, -1):
+            others = kept[:index] + kept[index + 1 :]
+            if sum(other == kept[index] or _dominates(other, kept[index]) for other in others) > 1:
+                kept = others
+    return kept
+
+
+def _strongest(losses: Losses) -> Losses:
+    """Without the losses that another one is known to dominate."""
+    kept: list[PrivacyLoss] = []
+    for loss in dict.fromkeys(losses):
+        if not any(_dominates(other, loss) for other in kept):
+            kept = [other for other in kept if not _dominates(loss, other)]
+            kept.append(loss)
+    return tuple(kept)
+
+
+def _dominates(a: PrivacyLoss, b: PrivacyLoss) -> bool:
+    """Whether the pair of `a` is known to be above every pair that `b` allows."""
+    if isinstance(a, PureLoss | ApproximateLoss):
+        limit = b.failing_epsilon
+        return limit is not None and limit <= a.limit and b.failure <= a.failure
+    if isinstance(a, GaussianLoss):
+        return b.failure == 0 and b.mu_squared is not None and b.mu_squared <= a.mu_squared
+    if isinstance(a, Composed):
+        return any(part == b or _dominates(part, b) for part, _ in a.parts)
+    return isinstance(a, LaplaceLoss) and isinstance(b, LaplaceLoss) and a.noise_multiplier <= b.noise_multiplier
+
+
+def _greatest_interval(found: list[Interval]) -> Interval:
+    wide = any(value.wide for value in found)
+    return Interval(max(value.lower for value in found), max(value.upper for value in found), wide=wide)
+
+
+def _checked_list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise InvalidParameterError(f"the parts of a parallel loss must be a list of losses, got {value!r}")
+    return value

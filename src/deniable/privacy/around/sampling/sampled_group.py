@@ -1,0 +1,131 @@
+"""Groups under Poisson sampling of Gaussian noise: how many of the group are in the sample is random.
+
+Proof: docs/theory/group.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import exact_rational, positive_integer, positive_rational
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.dominated import curve_of
+from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.relation import AddRemove, Relation, Replace
+
+MOST_UNITS = 64
+_POINTS_ABOVE = 320
+
+
+@dataclass(frozen=True, init=False)
+class SampledGaussianGroupLoss(PrivacyLoss):
+    """Gaussian noise on a Poisson sample, as seen by a group of `size` units that differ together.
+
+    Guarantee: with a of the group in one data set only and b = size - a in the other, the pair of mixtures
+        sum_i Bin(a, rate)(i) N(i mu, 1) against sum_j Bin(b, rate)(j) N(-j mu, 1), mu = 1 / noise_multiplier, in
+        either order; delta is the greatest over a, and exact. Under replace (a unit in place of another one) a = b.
+    Source: Schuchardt, Stoian, Kosmala, Guennemann (2024), arXiv:2403.04867; proof in docs/theory/group.md.
+    """
+
+    kind: ClassVar[str] = "sampled_gaussian_group"
+    noise_multiplier: Fraction
+    rate: Fraction
+    size: int
+    relation: Relation
+
+    def __init__(
+        self, noise_multiplier: object, *, rate: object, size: object, relation: Relation | str = AddRemove
+    ) -> None:
+        object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
+        object.__setattr__(self, "rate", exact_rational("rate", rate))
+        object.__setattr__(self, "size", positive_integer("size", size))
+        object.__setattr__(self, "relation", Relation(relation))
+        if not 0 < self.rate < 1:
+            raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use GaussianLoss.")
+        if self.size > MOST_UNITS:
+            raise InvalidParameterError(f"size must be at most {MOST_UNITS}, got {size!r}")
+        if self.relation is Replace and self.size % 2:
+            raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"SampledGaussianGroupLoss({str(self.noise_multiplier)!r}, rate={str(self.rate)!r}, size={self.size}, "
+            f"relation={self.relation})"
+        )
+
+    def to_data(self) -> dict[str, object]:
+        shown = {"noise_multiplier": str(self.noise_multiplier), "rate": str(self.rate)}
+        return {"loss": self.kind, **shown, "size": self.size, "relation": str(self.relation)}
+
+    @cached_property
+    def pairs(self) -> list[GaussianMixtureLoss]:
+        """One pair for each way to split the group; each covers both orders."""
+        half = self.size // 2
+        splits = [half] if self.relation is Replace else range(half + 1)
+        return [
+            GaussianMixtureLoss(
+                _binomial(self.size - less, self.rate, +1),
+                against=_binomial(less, self.rate, -1),
+                sigma=self.noise_multiplier,
+                relation=AddRemove,
+            )
+            for less in splits
+        ]
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        found = [pair._delta(epsilon) for pair in self.pairs]
+        return Interval(max(delta.lower for delta in found), max(delta.upper for delta in found))
+
+    def laws(self) -> Pairs | None:
+        """A pair above all splits of the group in which the first data set holds more of it, its reverse, and the
+        split that reveals most near epsilon = 1."""
+        return self._laws
+
+    @cached_property
+    def _laws(self) -> Pairs | None:
+        strongest = max(self.pairs, key=lambda pair: pair._delta(Fraction(1)).lower)
+        attained = strongest.laws()
+        if attained is None or len(self.pairs) == 1:
+            return attained
+
+        known = [found for pair in self.pairs if (found := pair.laws()) is not None]
+
+        def there(epsilon: Fraction) -> float:
+            return max(curve_of(found.upper[0], epsilon).upper for found in known)
+
+        def back(epsilon: Fraction) -> float:
+            return max(curve_of(found.upper[1], epsilon).upper for found in known)
+
+        first, second = (heights_above(way, odds_grid(way, None, _POINTS_ABOVE)) for way in (there, back))
+        return Pairs((law_above(first, second), law_above(second, first)), attained.lower)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @property
+    def failing_epsilon(self) -> None:
+        return None
+
+    @property
+    def failing_rho(self) -> Fraction:
+        return self.mu_squared / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """At most that of the whole group in every sample."""
+        return (self.size / self.noise_multiplier) ** 2
+
+
+def _binomial(units: int, rate: Fraction, side: int) -> list[tuple[Fraction, int]]:
+    """The weights of 0, 1, ..., `units` sampled units, with their shifts."""
+    return [
+        (math.comb(units, count) * rate**count * (1 - rate) ** (units - count), side * count)
+        for count in range(units + 1)
+    ]

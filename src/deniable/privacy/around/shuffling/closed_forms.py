@@ -1,0 +1,63 @@
+"""Closed forms of amplification by shuffling, for comparison; `ShuffledLoss` is tighter wherever they hold."""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_text, positive_integer, positive_rational, probability
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_ANYWHERE = Interval(0.0, float("inf"))
+
+
+def clones_epsilon(*, epsilon: object, users: object, delta: object) -> float:
+    """An epsilon, with `delta`, of `users` shuffled reports of any `epsilon`-LDP randomizer.
+
+    Guarantee: ln(1 + (E - 1)/(E + 1) (8 sqrt(E ln(4/delta)/n) + 8 E/n)) with E = e^epsilon, rounded up.
+    Raises: UnprovedError unless epsilon <= ln(n / (16 ln(2/delta))), the range of the theorem.
+    Source: Feldman, McMillan, Talwar (2021), arXiv:2012.12803.
+    """
+    local, n, failed = _read(epsilon, users, delta)
+
+    def largest() -> "arb":
+        return (n / (16 * (2 / ball(failed)).log())).log()
+
+    range_ = certified(largest, within=Interval(float("-inf"), float("inf")))
+    if Fraction(range_.lower) < local:
+        raise UnprovedError(
+            f"the closed form of clones is proved for epsilon <= ln(n / (16 ln(2/delta))) = {range_.lower:.6g}, "
+            f"got epsilon={decimal_text(local)}. Use ShuffledLoss(AnyRandomizer(epsilon=...), users=...)."
+        )
+
+    def formula() -> "arb":
+        grown = ball(local).exp()
+        spread = (grown * (4 / ball(failed)).log() / n).sqrt()
+        return ((grown - 1) / (grown + 1) * (8 * spread + 8 * grown / n)).log1p()
+
+    return certified(formula, within=_ANYWHERE).upper
+
+
+def first_epsilon(*, epsilon: object, users: object, delta: object) -> float:
+    """The first bound of its kind: 12 epsilon sqrt(ln(1/delta) / n), rounded up.
+
+    Raises: UnprovedError unless epsilon < 1/2, n >= 1000 and delta < 1/100, the range of the theorem.
+    Source: Erlingsson, Feldman, Mironov, Raghunathan, Talwar, Thakurta (2019), arXiv:1811.12469.
+    """
+    local, n, failed = _read(epsilon, users, delta)
+    if not (local < Fraction(1, 2) and n >= 1000 and failed < Fraction(1, 100)):
+        raise UnprovedError(
+            "this bound is proved for epsilon < 1/2, n >= 1000 and delta < 1/100, "
+            f"got epsilon={decimal_text(local)}, n={n}, delta={decimal_text(failed)}. Use ShuffledLoss."
+        )
+    return certified(lambda: 12 * ball(local) * ((1 / ball(failed)).log() / n).sqrt(), within=_ANYWHERE).upper
+
+
+def _read(epsilon: object, users: object, delta: object) -> tuple[Fraction, int, Fraction]:
+    failed = probability("delta", delta)
+    if failed == 0:
+        raise UnprovedError("these bounds need delta > 0; at delta = 0 shuffling does not lower the local epsilon")
+    return positive_rational("epsilon", epsilon), positive_integer("users", users), failed

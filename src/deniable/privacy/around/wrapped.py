@@ -1,0 +1,74 @@
+"""A loss that is another's."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.law import Pairs
+from deniable.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from deniable.privacy.charge import Charge
+
+
+@dataclass(frozen=True, init=False)
+class WrappedLoss(PrivacyLoss):
+    """All that is proved of `loss`; a subclass says what differs.
+
+    Guarantee: that of `loss`.
+    """
+
+    loss: PrivacyLoss
+
+    def __init__(self, loss: PrivacyLoss) -> None:
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
+        object.__setattr__(self, "loss", loss)
+
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return self.loss.proves(epsilon, delta)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self.loss._delta(epsilon)
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self.loss._delta_within(epsilon, tolerance)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return self.loss._epsilon_within(delta, tolerance)
+
+    def laws(self) -> Pairs | None:
+        return self.loss.laws()
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        return self.loss.laws_of_runs(count)
+
+    def charge(self) -> "Charge":
+        return self.loss.charge()
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return self.loss.relations
+
+    @property
+    def failure(self) -> Fraction:
+        return self.loss.failure
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.loss.infinite_mass
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return self.loss.failing_epsilon
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return self.loss.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return self.loss.mu_squared

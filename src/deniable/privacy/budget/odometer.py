@@ -1,0 +1,211 @@
+"""Odometers: a bound on the privacy loss so far that holds at every moment at once, whatever is asked and when."""
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import positive_rational, probability
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.budget.additive import concentrated_cost
+from deniable.privacy.budget.renyi import checked_order, divergence
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+from deniable.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_REAL = Interval(-1e300, 1e300)
+
+
+class Odometer(ABC):
+    """How much was revealed so far; it never stops anybody, so nothing has to be decided in advance.
+
+    `add(loss)` before each mechanism; `epsilon(delta)` at any moment, for a delta that was fixed before the first
+    answer (for several deltas at once, add them).
+
+    Guarantee: let E_n be `epsilon(delta).upper` after n answers and P, Q the laws of the conversation for neighbouring
+        data. Whatever the analyst does, with probability at least 1 - delta under P, ln(P/Q) of the first n answers is
+        at most E_n for all n at once. So a conversation that is stopped anywhere is (E_n, delta)-DP in the sense that
+        the integral of (P - exp(E_n) Q)_+ is at most delta. With failures only this last statement holds.
+    Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294, for the definition; Whitehouse, Ramdas, Rogers, Wu
+        (2023), arXiv:2203.05481; proofs in docs/theory/filters.md, theorem 6.
+    """
+
+    def __init__(self, relation: Relation) -> None:
+        if not isinstance(relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        self.relation = relation
+        self._plain: Fraction | None = Fraction(0)  # the sum of epsilons, which costs no delta
+        self._counted: Counter[PrivacyLoss] = Counter()
+
+    def add(self, loss: PrivacyLoss) -> None:
+        """Count one more mechanism; call it before the mechanism runs.
+
+        Raises: UnprovedError if the loss has no proved cost here or is proved for another relation.
+        """
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"an odometer counts privacy losses, got {loss!r}")
+        if self.relation not in loss.relations:
+            raise UnprovedError(
+                f"{loss!r} is not proved for {self.relation}, which this odometer protects. State the loss for it."
+            )
+        plain = self._count(loss)
+        self._plain = None if plain is None or self._plain is None else self._plain + plain
+        self._counted[loss] += 1
+
+    def epsilon(self, delta: object) -> Interval:
+        """An upper bound on epsilon that holds at every moment at once; for a lower end see `fixed_in_advance`.
+
+        Args:
+            delta: in [0, 1), the same at every call.
+        """
+        bound = math.inf if self._plain is None else Interval.around(self._plain).upper
+        target = probability("delta", delta)
+        return Interval(0.0, min(bound, self._bound(target)))
+
+    def fixed_in_advance(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
+        """Epsilon at `delta` of the losses counted so far, had they been fixed before the first answer.
+
+        Guarantee: no odometer can read less than the lower end. The reading E_n depends on the losses alone, and one
+            analyst asks for these n whatever the answers are; stopped there, the integral of (P - exp(E_n) Q)_+ must be
+            at most delta, so E_n is at least the epsilon of the composition. The upper end is no reading: it holds for
+            that analyst, and not for one who chooses when to stop or what to ask.
+        """
+        return Composed(self._counted.items()).epsilon(delta, tolerance=tolerance)
+
+    @abstractmethod
+    def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        """Add the loss to the sums; returns its epsilon up to a failure that is counted, None when it has none."""
+
+    @abstractmethod
+    def _bound(self, delta: Fraction) -> float:
+        """What the sums give."""
+
+
+class PureOdometer(Odometer):
+    """The sum of epsilons: it holds surely, with delta = 0."""
+
+    def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        charge = loss.charge()
+        if charge.epsilon is None or charge.delta:
+            raise UnprovedError(
+                f"{loss!r} has no pure epsilon. Use ConcentratedOdometer, or a mechanism without delta."
+            )
+        return charge.epsilon
+
+    def _bound(self, delta: Fraction) -> float:
+        return math.inf
+
+
+class ConcentratedOdometer(Odometer):
+    """For sums of rho, by a mixture of exponential martingales over all orders.
+
+    Args:
+        sharpest_at: the sum of rho near which the bound is to be sharpest; a guess, which enters no guarantee.
+        failure: the most that failures may sum to, a part of delta. More than that is refused.
+    """
+
+    def __init__(self, *, sharpest_at: object, failure: object = 0, relation: Relation) -> None:
+        super().__init__(relation)
+        self._peak, self._failure = positive_rational("sharpest_at", sharpest_at), probability("failure", failure)
+        self._rho, self._failed = Fraction(0), Fraction(0)
+
+    def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        cost = concentrated_cost(loss)
+        if cost is None:
+            raise UnprovedError(f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: Stated(loss, ...).")
+        rho, failed = cost["rho"], cost["failure"]
+        assert rho is not None
+        assert failed is not None
+        if self._failed + failed > self._failure:
+            raise BudgetExceededError(
+                f"{loss!r} fails with probability {float(failed):.3g}, and failures may sum to {self._failure} in this "
+                "odometer. Nothing was counted. Open it with a larger failure=."
+            )
+        self._rho, self._failed = self._rho + rho, self._failed + failed
+        return loss.charge().epsilon if loss.failing_rho is None else loss.failing_epsilon
+
+    def epsilon(self, delta: object) -> Interval:
+        target = probability("delta", delta)
+        return super().epsilon(delta) if target >= self._failure else Interval(0.0, math.inf)
+
+    def _bound(self, delta: Fraction) -> float:
+        """rho + u sqrt(2 rho + g) where exp(u^2/2) 2 Phi(u) = sqrt((2 rho + g)/g) / rest."""
+        rest = (delta - self._failure) / (1 - self._failure)
+        if rest <= 0:
+            return math.inf
+        twice = 2 * math.log(1 / float(rest))
+        precision = Fraction(2 * float(self._peak) / (twice + math.log1p(twice))) if twice > 0 else 2 * self._peak
+        spread = 2 * self._rho + precision
+
+        def excess(u: float) -> "arb":
+            x = ball(Fraction(u))
+            doubled = 1 + (x / ball(Fraction(2)).sqrt()).erf()
+            return x**2 / 2 + doubled.log() - (ball(spread / precision).log() / 2 - ball(rest).log())
+
+        u = _least_positive(excess)
+        total = certified(lambda: ball(self._rho) + ball(Fraction(u)) * ball(spread).sqrt(), within=_REAL)
+        return total.upper
+
+
+class RenyiOdometer(Odometer):
+    """For sums of Rényi divergences at several orders, by the mean of their exponential martingales."""
+
+    def __init__(self, *, orders: Sequence[object], relation: Relation) -> None:
+        super().__init__(relation)
+        self._sums = {order: Fraction(0) for order in sorted({checked_order(order) for order in orders})}
+        if not self._sums:
+            raise InvalidParameterError("orders must name at least one order above 1, got none")
+
+    def _count(self, loss: PrivacyLoss) -> Fraction | None:
+        found = {order: divergence(loss, order) for order in self._sums}
+        known = {order: value for order, value in found.items() if value is not None}
+        if not known:
+            raise UnprovedError(
+                f"{loss!r} has no proved Rényi divergence at these orders. Use ConcentratedOdometer with failure=, or "
+                "state a pair: Stated(loss, epsilon, delta)."
+            )
+        if len(known) < len(found):
+            raise UnprovedError(
+                f"{loss!r} has a proved Rényi divergence at some of the orders only: leave out the rest."
+            )
+        self._sums = {order: spent + known[order] for order, spent in self._sums.items()}
+        return loss.pure_epsilon
+
+    def _bound(self, delta: Fraction) -> float:
+        """The x at which the mean of exp((order - 1)(x - sum)) is 1 / delta."""
+        if delta == 0:
+            return math.inf
+
+        def excess(x: float) -> "arb":
+            terms = [(ball(order - 1) * ball(Fraction(x) - spent)).exp() for order, spent in self._sums.items()]
+            return sum(terms[1:], terms[0]) / len(terms) - 1 / ball(delta)
+
+        return _least_positive(excess)
+
+
+def _least_positive(excess: Callable[[float], "arb"]) -> float:
+    """A number x >= 0, close to the least, at which an increasing function is certainly positive."""
+    below, above = 0.0, 1.0
+    while not _is_positive(excess, above):
+        below, above = above, 2 * above
+        if above > 1e300:
+            return math.inf
+    while above - below > 1e-13 * above:
+        middle = (below + above) / 2
+        if _is_positive(excess, middle):
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def _is_positive(excess: Callable[[float], "arb"], x: float) -> bool:
+    return certified(lambda: excess(x), within=_REAL).lower > 0

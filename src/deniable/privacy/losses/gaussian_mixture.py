@@ -1,0 +1,268 @@
+"""Mixtures of Gaussians: noise whose centre is itself random, as in sampling, groups and matrix mechanisms."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import (
+    decimal_above,
+    exact_rational,
+    nonnegative_rational,
+    positive_rational,
+    within_floats,
+)
+from deniable.privacy.currencies.gaussian_dp import DIGITS
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
+from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
+from deniable.privacy.relation import Relation, Replace
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, shift), shifts increasing
+
+_FAR = 45  # standard deviations beyond the shifts; P(|x| > 45) < 1e-439
+_NEGLIGIBLE = 1e-300
+_POINTS = 300
+
+
+@dataclass(frozen=True, init=False)
+class GaussianMixtureLoss(PrivacyLoss):
+    """sum w_j N(c_j, sigma^2) against N(0, sigma^2): `GaussianMixtureLoss([(w, c), ...], sigma=..., relation=...)`.
+
+    Args:
+        mixture: weights with sum 1 and shifts c >= 0, with the unit (or of the first table); for vectors, the l2 norms.
+        against: the second mixture, likewise; N(0, sigma^2) when left out.
+        relation: AddRemove keeps both directions apart.
+
+    Guarantee: the exact curve in both directions, in one dimension. Vectors v_j with norms of at most c_j, mixed with
+        the same weights against the centre 0, are dominated by it. Two-sided mixtures are proved in one dimension, and
+        where the likelihood ratio increases: the quotient of the weights at each shift must increase with the shift.
+    Source: Choquette-Choo, Ganesh, Steinke, Thakurta (2024), arXiv:2310.15526; proofs in docs/theory/losses.md.
+    """
+
+    kind: ClassVar[str] = "gaussian_mixture"
+    mixture: Mixture
+    against: Mixture
+    sigma: Fraction
+    relation: Relation
+
+    def __init__(
+        self, mixture: Iterable[object], *, sigma: object, relation: Relation, against: Iterable[object] = ((1, 0),)
+    ) -> None:
+        if not isinstance(relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        object.__setattr__(self, "mixture", _checked("mixture", mixture))
+        object.__setattr__(self, "against", _checked("against", against))
+        object.__setattr__(self, "sigma", positive_rational("sigma", sigma))
+        object.__setattr__(self, "relation", relation)
+        if not _increases(self.mixture, self.against):
+            raise UnprovedError(
+                "nothing is proved for mixtures whose likelihood ratio may fall: at each shift the weight in `mixture` "
+                "over that in `against` must increase with the shift. Shifts on both sides of one centre are dominated "
+                "by their sizes: give |c|."
+            )
+
+    def __repr__(self) -> str:
+        against = "" if len(self.against) == 1 and self.against[0][1] == 0 else f", against={_shown(self.against)}"
+        ends = f"sigma={str(self.sigma)!r}, relation=Relation.{self.relation.name}{against}"
+        return f"GaussianMixtureLoss({_shown(self.mixture)}, {ends})"
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        p, q = self._in_sigmas
+        there = _one_way(p, q, epsilon, self._law.place(float(epsilon)))
+        if self._is_symmetric:
+            return there
+        back = _one_way(_mirrored(q), _mirrored(p), epsilon, -self._law.place(-float(epsilon)))
+        return Interval(max(there.lower, back.lower), max(there.upper, back.upper))
+
+    def laws(self) -> Pairs:
+        """Under replace either direction may occur in each part, and what is composed is above both."""
+        if self._is_symmetric:
+            return Pairs.symmetric(self._law)
+        both: tuple[LossLaw, LossLaw] = (self._law, ReversedLaw(self._law))
+        return Pairs((self._above_both, self._above_both), both) if self.relation is Replace else Pairs(both, both)
+
+    @cached_property
+    def _above_both(self) -> LossLaw:
+        """The pair of a polygon through points of the greater of the two curves."""
+
+        def upper(epsilon: Fraction) -> float:
+            return self._delta(epsilon).upper
+
+        points = heights_above(upper, odds_grid(upper, None, _POINTS))
+        return law_above(points, points)
+
+    @property
+    def _in_sigmas(self) -> tuple[Mixture, Mixture]:
+        p, q = (tuple((w, c / self.sigma) for w, c in side) for side in (self.mixture, self.against))
+        return p, q
+
+    @cached_property
+    def _law(self) -> MixtureLaw:
+        p, q = self._in_sigmas
+        lowest = _logarithm(p[0][0] / q[0][0]) if p[0][1] == q[0][1] else -math.inf
+        highest = _logarithm(p[-1][0] / q[-1][0]) if p[-1][1] == q[-1][1] else math.inf
+        return MixtureLaw(_in_floats(p), _in_floats(q), lowest=lowest, highest=highest)
+
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether turning the line round exchanges the two mixtures."""
+        turn = self.mixture[-1][1] + self.against[0][1]
+        return self.mixture == tuple((w, turn - c) for w, c in reversed(self.against))
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        """Only mixtures with the same least and the same greatest shift have a bounded loss."""
+        ends = [(self.mixture[place], self.against[place]) for place in (0, -1)]
+        if any(ours[1] != theirs[1] for ours, theirs in ends):
+            return None
+        odds = max(max(w / v, v / w) for (w, _), (v, _) in ends)
+        if odds == 1:
+            return Fraction(0)
+        found = certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
+        return decimal_above(Fraction(found.upper), DIGITS)
+
+    @property
+    def failing_rho(self) -> Fraction:
+        return self.mu_squared / 2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """The greatest distance of shifts when both mixtures are matched in order."""
+        ours, theirs = list(self.mixture), list(self.against)
+        greatest = Fraction(0)
+        while ours and theirs:
+            (w, c), (v, d) = ours.pop(), theirs.pop()
+            greatest = max(greatest, abs(c - d))
+            if w > v:
+                ours.append((w - v, c))
+            elif v > w:
+                theirs.append((v - w, d))
+        return (greatest / self.sigma) ** 2
+
+    def to_data(self) -> dict[str, object]:
+        sides = {name: [[str(w), str(c)] for w, c in getattr(self, name)] for name in ("mixture", "against")}
+        return {"loss": self.kind, **sides, "sigma": str(self.sigma), "relation": self.relation.value}
+
+    @classmethod
+    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+        relation = values.pop("relation", None)
+        if relation not in {way.value for way in Relation}:
+            raise InvalidParameterError(f"relation must be 'add/remove' or 'replace', got {relation!r}")
+        return cls(**values, relation=Relation(relation))  # type: ignore[arg-type]
+
+
+def _checked(name: str, mixture: Iterable[object]) -> Mixture:
+    """Weights with sum 1 by increasing shift, equal shifts joined."""
+    joined: dict[Fraction, Fraction] = {}
+    for pair in mixture:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise InvalidParameterError(f"{name} must be a list of (weight, shift), got {pair!r} in it")
+        weight = nonnegative_rational(f"a weight in {name}", pair[0])
+        shift = within_floats(f"a shift in {name}", exact_rational(f"a shift in {name}", pair[1]))
+        joined[shift] = joined.get(shift, Fraction(0)) + weight
+    if sum(joined.values()) != 1:
+        raise InvalidParameterError(
+            f"the weights in {name} must have the sum 1 exactly, got {float(sum(joined.values())):.17g}. "
+            "Give exact numbers, such as '1/3'; floats stand for their shortest decimal text."
+        )
+    return tuple((weight, shift) for shift, weight in sorted(joined.items()) if weight)
+
+
+def _shown(side: Mixture) -> str:
+    return f"[{', '.join(f'({str(weight)!r}, {str(shift)!r})' for weight, shift in side)}]"
+
+
+def _increases(p: Mixture, q: Mixture) -> bool:
+    """Whether the quotient of the weights at each shift grows with the shift."""
+    ours, theirs = ({shift: weight for weight, shift in side} for side in (p, q))
+    weights = [(ours.get(shift, 0), theirs.get(shift, 0)) for shift in sorted({*ours, *theirs})]
+    return all(w * v_next <= w_next * v for (w, v), (w_next, v_next) in pairwise(weights))
+
+
+def _mirrored(side: Mixture) -> Mixture:
+    return tuple((weight, -shift) for weight, shift in reversed(side))
+
+
+def _in_floats(side: Mixture) -> Floats:
+    return np.array([[_logarithm(weight) for weight, _ in side], [float(shift) for _, shift in side]])
+
+
+def _logarithm(odds: Fraction) -> float:
+    """ln of a positive rational, to a few roundings of 1 + its size."""
+    if Fraction(1, 2) < odds < 2:
+        return math.log1p(float(odds - 1))
+    return math.log(odds.numerator) - math.log(odds.denominator)
+
+
+def _one_way(p: Mixture, q: Mixture, epsilon: Fraction, guess: float) -> Interval:
+    """delta of p against q, in units of sigma, where the loss increases; the best event is {x > t}.
+
+    At t the loss equals epsilon. In ball arithmetic t is enclosed by Newton's method and by the sign of the loss minus
+    epsilon at both ends of the enclosure.
+    """
+    end = max(abs(shift) for _, shift in (*p, *q)) + _FAR
+    if _is_below(p, q, end, epsilon):
+        return Interval(0.0, _NEGLIGIBLE)
+
+    def formula() -> "arb":
+        from flint import arb, ctx
+
+        limit, place = ball(epsilon), arb(guess)
+        for _ in range((ctx.prec // 40).bit_length() + 1):
+            value, slope = _loss_at(place, p, q)
+            place = (place - (value - limit) / slope).mid()
+        radius = (1 + abs(place)) * arb(2) ** (24 - ctx.prec)
+        if not (_loss_at(place - radius, p, q)[0] < limit < _loss_at(place + radius, p, q)[0]):
+            return arb("nan")
+        enclosed = place + radius * arb(0, 1)
+        return _above(enclosed, p) - limit.exp() * _above(enclosed, q)
+
+    return certified(formula)
+
+
+def _is_below(p: Mixture, q: Mixture, place: Fraction, epsilon: Fraction) -> bool:
+    """Whether the loss at a place is proved to be at most epsilon."""
+    from flint import ctx
+
+    with ctx.workprec(128):
+        return bool(_loss_at(ball(place), p, q)[0] <= ball(epsilon))
+
+
+def _loss_at(place: "arb", p: Mixture, q: Mixture) -> tuple["arb", "arb"]:
+    """The loss at a place, and its slope."""
+    (ours, our_mean), (theirs, their_mean) = (_moments(place, side) for side in (p, q))
+    return (ours / theirs).log(), our_mean - their_mean
+
+
+def _moments(place: "arb", side: Mixture) -> tuple["arb", "arb"]:
+    """sum w exp(c x - c^2/2), and the mean of c under these weights."""
+    terms = [ball(weight) * (ball(shift) * place - ball(shift**2 / 2)).exp() for weight, shift in side]
+    total = sum(terms[1:], terms[0])
+    moment = sum((ball(side[place][1]) * term for place, term in enumerate(terms)), 0 * total)
+    return total, moment / total
+
+
+def _above(place: "arb", side: Mixture) -> "arb":
+    """The probability of values above a place."""
+    from flint import arb
+
+    root = arb(2).sqrt()
+    terms = [ball(weight) * ((place - ball(shift)) / root).erfc() / 2 for weight, shift in side]
+    return sum(terms[1:], terms[0])

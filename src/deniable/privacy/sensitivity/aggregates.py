@@ -1,0 +1,266 @@
+"""How far one unit moves an aggregate: every formula of that kind, in exact rationals.
+
+The setting of all of them: after bounding, one unit has rows in at most `groups` cells of a grouped query and at most
+`rows` rows in each; a query without GROUP BY has the single cell `cells=1`. Proofs: docs/theory/sensitivity.md.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import (
+    exact_rational,
+    nonnegative_rational,
+    positive_integer,
+    positive_rational,
+    read_json,
+)
+from deniable.privacy.call import InWords, in_words
+from deniable.privacy.relation import Relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity(metaclass=InWords):
+    """Bounds on the change of a vector of aggregates between neighbouring tables.
+
+    Args:
+        l1: the largest sum of absolute changes, in the unit of the aggregate.
+        l2_squared: the largest sum of squared changes.
+        linf: the largest change of one coordinate.
+        relation: the neighbouring relation for which the bounds are proved.
+        coordinates: how many coordinates one unit can change; None when there is no bound.
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
+    linf: Fraction
+    relation: Relation
+    coordinates: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2_squared", "linf"):
+            object.__setattr__(self, name, nonnegative_rational(name, getattr(self, name)))
+        if not isinstance(self.relation, Relation):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {self.relation!r}")
+        if self.coordinates is not None:
+            object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
+        if not (self.linf <= self.l1 and self.linf**2 <= self.l2_squared <= self.l1**2):
+            raise InvalidParameterError(
+                "no vector has these norms: linf <= l2 <= l1 is needed, "
+                f"got linf={self.linf}, l2_squared={self.l2_squared}, l1={self.l1}"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Sensitivity(l1={str(self.l1)!r}, l2_squared={str(self.l2_squared)!r}, linf={str(self.linf)!r}, "
+            f"relation={self.relation}, coordinates={self.coordinates})"
+        )
+
+    @property
+    def l2(self) -> float:
+        """The l2 norm, rounded up to a float."""
+        nearest = math.sqrt(self.l2_squared)
+        while Fraction(nearest) ** 2 < self.l2_squared:
+            nearest = math.nextafter(nearest, math.inf)
+        return nearest
+
+    def __mul__(self, factor: object) -> "Sensitivity":
+        """The sensitivity of the aggregate times a public rational factor."""
+        size = abs(exact_rational("factor", factor))
+        return Sensitivity(
+            l1=self.l1 * size,
+            l2_squared=self.l2_squared * size**2,
+            linf=self.linf * size,
+            relation=self.relation,
+            coordinates=self.coordinates,
+        )
+
+    __rmul__ = __mul__
+
+    def integral(self) -> "Sensitivity":
+        """The same bound for an aggregate of integers: norms of an integer vector, rounded down.
+
+        Valid because l1, linf and the square of l2 of an integer vector are integers.
+        """
+        l1 = math.floor(self.l1)
+        return Sensitivity(
+            l1=Fraction(l1),
+            l2_squared=Fraction(min(math.floor(self.l2_squared), l1**2)),
+            linf=Fraction(math.floor(self.linf)),
+            relation=self.relation,
+            coordinates=self.coordinates,
+        )
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON, with rationals as text."""
+        return {
+            "l1": str(self.l1),
+            "l2_squared": str(self.l2_squared),
+            "linf": str(self.linf),
+            "relation": str(self.relation),
+            "coordinates": self.coordinates,
+        }
+
+    @classmethod
+    def from_data(cls, data: object) -> "Sensitivity":
+        """The inverse of `to_data`."""
+        fields = {"l1", "l2_squared", "linf", "relation", "coordinates"}
+        if not isinstance(data, Mapping) or set(data) != fields:
+            raise InvalidParameterError(f"a sensitivity needs the fields {sorted(fields)}, got {data!r}")
+        try:
+            relation = Relation(data["relation"])
+        except ValueError:
+            raise InvalidParameterError(
+                f"relation must be 'add/remove' or 'replace', got {data['relation']!r}"
+            ) from None
+        return cls(**{**data, "relation": relation})
+
+    def to_json(self) -> str:
+        """Canonical JSON text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Sensitivity":
+        """The inverse of `to_json`."""
+        return cls.from_data(read_json(text, "a sensitivity"))
+
+
+@in_words
+def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
+    """COUNT(*) or COUNT(column) per cell.
+
+    Args:
+        rows: at most this many rows of one unit in one cell.
+        groups: at most this many cells hold rows of one unit.
+        relation: the neighbouring relation.
+        cells: the number of cells of the answer; 1 for a query without GROUP BY, None for "many".
+        ids: how many values of the unit column one unit owns, each bounded by `rows` and `groups`.
+
+    Guarantee: add/remove: l1 = groups * rows, linf = rows. Replace: twice the cells, because the old and the new rows
+        of the unit may lie in different ones; with a single cell nothing doubles.
+    """
+    return of_clipped_sum(lower=0, upper=1, rows=rows, groups=groups, relation=relation, cells=cells, ids=ids)
+
+
+@in_words
+def of_distinct_units(*, groups: int, relation: Relation, cells: int | None = None, ids: int = 1) -> Sensitivity:
+    """COUNT(DISTINCT unit) per cell: a unit counts once in a cell, however many rows it has there."""
+    return of_count(rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
+
+
+@in_words
+def of_clipped_sum(
+    *,
+    lower: int | Fraction,
+    upper: int | Fraction,
+    rows: int,
+    groups: int,
+    relation: Relation,
+    cells: int | None = None,
+    ids: int = 1,
+) -> Sensitivity:
+    """SUM per cell of values clipped to [lower, upper]; arguments as in `of_count`.
+
+    Args:
+        lower: the smallest value of one row, in the unit of the aggregate (lattice steps).
+        upper: the largest value of one row.
+
+    Guarantee: with reach = rows * max(|lower|, |upper|) and span = rows * max(|lower|, |upper|, upper - lower), one
+        cell changes by at most reach when one side has no rows there and by at most span when both have. Add/remove
+        changes min(groups, cells) cells by reach. Replace changes s shared cells by span and e exclusive ones by
+        reach, over all s + e <= cells, 2 s + e <= 2 groups; each norm is its maximum over these.
+    """
+    lower, upper = exact_rational("lower", lower), exact_rational("upper", upper)
+    if lower > upper:
+        raise InvalidParameterError(f"lower must be <= upper, got lower={lower}, upper={upper}")
+    rows, groups, ids = positive_integer("rows", rows), positive_integer("groups", groups), positive_integer("ids", ids)
+    if cells is not None:
+        groups = min(groups, positive_integer("cells", cells))
+    if not isinstance(relation, Relation):
+        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    low, high = min(rows * lower, Fraction(0)), max(rows * upper, Fraction(0))  # the sum of 0 to rows values
+    reach, span = max(-low, high), high - low
+    changed = groups if relation is Relation.ADD_REMOVE else 2 * groups
+    if cells is not None:
+        changed = min(changed, cells)
+    if relation is Relation.ADD_REMOVE:
+        layouts, linf = [(0, groups)], reach  # (cells shared by the old and new rows, cells of one of them)
+    else:
+        tight = 2 * groups - changed  # cells that must be shared when all groups are used and cells are few
+        layouts, linf = [(0, changed), (tight, 2 * (groups - tight)), (groups, 0)], span
+    norms = {power: max(s * span**power + e * reach**power for s, e in layouts) for power in (1, 2)}
+    return Sensitivity(
+        l1=ids * norms[1],
+        l2_squared=ids**2 * norms[2],
+        linf=ids * linf,
+        relation=relation,
+        coordinates=_cells_changed(changed, ids, cells),
+    )
+
+
+@in_words
+def of_clamped_unit_sum(
+    *,
+    lower: int | Fraction,
+    upper: int | Fraction,
+    groups: int,
+    relation: Relation,
+    cells: int | None = None,
+    ids: int = 1,
+) -> Sensitivity:
+    """SUM per cell where the total of one unit in one cell is clipped to [lower, upper], however many rows it has."""
+    return of_clipped_sum(lower=lower, upper=upper, rows=1, groups=groups, relation=relation, cells=cells, ids=ids)
+
+
+@in_words
+def of_spread_sum(
+    *,
+    lower: int | Fraction,
+    upper: int | Fraction,
+    total_rows: int,
+    relation: Relation,
+    cells: int | None = None,
+    ids: int = 1,
+) -> Sensitivity:
+    """SUM per cell of values clipped to [lower, upper], where the weights of all rows of one unit add up to at most
+    `total_rows`, in whatever cells they lie.
+
+    Guarantee: the norms of `total_rows` rows in a single cell, which are extreme; any number of cells may change.
+    """
+    extreme = of_clipped_sum(
+        lower=lower, upper=upper, rows=total_rows, groups=1, relation=relation, cells=cells, ids=ids
+    )
+    return replace(extreme, coordinates=cells)
+
+
+@in_words
+def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) -> Sensitivity:
+    """sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, of values in an interval of length `span`, in groups.
+
+    Args:
+        span: the length of the public interval, in the unit of the aggregate.
+        rows: at most this many rows of one unit.
+
+    Guarantee: 2 span a row, under either relation, also for a row that changes its group.
+    Source: docs/theory/hypothesis.md.
+    """
+    moved = 2 * positive_rational("span", span) * positive_integer("rows", rows)
+    return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
+
+
+@in_words
+def of_rank_difference(*, size: int, rows: int, relation: Relation) -> Sensitivity:
+    """The number of pairs (x, y) with x > y less the number with x < y, of two samples of at most `size` rows each.
+
+    Guarantee: one row that is exchanged within its sample moves `size` terms by at most 2. Adding a row moves it by
+        half of that, but may push another row out of a sample that is full: then it is an exchange too.
+    """
+    moved = Fraction(2 * positive_integer("size", size) * positive_integer("rows", rows))
+    return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)
+
+
+def _cells_changed(changed: int, ids: int, cells: int | None) -> int:
+    return ids * changed if cells is None else min(ids * changed, cells)

@@ -1,0 +1,71 @@
+"""How far one unit moves sums of vectors of integers: formulas for mechanisms that clip whole rows.
+
+Proofs: docs/theory/coinpress.md, "Sensitivities", and docs/theory/regression.md. As in `sensitivity`, one unit has at
+most `rows` rows.
+"""
+
+from fractions import Fraction
+from math import isqrt
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy.relation import Relation
+from deniable.privacy.sensitivity import Sensitivity
+
+
+def of_ball_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
+    """The sum of integer vectors, each with l2 norm at most `radius`.
+
+    Guarantee: l2 = rows * radius under add/remove and twice that under replace; l1 is at most sqrt(dimensions) * l2.
+    """
+    radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
+    reach = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
+    return _norms(isqrt(dimensions * reach**2), reach**2, reach, relation, dimensions)
+
+
+def of_outer_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
+    """The sum of z z^T over integer vectors z with l2 norm at most `radius`: all dimensions^2 entries of the matrix.
+
+    Guarantee: with reach = rows * radius^2, the Frobenius norm changes by at most reach under add/remove and by
+        sqrt(2) * reach under replace (reach if there is one dimension); every entry by at most reach; l1 is at most
+        `dimensions` times the Frobenius norm.
+    """
+    radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
+    reach = rows * radius**2
+    l2_squared = reach**2 * (1 if relation is Relation.ADD_REMOVE or dimensions == 1 else 2)
+    return _norms(isqrt(dimensions**2 * l2_squared), l2_squared, reach, relation, dimensions**2)
+
+
+def of_product_sum(*, radius: int, features: int, rows: int, relation: Relation) -> Sensitivity:
+    """Sums that a linear regression needs: of z_i z_j for 0 <= i <= j <= features, and of z_i y, for integer rows
+    (z_0, ..., z_features, y) with z_0 = radius and all other entries in [-radius, radius].
+
+    Guarantee: there are M = (features + 1)(features + 4) / 2 sums. Add/remove: each moves by at most
+        rows * radius^2, all of them at once. Replace: l2^2 = 2 M rows^2 radius^4, because the vectors of two rows never
+        have a negative inner product; l1 = 2 M rows radius^2; products move by twice as much as one row can give.
+    """
+    radius, features, rows = _checked(radius, features, rows, relation)
+    unit = rows * radius**2
+    sums = (features + 1) * (features + 4) // 2
+    twice = 1 if relation is Relation.ADD_REMOVE else 2
+    return _norms(twice * sums * unit, twice * sums * unit**2, twice * unit, relation, sums)
+
+
+def _norms(l1: int, l2_squared: int, linf: int, relation: Relation, coordinates: int) -> Sensitivity:
+    return Sensitivity(
+        l1=Fraction(l1),
+        l2_squared=Fraction(l2_squared),
+        linf=Fraction(linf),
+        relation=relation,
+        coordinates=coordinates,
+    )
+
+
+def _checked(radius: int, dimensions: int, rows: int, relation: Relation) -> tuple[int, int, int]:
+    if not isinstance(relation, Relation):
+        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    return (
+        positive_integer("radius", radius),
+        positive_integer("dimensions", dimensions),
+        positive_integer("rows", rows),
+    )

@@ -1,0 +1,175 @@
+"""Exact counts of what a policy leaves out or bends, for the owner of the data alone.
+
+Nothing here is private in the sense of a guarantee: these numbers come straight from the rows, without noise, and cost
+nothing because nobody but the owner may see them. Values are never listed: a policy that is corrected from the
+rows themselves would let its bounds and keys tell about them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deniable.query.catalog import Declaration, Table
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.duckdb.expression import Translator, key_constant, quoted
+from deniable.query.engines.duckdb.sql import Generator
+from deniable.query.expression import Column, Expression, Facts, Key, Kind
+from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
+
+WARNING = (
+    "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
+    "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
+)
+STRAY = "values that are not among the declared keys; their rows are in no group"
+ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value was changed."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One exact number about the private rows. SECRET: for the owner alone. `normal` is what it would be at best."""
+
+    subject: str
+    what: str
+    count: int | None  # None: the engine stopped, `what` says how
+    normal: int | None = 0  # None: any number is fine
+
+    @property
+    def odd(self) -> bool:
+        """Whether the owner should look at it."""
+        return self.count is None or (self.normal is not None and self.count != self.normal)
+
+
+class DuckDBDoctor(DuckDBEngine):
+    """An engine that also counts, exactly, what is odd about its rows."""
+
+    @classmethod
+    def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
+        """A doctor for the source of another engine."""
+        doctor = cls(engine._open, engine._source, limited=engine._limited)
+        doctor.source_name = engine.source_name
+        return doctor
+
+    def examine(self, table: Table) -> Iterator[Finding]:
+        """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
+        yield from self._import_losses()
+        yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._source}")
+        if table.unit.column is not None:
+            yield from self._units(table, Generator(self._source, self._types).unit(table.unit.column))
+        for name, kind in self.schema().items():
+            declared = table.columns.get(name, Declaration())
+            chosen = declared.kind or kind
+            if chosen is not None:
+                yield from self._column_findings(name, declared, chosen)
+        for name, expression in table.expressions.items():
+            value = self._value(expression)
+            yield from self._ask(
+                name,
+                [f"count(*) FILTER (WHERE {_stray(value, table.columns[name].keys or ())})"],
+                [(STRAY, 0)],
+                f"FROM {self._source}",
+            )
+
+    def _import_losses(self) -> Iterator[Finding]:
+        """What the import of a text file did not read; its report names the lines."""
+        if self.source_name is None or not is_text_file(Path(self.source_name)):
+            return
+        facts = facts_of_import(place_of_import(Path(self.source_name))) or {"losses": []}
+        for column, reason, count in facts["losses"]:
+            yield Finding(column or "lines", reason, count)
+
+    def _units(self, table: Table, unit: str) -> Iterator[Finding]:
+        noun, rows, groups = table.unit.noun, table.rows, table.groups
+        limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
+        if table.total_rows is not None:
+            rows, limit = table.total_rows, f"total_rows={table.total_rows} rows; each row of theirs counts less"
+        yield from self._ask(
+            noun,
+            [f"count(*) FILTER (WHERE {unit} IS NULL)", f"count(DISTINCT {unit})"],
+            [("rows of nobody: the unit is missing, they are always left out", 0), ("units", None)],
+            f"FROM {self._source}",
+        )
+        if self.schema()[table.unit.column or ""] is Kind.TEXT:
+            yield from self._ask(
+                noun,
+                [f"count(DISTINCT {unit}) - count(DISTINCT lower(trim({unit})))"],
+                [("units that differ from another by case or spaces alone", 0)],
+                f"FROM {self._source}",
+            )
+        known = f"FROM {self._source} WHERE {unit} IS NOT NULL"
+        yield from self._ask(
+            noun,
+            ["coalesce(max(n), 0)", f"count(*) FILTER (WHERE n > {rows})"],
+            [
+                ("most rows of one unit", None),
+                (f"units with more than {limit}", 0),
+            ],
+            f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY u)",
+        )
+        for name, declared in table.columns.items():
+            if declared.keys is None or declared.kind is None or table.total_rows is not None:
+                continue
+            value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
+            per_group = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {_listed(value, declared.keys)}"
+            per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({per_group} GROUP BY u, k) GROUP BY u"
+            yield from self._ask(
+                noun,
+                [f"count(*) FILTER (WHERE g > {groups})", f"count(*) FILTER (WHERE n > {rows})"],
+                [
+                    (f"units in more than groups={groups} groups of {name}; they keep {groups}", 0),
+                    (f"units with more than rows={rows} rows in one group of {name}", 0),
+                ],
+                f"FROM ({per_unit})",
+            )
+
+    def _column_findings(self, name: str, declared: Declaration, kind: Kind) -> Iterator[Finding]:
+        raw, value = quoted(name), self._value(Column(name, Facts(kind=kind)))
+        number = f"{value} IS NOT NULL" + (f" AND NOT isnan({value})" if kind is Kind.REAL else "")
+        counts = [f"{raw} IS NULL", f"{raw} IS NOT NULL AND {value} IS NULL"]
+        words = ["missing values", f"values that cannot be read as {kind.value}; they count as missing"]
+        if kind is Kind.REAL:
+            counts.append(f"isnan({value})")
+            words.append("values that are NaN; they count as missing")
+        if kind.is_number and declared.keys is None and declared.lower is not None and declared.upper is not None:
+            for sign, bound, word in (("<", declared.lower, "below lower"), (">", declared.upper, "above upper")):
+                counts.append(f"{number} AND {value} {sign} {float(bound)!r}::DOUBLE")
+                words.append(f"values {word}={float(bound):g}; they are clamped to it")
+        if declared.keys is not None:
+            counts.append(_stray(value, declared.keys))
+            words.append(STRAY)
+        yield from self._ask(
+            name,
+            [f"count(*) FILTER (WHERE {condition})" for condition in counts],
+            [(word, 0) for word in words],
+            f"FROM {self._source}",
+        )
+
+    def _value(self, expression: Expression) -> str:
+        """A column or an expression as a query would read it, NaN included."""
+        return Translator(self._types).expression(expression, nan_allowed=True)
+
+    def _ask(
+        self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str
+    ) -> Iterator[Finding]:
+        import duckdb
+
+        try:
+            with self._lock:
+                row = self._connection.execute(f"SELECT {', '.join(counts)} {rest}").fetchone()
+        except duckdb.Error as error:
+            yield Finding(subject, f"the engine stopped: {error}", None)
+            return
+        assert row is not None
+        for (what, normal), count in zip(words, row, strict=True):
+            yield Finding(subject, what, int(count), normal)
+
+
+def _stray(value: str, keys: Sequence[Key]) -> str:
+    """A condition that is true for values that are no declared keys."""
+    return f"{value} IS NOT NULL AND NOT {_listed(value, keys)}"
+
+
+def _listed(value: str, keys: Sequence[Key]) -> str:
+    """A condition that is true for declared keys, false for other values, and never NULL."""
+    known = [key_constant(key) for key in keys if key is not None]
+    listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"
+    return f"({listed} OR {value} IS NULL)" if None in keys else listed

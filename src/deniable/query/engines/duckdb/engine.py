@@ -1,0 +1,288 @@
+"""DuckDB, locked down: it may read one source, spill to one folder, and nothing else."""
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
+from deniable.query.engines.base import ARROW, Engine, Progress
+from deniable.query.engines.duckdb.expression import KINDS, quoted, text
+from deniable.query.engines.duckdb.files import check_names, locate
+from deniable.query.engines.duckdb.spill import spill_folder
+from deniable.query.engines.duckdb.sql import Generator
+from deniable.query.expression import Expression, Kind
+from deniable.query.imports.declaration import Csv
+from deniable.query.plan import PricedPlan
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+Opener = Callable[[], "duckdb.DuckDBPyConnection"]
+CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
+ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
+MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
+TWIN = "memory.main.twin"  # a table without rows that has the columns of the source
+# The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
+# too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
+# whether a question can be answered at all. It costs no time: what reads statistics saves little on such statements.
+BLIND_PASSES = frozenset(
+    {
+        "expression_rewriter",
+        "unused_columns",
+        "common_subexpressions",
+        "common_aggregate",
+        "column_lifetime",
+        "cte_inlining",
+        "in_clause",
+    }
+)
+
+
+def _tuples(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[tuple[Any, ...]]:
+    return connection.execute(statement).fetchall()
+
+
+def _arrow(connection: "duckdb.DuckDBPyConnection", statement: str) -> "pa.Table":
+    return connection.sql(statement).to_arrow_table()
+
+
+class DuckDBEngine(Engine):
+    """Exact aggregates over a Parquet or CSV file, a table of a DuckDB file, or an Arrow table in memory."""
+
+    def __init__(self, open_connection: Opener, source: str, *, limited: bool = False) -> None:
+        import duckdb
+
+        self._open = open_connection
+        self._lock = threading.Lock()  # a cursor of its own would not see a registered table
+        self._source = source
+        self._limited = limited  # the caller set a limit of memory
+        self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
+        try:
+            self._connection = self._open()
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
+            self._twin = f"CREATE TABLE IF NOT EXISTS {TWIN} ({columns})"
+            self._connection.execute(self._twin)
+        except duckdb.OutOfMemoryException:
+            raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
+        except duckdb.Error:
+            raise SourceError(
+                "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
+                "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
+            ) from None
+        self._types = {str(row[0]): _base_type(str(row[1])) for row in described}
+
+    @classmethod
+    def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
+        """An engine over a table in memory."""
+        from deniable.query.engines.duckdb.arrow import readable
+
+        check_names(table.column_names)
+        held = readable(table)
+
+        def open_connection() -> "duckdb.DuckDBPyConnection":
+            connection = _connect(memory, threads)
+            connection.register("source", held)
+            _lock(connection, [])
+            return connection
+
+        engine = cls(open_connection, "source", limited=memory is not None)
+        engine._rows = held.num_rows
+        return engine
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path,
+        *,
+        table: str | None = None,
+        csv: Csv | None = None,
+        partitions: bool = False,
+        memory: str | None = None,
+        threads: int | None = None,
+    ) -> Self:
+        """An engine over a file, or a folder or pattern of them.
+
+        Args:
+            table: inside a DuckDB file.
+            csv: how a text file must have been imported.
+            partitions: whether folders named column=value are columns.
+        """
+        located = locate(path, table=table, csv=csv, partitions=partitions, connect=lambda: _connect(memory, threads))
+
+        def open_connection() -> "duckdb.DuckDBPyConnection":
+            connection = _connect(memory, threads)
+            for statement in located.attach:
+                connection.execute(statement)
+            _lock(connection, list(located.paths))
+            return connection
+
+        engine = cls(open_connection, located.source, limited=memory is not None)
+        engine.source_name, engine.table = located.name, located.table
+        size = sum(path.stat().st_size for path in located.paths)
+        engine._rows, engine._public = math.ceil(size / (CELL_BYTES * max(1, len(engine._types)))), True
+        return engine
+
+    def schema(self) -> Mapping[str, Kind | None]:
+        return {name: KINDS.get(base) for name, base in self._types.items()}
+
+    def check(self, plan: PricedPlan) -> None:
+        import duckdb
+
+        statement = Generator(TWIN, self._types).plan(plan, secret=bytes(16))
+        possible = True
+        try:
+            self._run(self._twin)  # an engine that was replaced has lost it
+            self._run(f"EXPLAIN {statement}")
+        except duckdb.Error:
+            possible = False
+        if not possible:
+            raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
+
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[NDArray[Any]]:
+        """The totals, in one pass, or in several that each take a share of the units, where memory is limited.
+
+        What `progress` is told is turn / passes after each pass. The number of passes follows from the size of the
+        file, its columns and the limit, which are public, so the shares are the same whatever the rows are; when they
+        come is timing, which an observer of the machine has anyway. Nothing finer is told: DuckDB's own progress counts
+        rows and intermediate results, which are private. Nothing is told of frames, whose size is known by their rows
+        alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
+        up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
+        """
+        generator = Generator(self._source, self._types)
+        if plan.query.question.table.unit.column is None:  # nothing to take turns by, and little memory is needed
+            totals = self._sum([generator.plan(plan, secret=secret)], plan)
+            if totals is None:
+                raise ExecutionError
+            return [_integers(total) for total in totals]
+        passes = self._passes()
+        while passes <= MOST_PASSES:
+            statements = [generator.plan(plan, secret=secret, share=(turn, passes)) for turn in range(passes)]
+            totals = self._sum(statements, plan, progress if self._public and passes > 1 else None)
+            if totals is not None:
+                return [_integers(total) for total in totals]
+            passes, progress = passes * 4, None
+        raise ExecutionError
+
+    def columns(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> "pa.Table":
+        import pyarrow as pa
+
+        statement = Generator(self._source, self._types).rows(expressions, unit=unit, where=where)
+        found: pa.Table | None = None
+        with suppress(Exception):  # raised below, so that the engine's own text is not attached to it
+            found = self._run(statement, _arrow)
+            for place, expression in enumerate(expressions):
+                kind = pa.type_for_alias(ARROW[expression.facts.kind])
+                found = found.set_column(place, f"c{place}", found.column(place).cast(kind))
+        if found is None:
+            raise ExecutionError
+        return found
+
+    def _passes(self) -> int:
+        """A number of passes after which the memory should suffice: a pass that fails has wasted its time."""
+        import duckdb
+
+        if not self._limited:
+            return 1
+        limit = "1 GiB"
+        with suppress(duckdb.Error):
+            ((limit,),) = self._run("SELECT current_setting('memory_limit')")
+        number, unit = str(limit).split()
+        available = 0.6 * float(number) * float(1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
+        return min(max(1, math.ceil(self._rows * ROW_BYTES / available)), MOST_PASSES)
+
+    def _run(self, statement: str, fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples) -> Any:
+        """All rows of a statement. An engine that broke down over a private row is replaced: the next question must
+        not learn of it.
+        """
+        import duckdb
+
+        with self._lock:
+            try:
+                return fetch(self._connection, statement)
+            except (duckdb.InternalException, duckdb.FatalException):
+                self._connection = self._open()
+                raise
+
+    def _sum(self, statements: list[str], plan: PricedPlan, progress: Progress | None = None) -> list[list[int]] | None:
+        """The totals of all statements, each over its share of the units; None if one needs more memory than allowed.
+
+        Raises: ExecutionError for any other cause; it is raised outside of the handler, so that the engine's own text,
+            which may quote a value, is not attached to it.
+        """
+        import duckdb
+
+        totals = [[0] * plan.query.question.cells for _ in plan.parts]
+        for turn, statement in enumerate(statements, 1):
+            failure: type[Exception] | None = None
+            try:
+                rows = self._run(statement)
+            except (duckdb.OutOfMemoryException, MemoryError):
+                failure = MemoryError
+            except Exception:
+                failure = ExecutionError
+            if failure is MemoryError:
+                return None
+            if failure is not None:
+                raise failure
+            for cell, *values in rows:
+                for total, value in zip(totals, values, strict=True):
+                    total[cell] += value
+            if progress is not None:
+                with suppress(Exception):  # a paid answer is not lost for want of a bar
+                    progress(turn / len(statements))
+        return totals
+
+
+def _integers(values: list[int]) -> NDArray[Any]:
+    """An int64 array, or one of Python integers if a value does not fit."""
+    fits = all(-(2**62) < value < 2**62 for value in values)
+    return np.array(values, dtype=np.int64 if fits else object)
+
+
+def _base_type(name: str) -> str:
+    """DECIMAL(10,2) is a DECIMAL, ENUM('a', 'b') an ENUM; arrays and structures keep their name, which is unknown."""
+    head = name.split("(", 1)[0]
+    return head if name.endswith(")") and head in ("DECIMAL", "ENUM") else name
+
+
+def _connect(memory: str | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    passes = {str(row[0]) for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    settings = {
+        "disabled_optimizers": text(",".join(sorted(passes - BLIND_PASSES))),
+        "preserve_insertion_order": "false",
+        "temp_directory": text(spill_folder()),
+        "TimeZone": "'UTC'",
+    }
+    if memory is not None:
+        settings["memory_limit"] = text(memory)
+    if threads is not None:
+        settings["threads"] = str(int(threads))
+    for name, value in settings.items():
+        try:
+            connection.execute(f"SET {name} = {value}")
+        except duckdb.Error:
+            raise InvalidParameterError(
+                f"{name} cannot be set to {value}. Write memory as '4GB', threads as 2."
+            ) from None
+    return connection
+
+
+def _lock(connection: "duckdb.DuckDBPyConnection", paths: list[Path]) -> None:
+    """No file but `paths`, no extension, no further change of settings."""
+    allowed = ", ".join(text(str(path)) for path in paths)
+    connection.execute(f"SET allowed_paths = [{allowed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET autoload_known_extensions = false")
+    connection.execute("SET lock_configuration = true")

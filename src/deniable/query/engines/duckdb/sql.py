@@ -1,0 +1,262 @@
+"""A plan as DuckDB SQL: every sum of integers, every unit bounded.
+
+Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/bounding.md.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant
+from deniable.query.expression import Expression, Key, Kind
+from deniable.query.plan import PricedAggregate, PricedPlan, Question
+
+
+class Generator:
+    """SQL for one source, whose column types are `types` (DuckDB names)."""
+
+    def __init__(self, source: str, types: Mapping[str, str]) -> None:
+        self.source = source
+        self.types = types
+        self.translator = Translator(types)
+
+    def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
+        """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.
+
+        Args:
+            share: (turn, passes): of all units, those whose turn it is. The totals of all turns add up to the answer.
+
+        Layers: `picked` evaluates expressions row by row, `placed` numbers the public groups, and then either rows are
+        aggregated at once (a row is a unit) or per unit and group, bounded, and then per group.
+        """
+        question = plan.query.question
+        unit = question.table.unit.column
+        picked = self._picked(question, plan.parts)
+        placed = _placed(question, plan.parts, None if unit is None else share)
+        if unit is None:
+            sums = ", ".join(_whole_total(index, plan.parts) for index in range(len(plan.parts)))
+            body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}) {body}"
+        elif question.table.total_rows is not None:
+            body = _spread(plan.parts, question.table.total_rows)
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
+        else:
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
+        return statement
+
+    def rows(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> str:
+        """The statement whose rows are those of the source, with a column for each expression and one for the unit.
+
+        A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
+        """
+        items = []
+        for place, expression in enumerate(expressions):
+            value = self.translator.expression(expression)
+            items.append(f"TRY(TRY_CAST({value} AS {TYPES[expression.facts.kind]})) AS c{place}")
+        conditions = [] if where is None else [f"({self.translator.expression(where)})"]
+        if unit is not None:
+            base = self.types[unit]
+            wanted = "BIGINT" if KINDS.get(base) is Kind.INTEGER else "DOUBLE" if base in FLOATS else "VARCHAR"
+            items.append(f"CAST({self.unit(unit)} AS {wanted}) AS unit")
+            conditions.append(f"{self.unit(unit)} IS NOT NULL")
+        filtered = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(items)} FROM {self.source}{filtered}"
+
+    def _picked(self, question: Question, parts: Sequence[PricedAggregate]) -> str:
+        """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
+        items = [f"{self.translator.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        for index, part in enumerate(parts):
+            argument = part.aggregate.argument
+            if argument is not None and _value_of(index, parts) == index:
+                value = (
+                    self._on_lattice(part) if part.aggregate.function == "sum" else self.translator.expression(argument)
+                )
+                items.append(f"{value} AS x{index}")
+        unit = question.table.unit.column
+        conditions = []
+        if unit is not None:
+            items.append(f"{self.unit(unit)} AS u")
+        if question.where is not None:
+            conditions.append(self.translator.expression(question.where))
+        where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
+        return f"SELECT {', '.join(items) or '1 AS one'} FROM {self.source}{where}"
+
+    def unit(self, name: str) -> str:
+        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
+        base, column = self.types[name], self.translator.stored(name)
+        if base == "ENUM":
+            return f"CAST({column} AS VARCHAR)"
+        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
+
+    def _on_lattice(self, part: PricedAggregate) -> str:
+        """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
+
+        A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
+        """
+        argument = part.aggregate.argument
+        assert argument is not None
+        value = self.translator.expression(argument)
+        ends = (part.lower + part.centre, part.upper + part.centre)
+        if argument.facts.kind is Kind.INTEGER:
+            low, high = (str(end // part.share) for end in ends)
+            return _clamp(value, low, high)
+        low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
+        return f"CAST(({_clamp(value, low, high)}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
+
+
+def _clamp(value: str, low: str, high: str) -> str:
+    """`value`, never NaN, in [low, high]. The common case is tested first; NULL fails every test and stays NULL."""
+    return (
+        f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} "
+        f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
+    )
+
+
+def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
+    """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
+    aggregate = parts[index].aggregate
+    if aggregate.function == "count" and aggregate.argument is not None:
+        for other, part in enumerate(parts):
+            if part.aggregate.function == "sum" and part.aggregate.argument == aggregate.argument:
+                return other
+    return index
+
+
+# Groups -----------------------------------------------------------------------------------------------------------
+
+
+def _placed(question: Question, parts: Sequence[PricedAggregate], share: tuple[int, int] | None) -> str:
+    """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
+    carried = [
+        f"x{index}"
+        for index, part in enumerate(parts)
+        if part.aggregate.argument is not None and _value_of(index, parts) == index
+    ]
+    positions: list[str] = []
+    joins: list[str] = []
+    filters: list[str] = []
+    for index, keys in enumerate(question.key_values):
+        kind = question.keys[index].facts.kind
+        positions.append(_position(index, keys, kind, joins, filters))
+    cell = "0"
+    for position, keys in zip(positions, question.key_values, strict=True):
+        cell = position if cell == "0" else f"({cell}) * {len(keys)} + {position}"
+    if share is not None:
+        turn, passes = share
+        carried.append("u")
+        filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
+    where = f" WHERE {' AND '.join(filters)}" if filters else ""
+    items = ", ".join([f"CAST({cell} AS INTEGER) AS cell", *carried])
+    return f"SELECT {items} FROM picked{''.join(joins)}{where}"
+
+
+def _position(index: int, keys: Sequence[Key], kind: Kind, joins: list[str], filters: list[str]) -> str:
+    """SQL for the position of key `index` in its public list; adds what it needs to `joins` and `filters`."""
+    first = keys[0]
+    if kind is Kind.INTEGER and isinstance(first, int) and list(keys) == list(range(first, first + len(keys))):
+        filters.append(f"k{index} BETWEEN {first} AND {first + len(keys) - 1}")
+        return f"(k{index} - {first})"
+    rows = ", ".join(f"({key_constant(key)}, {position})" for position, key in enumerate(keys))
+    joins.append(f" JOIN (VALUES {rows}) AS d{index}(value, position) ON k{index} IS NOT DISTINCT FROM d{index}.value")
+    return f"d{index}.position"
+
+
+# Totals -----------------------------------------------------------------------------------------------------------
+
+
+def _whole_total(index: int, parts: Sequence[PricedAggregate]) -> str:
+    """The total of one aggregate where every row is a unit: nothing to bound."""
+    match parts[index].aggregate.function:
+        case "sum":
+            return f"coalesce({_centred_sum(index, parts[index])}, 0) AS a{index}"
+        case "count" if parts[index].aggregate.argument is not None:
+            return f"count(x{_value_of(index, parts)}) AS a{index}"
+    return f"count(*) AS a{index}"
+
+
+def _centred_sum(index: int, part: PricedAggregate) -> str:
+    """The sum of x minus centre, in 128 bits."""
+    centre = part.centre // part.share
+    return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
+
+
+def _bounded(question: Question, parts: Sequence[PricedAggregate], secret: bytes) -> str:
+    """Totals where a unit may have many rows.
+
+    `pairs` has one row per unit and group. All n rows of a unit in a group carry the weight 1, or `rows` / n where that
+    is less, the same in every aggregate: what keeping `rows` of them at random gives on average, without the
+    randomness. A unit in more than `groups` groups keeps those with the smallest keyed hashes.
+    """
+    table = question.table
+    pairs = ", ".join(piece for index in range(len(parts)) for piece in _pair_columns(index, parts))
+    totals = ", ".join(_pair_total(index, parts, table.rows) for index in range(len(parts)))
+    columns = f"count(*) AS n{', ' + pairs if pairs else ''}"
+    layers = [f"pairs AS MATERIALIZED (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
+    source = "pairs"
+    if table.groups < question.cells:
+        layers += _choose_groups(table.groups, question.cells, secret)
+        source = "hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark"
+    return f"{', '.join(layers)} SELECT cell, {totals} FROM {source} GROUP BY cell"
+
+
+def _spread(parts: Sequence[PricedAggregate], total_rows: int) -> str:
+    """Totals where a unit may have many rows, bounded in all.
+
+    Each row of a unit with n > `total_rows` rows counts as `total_rows` / n of a row: what keeping that many at random
+    gives on average, without the randomness. Shares are rounded towards 0, so no unit exceeds its bound.
+    """
+    totals = ", ".join(_spread_total(index, parts, total_rows) for index in range(len(parts)))
+    return (
+        f"heavy AS (SELECT u, count(*) AS n FROM placed GROUP BY u HAVING count(*) > {total_rows}) "
+        f"SELECT cell, {totals} FROM placed LEFT JOIN heavy USING (u) GROUP BY cell"
+    )
+
+
+def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
+    part = parts[index]
+    if part.aggregate.function == "sum":
+        centre = part.centre // part.share
+        value = f"(x{index} - {centre})" if centre else f"x{index}"
+        largest = max(abs(part.lower), abs(part.upper)) * total_rows
+        wide = "" if largest < 2**63 else "::HUGEINT"  # 64 bits are much faster where they provably suffice
+        return f"coalesce(sum({_shared(value + wide, part.share, 'n', total_rows)}), 0) AS a{index}"
+    share = _shared("1", part.share, "n", total_rows)
+    if part.aggregate.argument is None:
+        return f"sum({share}) AS a{index}"
+    return f"coalesce(sum({share}) FILTER (WHERE x{_value_of(index, parts)} IS NOT NULL), 0) AS a{index}"
+
+
+def _shared(value: str, steps: int, count: str, most: int) -> str:
+    """`value` in lattice steps; where `count` exceeds `most`, the share of `most` in it, rounded towards 0."""
+    return f"CASE WHEN {count} > {most} THEN ({value} * {most * steps}) // {count} ELSE {value} * {steps} END"
+
+
+def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
+    """Layers that mark, for each unit with too many groups, the largest hash that still counts.
+
+    The low bits of a hash are the group's own number, so no two groups of a unit share one and the mark admits exactly
+    `groups` of them. The bound holds for any hash; the key only keeps the choice unpredictable.
+    """
+    bits = max(1, (cells - 1).bit_length())
+    first, second = (int.from_bytes(secret[start : start + 8], "big") for start in (0, 8))
+    mixed = f"hash(xor(hash(u), {first}::UBIGINT), xor(hash(cell), {second}::UBIGINT))"
+    mixed = f"(hash({mixed}) & {(2**64 - 1) ^ (2**bits - 1)}::UBIGINT) | cell::UBIGINT"
+    return [
+        f"hashed AS (SELECT *, {mixed} AS h FROM pairs)",
+        f"marks AS (SELECT u, list_last(min(h, {groups})) AS mark FROM hashed GROUP BY u HAVING count(*) > {groups})",
+    ]
+
+
+def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
+    """What a unit adds to a group, before it is shared out: a sum, or how many of its rows have a value."""
+    part = parts[index]
+    if part.aggregate.function == "sum":
+        return [f"{_centred_sum(index, part)} AS s{index}"]
+    return [f"count(x{_value_of(index, parts)}) AS s{index}"] if part.aggregate.argument is not None else []
+
+
+def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
+    part = parts[index]
+    if part.aggregate.function == "units":
+        return f"count(*) AS a{index}"
+    if part.aggregate.argument is None:
+        return f"sum(least(n, {rows})) AS a{index}"
+    return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, 'n', rows)}), 0) AS a{index}"

@@ -1,0 +1,87 @@
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from flint import arb, fmpq
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import PROBABILITIES, Interval, round_down, round_up
+from deniable.numbers.rationals import exact_rational
+
+rationals = st.fractions() | st.builds(
+    lambda m, e: Fraction(m) * Fraction(2) ** e, st.integers(-(2**70), 2**70), st.integers(-1200, 1200)
+)
+
+
+@given(rationals)
+def test_rounding_is_directed_and_as_close_as_floats_are(value: Fraction) -> None:
+    low, high = round_down(value), round_up(value)
+    assert low <= value <= high
+    if math.isfinite(low):
+        near = math.nextafter(low, math.inf)
+        assert math.isinf(near) or max(Fraction(near), exact_rational("near", near)) > value
+    if math.isfinite(high):
+        near = math.nextafter(high, -math.inf)
+        assert math.isinf(near) or min(Fraction(near), exact_rational("near", near)) < value
+
+
+@given(rationals)
+def test_the_interval_of_a_ball_holds_the_ball(value: Fraction) -> None:
+    ball = arb(fmpq(value.numerator, value.denominator))
+    interval = Interval.of_ball(ball)
+    assert interval.lower <= value <= interval.upper
+    if abs(value) < 2**1000:
+        assert interval.width <= abs(float(value)) * 1e-12 + 1e-300
+
+
+def test_balls_beyond_the_floats_round_outward() -> None:
+    assert Interval.of_ball(arb(2) ** -2000) == Interval(0.0, 5e-324)
+    assert Interval.of_ball(-(arb(2) ** 2000)) == Interval(-math.inf, -math.nextafter(math.inf, 0))
+    assert Interval.of_ball(arb("nan"), within=PROBABILITIES) == PROBABILITIES
+    assert Interval.of_ball(arb(0, 5), within=PROBABILITIES) == PROBABILITIES
+
+
+def test_reversed_or_undefined_ends_are_refused() -> None:
+    for ends in ((1.0, 0.0), (math.nan, 1.0), (0.0, math.nan)):
+        with pytest.raises(InvalidParameterError, match="lower <= upper"):
+            Interval(*ends)
+
+
+def test_printing_rounds_outward() -> None:
+    assert str(Interval(1 / 3, 2 / 3)) == "[0.333333, 0.666667]"
+    assert str(Interval(0.5, math.inf)) == "[0.5, inf]"
+    assert str(Interval(2.0, 2.0)) == "2"
+
+
+def test_contains_and_width() -> None:
+    interval = Interval.around(Fraction(1, 3))
+    assert interval.contains(Fraction(1, 3))
+    assert 0 < interval.width < 1e-15
+    assert Interval(math.inf, math.inf).width == 0
+
+
+def test_zero_has_no_sign() -> None:
+    assert str(Interval.around(Fraction(0)).upper) == str(round_up(Fraction(0))) == "0.0"
+
+
+@given(rationals, st.floats(0, 1, exclude_min=True))
+@example(Fraction(1, 10), 0.1)
+@example(Fraction(0), 1.175494351e-38)  # few digits, many characters
+@example(Fraction(0.3), 0.12405264866997885)  # their texts are on the other side
+def test_ends_are_safe_as_numbers_and_as_text_and_a_copy_changes_nothing(value: Fraction, computed: float) -> None:
+    text = Decimal(repr(computed))
+    drawn = Fraction(text) if len(text.as_tuple().digits) <= 12 else Fraction(computed)
+    for made, proved in (
+        (Interval.around(value), value),
+        (Interval.of_ball(arb(fmpq(value.numerator, value.denominator))), value),
+        (Interval(computed, computed), drawn),
+    ):
+        for end, sign in ((made.lower, -1), (made.upper, 1)):
+            if math.isfinite(end):
+                assert sign * exact_rational("end", end) >= sign * proved
+        assert Interval(*json.loads(json.dumps([made.lower, made.upper]))) == made
+    assert Interval.around(Fraction(1, 10)).upper == 0.1  # as people write it

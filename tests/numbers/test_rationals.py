@@ -1,0 +1,121 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import (
+    checked_bounds,
+    decimal_above,
+    decimal_below,
+    decimal_text,
+    exact_rational,
+    nonnegative_rational,
+    positive_integer,
+    positive_rational,
+    probability,
+    read_json,
+    shown,
+    whole_number,
+    yes_or_no,
+)
+
+
+@pytest.mark.parametrize(
+    "value", [0.1, "0.1", " 1/10 ", "1e-1", ".1", Decimal("0.1"), Fraction(1, 10), np.float64(0.1), np.array(0.1)]
+)
+def test_a_tenth_is_a_tenth_however_it_is_written(value: object) -> None:
+    assert exact_rational("epsilon", value) == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), "3", "+3", "3.", 3.0, Decimal(3), "6/2"])
+def test_whole_numbers_are_read(value: object) -> None:
+    assert exact_rational("epsilon", value) == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(True, np.True_, None, [1], 1j, b"1"),
+        *(float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), "-inf", "nan"),
+        *("", "one", "1/0", "1e3/2", "0x10", "1_000", "1" * 500, "²"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(value: object) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^epsilon must be a (finite )?number"):
+        exact_rational("epsilon", value)
+
+
+def test_domains_are_checked_with_name_and_value() -> None:
+    with pytest.raises(InvalidParameterError, match=r"epsilon must be > 0, got 0"):
+        positive_rational("epsilon", 0)
+    with pytest.raises(InvalidParameterError, match=r"rho must be >= 0, got -1"):
+        nonnegative_rational("rho", -1)
+    with pytest.raises(InvalidParameterError, match=r"delta must be in \[0, 1\), got 1"):
+        probability("delta", 1)
+    with pytest.raises(InvalidParameterError, match=r"delta must be 0 or at least 1e-300"):
+        probability("delta", "1e-301")
+    assert probability("delta", 0) == 0
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None])
+def test_counts_must_be_positive_integers(value: object) -> None:
+    with pytest.raises(InvalidParameterError, match="groups must be"):
+        positive_integer("groups", value)
+
+
+@given(st.fractions(min_value=0), st.integers(1, 15))
+def test_decimals_are_rounded_in_the_stated_direction(number: Fraction, digits: int) -> None:
+    low, high = decimal_below(number, digits), decimal_above(number, digits)
+    assert low <= number <= high
+    assert high - low <= number * Fraction(10) ** (1 - digits)
+    assert decimal_above(low, digits) == low
+
+
+def test_text_that_is_no_json_is_refused() -> None:
+    assert read_json("[1]", "a list") == [1]
+    with pytest.raises(InvalidParameterError, match="a budget must be JSON text"):
+        read_json("{", "a budget")
+
+
+def test_numbers_are_shown_as_people_write_them() -> None:
+    shown = [decimal_text(Fraction(text)) for text in ("1", "0.1", "1e-6", "1/3", "0")]
+    assert shown == ["1", "0.1", "1e-06", "~0.333333", "0"]
+
+
+@pytest.mark.parametrize(("value", "said"), [(2.0, "whole number, got 2.0"), (0, ">= 1, got 0"), (9, "<= 8, got 9")])
+def test_whole_numbers_keep_to_their_bounds(value: object, said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"size must be .*{said}"):
+        whole_number("size", value, lower=1, upper=8)
+    assert whole_number("size", np.int8(8), lower=1, upper=8) == 8
+    assert whole_number("size", -(2**90)) == -(2**90)
+    with pytest.raises(InvalidParameterError, match=r"size must be >= -2\^61, got"):
+        whole_number("size", -(2**62), lower=-(2**61))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1), (3, 3), (4, 3), (True, 3), (-(2**61) - 1, 0)])
+def test_bad_bounds_are_refused(lower: object, upper: object) -> None:
+    with pytest.raises(InvalidParameterError, match="lower must be"):
+        checked_bounds(lower, upper, largest=2**61)
+    with pytest.raises(InvalidParameterError, match=r"upper must be <= 2\^61"):
+        checked_bounds(0, 2**61 + 1, largest=2**61)
+    assert checked_bounds(np.int64(-3), 2**61, largest=2**61) == (-3, 2**61)
+
+
+def test_truth_values_are_no_numbers() -> None:
+    assert yes_or_no("monotone", True)
+    with pytest.raises(InvalidParameterError, match="monotone must be True or False, got 1"):
+        yes_or_no("monotone", 1)
+
+
+def test_messages_stay_short_and_can_be_written() -> None:
+    """Python refuses to write an int of more than 4300 digits."""
+    assert shown(2**20_000) == "int too long to show"
+    assert shown([2**20_000]) == "list too long to show"
+    assert shown(Fraction(1, 3)) == "1/3"
+    assert len(shown("x" * 1000)) == 60
+    with pytest.raises(InvalidParameterError, match="rows must be <= 4, got int too long"):
+        whole_number("rows", 2**20_000, upper=4)

@@ -1,0 +1,51 @@
+"""The statement for a plan: what it may hold, and that it stays within reason."""
+
+import pytest
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.duckdb.sql import Generator
+from tests.query.conftest import SECRET, frame, plan_of, table_of
+
+ENGINE = DuckDBEngine.from_arrow(frame())
+
+
+def statement(text: str, **options: object) -> str:
+    plan = plan_of(table_of(ENGINE, **options), text)  # type: ignore[arg-type]
+    return Generator("source", ENGINE._types).plan(plan, secret=SECRET)
+
+
+def test_nothing_of_the_analysts_text_is_passed_on() -> None:
+    said = statement("SELECT /* hello */ COUNT(*) AS evil FROM t AS other -- there\n WHERE note = 'a'' OR 1=1'")
+    for word in ("hello", "evil", "other", "there"):
+        assert word not in said
+    assert "'a'' OR 1=1'" in said
+
+
+def test_no_float_is_summed() -> None:
+    said = statement(
+        "SELECT region, SUM(income), AVG(income * 2), COUNT(income) FROM t GROUP BY region", rows=3, groups=2
+    )
+    assert "AS BIGINT" in said
+    assert "avg(" not in said.lower()
+
+
+def test_units_are_bounded_only_where_they_may_go_beyond() -> None:
+    text = "SELECT region, COUNT(*) FROM t GROUP BY region"
+    assert "marks" in statement(text, groups=2)
+    assert "marks" not in statement(text, groups=3)
+    assert "pairs" not in statement(text, unit=None)
+    assert "heavy" in statement(text, total_rows=4)
+
+
+def test_a_count_reads_the_value_of_its_sum() -> None:
+    said = statement("SELECT AVG(income) FROM t", unit=None)
+    assert said.count(" AS x") == 1
+
+
+def test_a_statement_of_absurd_length_is_refused() -> None:
+    text = "age"
+    for _ in range(30):  # LEAST needs its arguments twice: 2^30 copies, if nobody counted
+        text = f"LEAST({text}, 1)"
+    with pytest.raises(UnsupportedQueryError, match="deeply nested"):
+        statement(f"SELECT SUM({text}) FROM t")

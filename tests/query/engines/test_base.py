@@ -1,0 +1,15 @@
+"""Every engine keeps the contract of `Engine`."""
+
+import inspect
+
+from deniable.query.engines.base import Engine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+
+
+def test_engines_have_two_doors_to_the_rows() -> None:
+    assert Engine.__abstractmethods__ == {"schema", "check", "exact", "columns"}
+    for engine in (DuckDBEngine,):
+        assert issubclass(engine, Engine)
+        for name in Engine.__abstractmethods__:
+            wanted = list(inspect.signature(getattr(Engine, name)).parameters)
+            assert list(inspect.signature(getattr(engine, name)).parameters) == wanted
