@@ -35,9 +35,9 @@ from deniable.mechanisms import (
     SmoothTrimmedMean,
     SubsetSampled,
 )
-from deniable.mechanisms.instance import stability
 from deniable.mechanisms.selection.pricing import revenues
 from deniable.mechanisms.selection.voting import approvals, pluralities
+from deniable.mechanisms.tested import stability
 from deniable.noise.bits import DeterministicBits
 from deniable.rows import left_out, read, replaced
 

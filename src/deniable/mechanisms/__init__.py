@@ -4,21 +4,28 @@ from deniable.mechanisms.additive import *  # noqa: F403
 from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.additive import __all__ as _additive
 from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.instance import *  # noqa: F403
-from deniable.mechanisms.instance import INSTANCE
-from deniable.mechanisms.instance import __all__ as _instance
 from deniable.mechanisms.interactive import *  # noqa: F403
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.interactive import __all__ as _interactive
+from deniable.mechanisms.inverse import *  # noqa: F403
+from deniable.mechanisms.inverse import INVERSE
+from deniable.mechanisms.inverse import __all__ as _inverse
+from deniable.mechanisms.records import Answer
 from deniable.mechanisms.response import *  # noqa: F403
 from deniable.mechanisms.response import RESPONSE
 from deniable.mechanisms.response import __all__ as _response
 from deniable.mechanisms.selection import *  # noqa: F403
 from deniable.mechanisms.selection import SELECTION
 from deniable.mechanisms.selection import __all__ as _selection
+from deniable.mechanisms.smooth import *  # noqa: F403
+from deniable.mechanisms.smooth import SMOOTH
+from deniable.mechanisms.smooth import __all__ as _smooth
 from deniable.mechanisms.teaching import *  # noqa: F403
 from deniable.mechanisms.teaching import TEACHING
 from deniable.mechanisms.teaching import __all__ as _teaching
+from deniable.mechanisms.tested import *  # noqa: F403
+from deniable.mechanisms.tested import TESTED
+from deniable.mechanisms.tested import __all__ as _tested
 from deniable.mechanisms.wrappers import *  # noqa: F403
 from deniable.mechanisms.wrappers import WRAPPERS
 from deniable.mechanisms.wrappers import __all__ as _wrappers
@@ -28,7 +35,9 @@ FAMILIES: dict[str, tuple[type[Mechanism], ...]] = {
     "Selection": SELECTION,
     "Randomised answers": RESPONSE,
     "Interactive": INTERACTIVE,
-    "Fitted to the data": INSTANCE,
+    "Smooth sensitivity": SMOOTH,
+    "Inverse sensitivity": INVERSE,
+    "Tested stability": TESTED,
     "Wrappers": WRAPPERS,
     "For teaching only": TEACHING,
 }
@@ -36,8 +45,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism for family in FAMILIES.values() for mechanism in family
 }
 
-_NAMES = (_additive, _selection, _response, _interactive, _instance, _wrappers, _teaching)
+_NAMES = (_additive, _selection, _response, _interactive, _smooth, _inverse, _tested, _wrappers, _teaching)
 __all__ = [  # noqa: PLE0604 - strings, all of them
+    "Answer",
     "FAMILIES",
     "MECHANISMS",
     "Mechanism",

@@ -16,9 +16,9 @@ from deniable.mechanisms import (
     StableSelection,
 )
 from deniable.mechanisms.additive.base import Noisy
-from deniable.mechanisms.instance.base import Answer
-from deniable.mechanisms.instance.distance import NO
+from deniable.mechanisms.records import Answer
 from deniable.mechanisms.teaching import Exposed
+from deniable.mechanisms.tested.distance import NO
 from deniable.mechanisms.wrappers.answers import NOTHING, answer_of, missing, with_answer
 from deniable.noise.bits import DeterministicBits
 

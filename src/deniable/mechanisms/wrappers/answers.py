@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.instance.distance import NO
+from deniable.mechanisms.tested.distance import NO
 
 NOTHING = -(2**63)
 """The outcome that stands for no run at all."""

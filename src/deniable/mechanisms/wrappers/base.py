@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.instance import StableSelection
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
+from deniable.mechanisms.tested import StableSelection
 from deniable.mechanisms.wrappers.inputs import check_inputs, parts_of, release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number

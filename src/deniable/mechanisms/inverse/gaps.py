@@ -1,0 +1,122 @@
+"""Inverse sensitivity of order statistics, on grids of any size: a gap between records, then a value in it."""
+
+import math
+from abc import abstractmethod
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanisms.inverse.sensitivity import InverseSensitivity
+from deniable.mechanisms.records import Answer, clamped_records
+from deniable.noise import bernoulli, race, races, refine, uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.privacy import Relation
+
+_FAINT = 40.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseByGaps(InverseSensitivity):
+    """Inverse sensitivity of an order statistic, whose exact input is the records.
+
+    len is constant between records, so a gap is chosen by an exact race, with its length as weight, and then a value in
+    it.
+    """
+
+    relation: ClassVar[Relation]  # for which it is proved
+
+    @property
+    def _proved(self) -> frozenset[Relation]:
+        return frozenset({self.relation})
+
+    @abstractmethod
+    def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        """len of values with that many records below them, and up to them, of `count` in all."""
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """One value of {lower, ..., upper}.
+
+        Gaps that are many records away hardly matter: they run as two, each with the least len of its gaps, and a value
+        t of them is taken with probability exp(-rate (len(t) - that)), else everything is drawn anew.
+        """
+        records = self._records(exact)
+        start, length, weight = self._gaps(records, self._reach(records.size))
+        while True:
+            gap = race.exponential_mechanism(-length, rate=self.rate, weights=weight, bits=bits)
+            value = int(start[gap]) + int(uniform.below(int(weight[gap]), bits=bits))
+            excess = int(self._lengths_at(records, np.array([value]))[0] - length[gap])
+            if not excess or bernoulli.sample_enclosed(p=refine.exp_of_minus(self.rate * excess), bits=bits):
+                return Answer(value, bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        records = self._records(exact)
+        start, length, weight = self._gaps(records, 2 * records.size + 1)
+        shape = (runs, start.size)
+        scores, weights = np.broadcast_to(-length, shape), np.broadcast_to(weight, shape)
+        gap = races.exponential_mechanism(scores, rate=self.rate, weights=weights, bits=bits)
+        return start[gap] + uniform.sample(weight[gap], bits=bits)
+
+    def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
+        return clamped_records(exact, self.lower, self.upper, relation=self.relation)
+
+    def _reach(self, count: int) -> int:
+        """A len beyond which all values together have the probability e^-40 at most: the least len is at most 1."""
+        far = Fraction(math.log(self.upper - self.lower + 1) + _FAINT) / self.rate
+        return min(math.ceil(far), 2 * count) + 1
+
+    @property
+    def _wide(self) -> int:
+        return min(self.smoothing, self.upper - self.lower)
+
+    def _lengths_at(self, records: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """len of values: it counts the records below t - smoothing, and up to t + smoothing."""
+        fewer = np.searchsorted(records, values - self._wide, side="left")
+        upto = np.searchsorted(records, values + self._wide, side="right")
+        return self._lengths(fewer, upto, records.size)
+
+    def _gaps(
+        self, records: NDArray[np.int64], reach: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Runs of values with equal len: where they start, their len, and how many values they hold.
+
+        Values with a len above `reach` are one run below the others and one above them, with reach + 1 as their len.
+        The first number of records grows after one of them, the second one at one.
+        """
+        first, last = self._near(records, reach)
+        wide, count = self._wide, np.searchsorted(records, [first - self._wide - 1, last + self._wide + 1])
+        distinct = _distinct(records[count[0] : count[1]])
+        turns = np.sort(np.concatenate([[first], distinct + (wide + 1), distinct - wide]), kind="stable")
+        start = _distinct(turns[(turns >= first) & (turns <= last)])
+        length = self._lengths_at(records, start)
+        sizes = np.diff(start, append=last + 1)
+        far = np.array([first - self.lower, self.upper - last])
+        beside, beyond = np.array([self.lower, last + 1])[far > 0], np.full((far > 0).sum(), reach + 1)
+        return np.append(start, beside), np.append(length, beyond), np.append(sizes, far[far > 0])
+
+    def _near(self, records: NDArray[np.int64], reach: int) -> tuple[int, int]:
+        """The least and the largest value with len <= reach: len falls with the records up to t, and grows with those
+        below t."""
+        count, everything = records.size, range(self.lower, self.upper + 1)
+        none, every = np.array([0]), np.array([count])
+
+        def low_enough(value: int) -> bool:
+            upto = np.searchsorted(records, [value + self._wide], side="right")
+            return bool(self._lengths(none, upto, count)[0] <= reach)
+
+        def too_high(value: int) -> bool:
+            fewer = np.searchsorted(records, [value - self._wide], side="left")
+            return bool(self._lengths(fewer, every, count)[0] > reach)
+
+        first = self.lower + bisect_left(everything, True, key=low_enough)
+        return first, self.lower + bisect_left(everything, True, key=too_high) - 1
+
+
+def _distinct(rising: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted numbers without repetitions."""
+    new = np.ones(rising.size, dtype=np.bool_)
+    new[1:] = rising[1:] != rising[:-1]
+    return rising[new]

@@ -1,0 +1,60 @@
+"""Quantiles by the inverse sensitivity mechanism."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.inverse.gaps import InverseByGaps
+from deniable.mechanisms.records import checked_quantile, rank_of
+from deniable.numbers.rationals import positive_rational
+from deniable.privacy import Relation, Replace, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseQuantile(InverseByGaps):
+    """Choose a value t with probability proportional to exp(-rate len(t)), len how many records make t the quantile.
+
+    The exact input is the records; the quantile is the one of rank ceil(quantile n).
+
+    Guarantee: epsilon-DP with epsilon = 2 rate, under replace.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "inverse_quantile"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate, under replace; epsilon^2/8-zCDP"
+    source: ClassVar[str] = "Asi, Duchi (2020)"
+    relation: ClassVar[Relation] = Replace
+
+    quantile: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "quantile", checked_quantile(self.quantile))
+
+    @classmethod
+    def calibrated(
+        cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0, quantile: object = Fraction(1, 2)
+    ) -> Self:
+        """The rate for epsilon; the median unless another quantile is named."""
+        rate = positive_rational("epsilon", epsilon) / 2
+        return cls(rate=rate, lower=lower, upper=upper, smoothing=smoothing, quantile=checked_quantile(quantile))
+
+    def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        """max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""
+        rank = rank_of(self.quantile, count)
+        return np.maximum(np.maximum(fewer - rank + 1, rank - upto), 0)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """The median moves across the domain; of the interval of losses, of length 4, this pair has less."""
+        return WorstCase(
+            mechanism=cls.calibrated(epsilon=4, lower=0, upper=5),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
+            exact=(0, 5, 5),
+            neighbour=(0, 0, 5),
+            attains=False,
+        )

@@ -1,0 +1,99 @@
+"""The inverse sensitivity mechanism: values are the likelier the fewer records have to change to reach them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.records import LARGEST_BOUND, Answer, records_of
+from deniable.noise import race, races
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
+
+_MOST_CANDIDATES = 10**8
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSensitivity(Mechanism):
+    """Choose a value t of {lower, ..., upper} with probability proportional to exp(-rate len(t)).
+
+    len(t) is how many records have to change until the statistic is t, or comes within `smoothing` of t. The exact
+    input is len of each value of the grid without smoothing, from whoever knows the statistic.
+
+    Args:
+        smoothing: a public number of lattice steps; for statistics that reach few values of the grid.
+
+    Guarantee: the exponential mechanism with a score of sensitivity 1, so epsilon-DP with epsilon = 2 rate.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; proof in docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "inverse_sensitivity"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate; epsilon^2/8-zCDP"
+    source: ClassVar[str] = "Asi, Duchi (2020)"
+
+    rate: Fraction
+    lower: int
+    upper: int
+    smoothing: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", race.checked_rate(positive_rational("rate", self.rate)))
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "smoothing", whole_number("smoothing", self.smoothing, lower=0))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0) -> Self:
+        """The rate for epsilon."""
+        return cls(rate=positive_rational("epsilon", epsilon) / 2, lower=lower, upper=upper, smoothing=smoothing)
+
+    @property
+    def _proved(self) -> frozenset[Relation]:
+        return frozenset(Relation)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when len moves by as many records as `sensitivity` counts; its relation is that of len."""
+        records = records_of(sensitivity, proved=self._proved)
+        return Restricted(ExponentialMechanismLoss(2 * self.rate * records), sensitivity.relation)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """One value of the grid."""
+        lengths = self._smoothed(exact)
+        return Answer(self.lower + race.exponential_mechanism(-lengths, rate=self.rate, bits=bits), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        scores = np.broadcast_to(-self._smoothed(exact), (runs, len(exact)))
+        return self.lower + races.exponential_mechanism(scores, rate=self.rate, bits=bits)
+
+    def _smoothed(self, exact: ArrayLike) -> NDArray[np.int64]:
+        """The least len within `smoothing` of each value."""
+        lengths = clamped("exact", exact, lower=0)  # which moves none by more than one record
+        candidates = self.upper - self.lower + 1
+        if candidates > _MOST_CANDIDATES:
+            raise InvalidParameterError(f"there may be at most {_MOST_CANDIDATES} candidates, got {candidates}")
+        if lengths.shape != (candidates,):
+            raise InvalidParameterError(
+                f"the exact input holds one integer for each of {candidates} values, got shape {lengths.shape}"
+            )
+        window = 2 * min(self.smoothing, candidates) + 1
+        from scipy import ndimage
+
+        return np.asarray(ndimage.minimum_filter1d(lengths, size=window, mode="nearest"), dtype=np.int64)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two values that change their places: losses +3/2 and -3/2, of which the curve of all pairs is above."""
+        return WorstCase(
+            mechanism=cls.calibrated(epsilon=3, lower=0, upper=1),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
+            exact=(1, 0),
+            neighbour=(0, 1),
+            attains=False,
+        )

@@ -1,0 +1,249 @@
+"""Noise in proportion to a smooth bound of the local sensitivity: what all laws of noise have in common."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.records import LARGEST_BOUND, Answer, clamped_records, loss_of_rows
+from deniable.noise import rounded
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import certified
+from deniable.numbers.certified import exp_of_minus
+from deniable.numbers.rationals import checked_bounds, positive_rational, probability, shown
+from deniable.privacy import (
+    ApproximateLoss,
+    Interval,
+    PrivacyLoss,
+    PureLoss,
+    Relation,
+    Replace,
+    Sensitivity,
+    of_count,
+)
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LEAST_BOUND = Fraction(1, 2**20)
+"""A smooth bound is never below it, in lattice steps: the scale of the noise stays positive."""
+
+_SMALLEST_BETA = Fraction(1, 2**20)
+_SHIFTS = (Fraction(1, 2**40), Fraction(2**40))  # so that the scale of the noise can always be drawn
+_ROUNDING = Fraction(1, 2**35)  # what beta gives up so that floats may be used
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothNoise(Mechanism):
+    """Adds real noise of scale S / shift to a statistic, rounded exactly; S is a beta-smooth bound of its sensitivity.
+
+    The exact input is (value, A_0, A_1, ..., A_K): the statistic, and the largest local sensitivity A_k of all tables
+    within k changes; the last one is that of all larger k. All are cut to what [lower, upper] allows. Bounds in their
+    place must be at least the local sensitivity at k = 0, and at most the neighbour's bounds at k + 1. `smooth_bound`
+    makes S of them. A statistic with a quicker formula has a mechanism of its own, which takes one of these as `noise`.
+
+    Proof: docs/theory/smooth_sensitivity.md.
+    """
+
+    beta: Fraction
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        beta = positive_rational("beta", self.beta)
+        if beta < _SMALLEST_BETA:
+            raise InvalidParameterError(f"beta must be >= 2^-20, got {shown(self.beta)}. Ask for a larger epsilon.")
+        object.__setattr__(self, "beta", beta)
+        if not _SHIFTS[0] <= self.shift <= _SHIFTS[1]:
+            raise InvalidParameterError(
+                f"{', '.join(field.name for field in fields(self))} leave a shift of {float(self.shift):.3g}; it must "
+                "be in [2^-40, 2^40]. If it is too small, take a smaller beta, or `calibrated`; else less epsilon."
+            )
+
+    @property
+    @abstractmethod
+    def shift(self) -> Fraction:
+        """How far the statistic may move, in units of the noise."""
+
+    @abstractmethod
+    def _law(self) -> rounded.Continuous:
+        """The noise."""
+
+    @abstractmethod
+    def _loss(self) -> PrivacyLoss:
+        """Of one record."""
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns the records that `sensitivity` counts; the bounds A_k are those of its relation."""
+        return loss_of_rows(self._loss(), sensitivity, proved=frozenset(Relation))
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The noisy statistic, clamped to [lower, upper]."""
+        return self.perturbed(*self._measured(exact), bits=bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self.draws(*self._measured(exact), runs, bits=bits)
+
+    def perturbed(self, value: Fraction, bound: Fraction, *, bits: Bits) -> Answer:
+        """The noisy value, given a beta-smooth bound."""
+        return Answer(int(self.draws(value, bound, None, bits=bits)), bits.safe)
+
+    def draws(self, value: Fraction, bound: Fraction, runs: int | None, *, bits: Bits) -> NDArray[np.int64]:
+        """Noisy values, given a beta-smooth bound."""
+        return rounded.sample(
+            self._law(),
+            centre=value,
+            scale=bound / self.shift,
+            lower=self.lower,
+            upper=self.upper,
+            size=runs,
+            bits=bits,
+        )
+
+    def standard_deviation(self, bound: object) -> float:
+        """Of the noise for a public guess of the smooth bound, before it is rounded and clamped.
+
+        It is infinite for tails as heavy as those of Cauchy noise, also where nearly all answers are close.
+
+        Args:
+            bound: in lattice steps, from 2^-20, below which no smooth bound is, to 2^62, the widest bounds.
+        """
+        guess = positive_rational("bound", bound)
+        if not LEAST_BOUND <= guess <= 2 * LARGEST_BOUND:
+            raise InvalidParameterError(f"bound must be in [2^-20, 2^62], got {shown(bound)}")
+        return self._law().standard_deviation() * float(guess / self.shift)
+
+    @staticmethod
+    def _moving(mechanism: "SmoothNoise") -> WorstCase:
+        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        reach = of_count(rows=1, groups=1, cells=1, relation=Replace)
+        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(6, 6), neighbour=(0, 6), attains=False)
+
+    def _measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        secret = clamped("exact", exact)
+        if secret.ndim != 1 or secret.size < 2:
+            raise InvalidParameterError(
+                f"the exact input is (value, A_0, ..., A_K), a list of integers, got {secret.ndim} dimensions"
+            )
+        value = min(max(int(secret[0]), self.lower), self.upper)  # which moves no further than the bounds are apart
+        return Fraction(value), smooth_bound(np.minimum(secret[1:], self.upper - self.lower), beta=self.beta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureSmoothNoise(SmoothNoise):
+    """Noise whose loss is epsilon alone: it loses the most beside a neighbour with the same bound, or the furthest."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        super().__post_init__()
+
+    @cached_property
+    def shift(self) -> Fraction:
+        return min(self._shift_at(Fraction(0)), self._shift_at(self.beta))
+
+    @abstractmethod
+    def _shift_at(self, b: Fraction) -> Fraction:
+        """The largest one beside a neighbour whose bound is e^b times as large, or as small."""
+
+    def _loss(self) -> PureLoss:
+        return PureLoss(self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateSmoothNoise(SmoothNoise):
+    """Noise whose loss is epsilon but for a failure of probability delta > 0."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if self.delta == 0:
+            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
+        super().__post_init__()
+
+    def _loss(self) -> ApproximateLoss:
+        return ApproximateLoss(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothStatistic(Mechanism):
+    """A statistic with its own formula for the smooth bound; the law of the noise is a mechanism of its own."""
+
+    relation: ClassVar[Relation] = Replace  # for which it is proved
+
+    noise: SmoothNoise
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, SmoothNoise):
+            raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {shown(self.noise)}")
+
+    @abstractmethod
+    def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        """The statistic and its smooth bound, both secret."""
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """That of the noise, for a unit with as many records as `sensitivity` counts."""
+        return loss_of_rows(self.noise._loss(), sensitivity, proved=frozenset({self.relation}))
+
+    def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
+        """In order, clamped to the bounds of the noise."""
+        return clamped_records(exact, self.noise.lower, self.noise.upper, relation=self.relation)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The noisy statistic, clamped to the bounds of the noise."""
+        return self.noise.perturbed(*self.measured(exact), bits=bits)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self.noise.draws(*self.measured(exact), runs, bits=bits)
+
+
+def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
+    """The maximum of e^(-beta k) A_k, rounded so that it stays beta-smooth.
+
+    Args:
+        local: A_k for k = 0, 1, ..., K: the largest local sensitivity of the tables within k changes; whole lattice
+            steps; what is outside [0, 2^62] is moved there. The last one is that of all larger k.
+        beta: exact.
+
+    Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
+    """
+    bounds = clamped("local", local, lower=0, upper=2 * LARGEST_BOUND)
+    if bounds.size == 0:
+        raise InvalidParameterError("local must hold at least one local sensitivity, got none")
+    return rounded_up(float((bounds.astype(np.float64) * weights(beta, bounds.size)).max()))
+
+
+def weights(beta: Fraction, count: int, *, step: int = 1) -> NDArray[np.float64]:
+    """e^(-beta k) for `count` numbers k = 0, step, 2 step, ..., with the beta that leaves room for rounding."""
+    return exp_of_minus(float(beta - _ROUNDING) * step * np.arange(count, dtype=np.float64))
+
+
+def reach(beta: Fraction, spread: int) -> int:
+    """How many changes away a bound of `spread` steps is below LEAST_BOUND."""
+    return math.ceil((math.log(spread) + 20 * math.log(2) + 1) / float(beta - _ROUNDING))
+
+
+def rounded_up(bound: float) -> Fraction:
+    """A maximum of floats, as a smooth bound."""
+    return max(Fraction(bound) * (1 + _ROUNDING / 2), LEAST_BOUND)
+
+
+def shift_below(formula: Callable[[], "arb"]) -> Fraction:
+    """A rational at or just below a formula, at least 0."""
+    return Fraction(certified(formula, within=Interval(0.0, math.inf)).lower)

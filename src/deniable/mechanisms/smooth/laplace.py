@@ -1,0 +1,60 @@
+"""Smooth sensitivity with approximate differential privacy: Laplace noise."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.smooth.base import ApproximateSmoothNoise, shift_below
+from deniable.noise import rounded
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import decimal_below, positive_rational, probability
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothLaplace(ApproximateSmoothNoise):
+    """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
+
+    Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
+        delta = (1 - e^-beta) e^(-(epsilon + beta) / c) cosh(s / c), c = e^beta - 1; exact where that is the least.
+    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/smooth_sensitivity.md.
+    """
+
+    kind: ClassVar[str] = "smooth_laplace"
+    guarantee: ClassVar[str] = (
+        "(epsilon, delta)-DP, shift = min(epsilon, e^beta (epsilon - beta), "
+        "c arccosh(delta e^((epsilon + beta) / c) / (1 - e^-beta))), c = e^beta - 1"
+    )
+    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+
+    @classmethod
+    def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":
+        """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
+        target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
+        beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)
+        return cls(epsilon=target, delta=failed, beta=beta, lower=lower, upper=upper)
+
+    @cached_property
+    def shift(self) -> Fraction:
+        epsilon, beta, delta = self.epsilon, self.beta, self.delta
+
+        def logarithm() -> "arb":
+            return ball(delta).log() + ball(epsilon + beta) / ball(beta).expm1() - (-ball(-beta).expm1()).log()
+
+        if shift_below(logarithm) == 0:
+            return Fraction(0)
+        tail = shift_below(lambda: ball(beta).expm1() * logarithm().exp().acosh())
+        return min(epsilon, shift_below(lambda: ball(beta).exp() * ball(epsilon - beta)), tail)
+
+    def _law(self) -> rounded.Laplace:
+        return rounded.Laplace()
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        return cls._moving(cls.calibrated(epsilon=3, delta="1e-3", lower=-20, upper=26))

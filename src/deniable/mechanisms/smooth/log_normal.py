@@ -1,0 +1,102 @@
+"""Smooth sensitivity with concentrated differential privacy: Laplace noise of a log-normal scale."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
+from deniable.noise import rounded
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import decimal_below, positive_rational, shown
+from deniable.privacy import ConcentratedLoss
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_MOST_DILATION = Fraction(828, 1000)  # below 2 (sqrt 2 - 1)
+_MOST_MOVED = Fraction(2412, 1000)  # below 1 + sqrt 2
+_RHOS = (Fraction(1, 2**40), Fraction(2**40))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothLogNormal(SmoothNoise):
+    """Add noise X exp(spread Y), X Laplace and Y normal, of scale S / shift, S a beta-smooth bound of the sensitivity.
+
+    Guarantee: rho-zCDP with 2 rho = (beta / spread)^2 + (shift e^(3 spread^2 / 2))^2, where beta <= 0.828 spread^2 and
+        shift e^(3 spread^2 / 2) <= 2.412; elsewhere sqrt(2 rho) = beta / spread + shift e^(3 spread^2 / 2).
+    Source: Bun, Steinke (2019), arXiv:1906.02830; proof in docs/theory/smooth_sensitivity.md.
+    """
+
+    kind: ClassVar[str] = "smooth_log_normal"
+    guarantee: ClassVar[str] = (
+        "rho-zCDP, 2 rho = (beta / spread)^2 + (shift e^(3 spread^2 / 2))^2 for beta <= 0.828 spread^2 and a shift "
+        "below 2.412 e^(-3 spread^2 / 2); else the square of the sum"
+    )
+    source: ClassVar[str] = "Bun, Steinke (2019)"
+
+    rho: Fraction
+    spread: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive_rational("rho", self.rho))
+        object.__setattr__(self, "spread", positive_rational("spread", self.spread))
+        super().__post_init__()
+
+    @classmethod
+    def calibrated(cls, *, rho: object, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":
+        """The spread with the least variance for rho; beta is a tenth of sqrt(2 rho) unless it is given."""
+        target = positive_rational("rho", rho)
+        if not _RHOS[0] <= target <= _RHOS[1]:
+            raise InvalidParameterError(f"rho must be in [2^-40, 2^40], got {shown(target)}")
+        epsilon = float(2 * target) ** 0.5
+        smooth = decimal_below(Fraction(epsilon / 10), 6) if beta is None else positive_rational("beta", beta)
+        if smooth > 2**40:
+            raise InvalidParameterError(f"beta must be at most 2^40, got {shown(smooth)}")
+        found = [
+            cls(rho=target, spread=decimal_below(Fraction(spread), 6), beta=smooth, lower=lower, upper=upper)
+            for spread in spreads(float(smooth), epsilon)
+        ]
+        return min(found, key=lambda noise: math.exp(2 * float(noise.spread) ** 2) / float(noise.shift) ** 2)
+
+    @cached_property
+    def shift(self) -> Fraction:
+        dilation = self.beta / self.spread
+        moved = 2 * self.rho - dilation**2
+        apart = self.beta <= _MOST_DILATION * self.spread**2 and 0 < moved <= _MOST_MOVED**2
+
+        def formula() -> "arb":
+            most = ball(moved).sqrt() if apart else ball(2 * self.rho).sqrt() - ball(dilation)
+            return (-ball(3 * self.spread**2 / 2)).exp() * most
+
+        return shift_below(formula)
+
+    def _law(self) -> rounded.LaplaceLogNormal:
+        return rounded.LaplaceLogNormal(self.spread)
+
+    def _loss(self) -> ConcentratedLoss:
+        return ConcentratedLoss(self.rho)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A statistic that moves by its sensitivity, 6: a shift of the noise alone, which is not the whole of it."""
+        return cls._moving(cls.calibrated(rho=4, lower=-20, upper=26))
+
+
+def spreads(beta: float, epsilon: float) -> list[float]:
+    """Those with the least variance by either condition, for epsilon = sqrt(2 rho).
+
+    The root of 5 q^3 - share (5 q^2 + 1), share = beta / epsilon, where losses are added. Where their squares are, the
+    root of 5 q^4 - share^2 (5 q^2 + 1), or the least spread of the condition if that is larger.
+    """
+    share = beta / epsilon
+    roots = np.roots([5.0, -5.0 * share, 0.0, -share])
+    added = float(roots[np.abs(roots.imag) < 1e-9].real.max())
+    squared = math.sqrt(max(share**2 / 2 + math.sqrt(share**4 / 4 + share**2 / 5), beta / float(_MOST_DILATION)))
+    squared += 1e-5 * squared  # which is rounded down
+    return [added, squared] if share < squared and epsilon <= _MOST_MOVED else [added]

@@ -1,0 +1,54 @@
+"""Smooth sensitivity with pure differential privacy: noise near Laplace, with tails no heavier than they must be."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.smooth.base import PureSmoothNoise, shift_below
+from deniable.noise import rounded
+from deniable.numbers.balls import ball
+from deniable.numbers.rationals import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothPareto(PureSmoothNoise):
+    """Add noise of scale S / shift with density proportional to (1 + |z| / g)^-g, g = 1 + epsilon / beta.
+
+    S is a beta-smooth bound of the sensitivity. The tails fall as |z|^-g, as slowly as beta asks for; as beta goes
+    to 0 this is Laplace noise of scale S / epsilon. Take it with a small beta where the bound hardly depends on beta.
+
+    Guarantee: epsilon-DP with shift the lesser of g (e^(epsilon / g) - 1) and e^beta g (e^((epsilon - beta) / g) - 1);
+        exact.
+    Source: docs/theory/smooth_sensitivity.md; compare the PolyPlace noise of Hladík, Tětek (2025), arXiv:2407.05067.
+    """
+
+    kind: ClassVar[str] = "smooth_pareto"
+    guarantee: ClassVar[str] = (
+        "epsilon-DP, g = 1 + epsilon / beta, shift = min over b = 0, beta of e^b g (e^((epsilon - b) / g) - 1)"
+    )
+    source: ClassVar[str] = "compare Hladík, Tětek (2025)"
+
+    @classmethod
+    def calibrated(cls, *, epsilon: object, lower: int, upper: int, beta: object = None) -> "SmoothPareto":
+        """The noise for epsilon; beta is epsilon / 4 unless it is given, for tails that fall as |z|^-5."""
+        target = positive_rational("epsilon", epsilon)
+        smooth = target / 4 if beta is None else positive_rational("beta", beta)
+        return cls(epsilon=target, beta=smooth, lower=lower, upper=upper)
+
+    @property
+    def tail(self) -> Fraction:
+        """P(|noise| > z) falls as z^-tail: moments below it exist."""
+        return self.epsilon / self.beta
+
+    def _shift_at(self, b: Fraction) -> Fraction:
+        g = self.tail + 1
+        return shift_below(lambda: ball(b).exp() * ball(g) * ball((self.epsilon - b) / g).expm1())
+
+    def _law(self) -> rounded.Pareto:
+        return rounded.Pareto(self.tail)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A statistic that moves by its sensitivity, 6. Rounding hides the point at which the loss is attained."""
+        return cls._moving(cls.calibrated(epsilon=3, lower=-20, upper=26))

@@ -1,0 +1,86 @@
+"""The number of triangles of a graph, with noise in proportion to its smooth sensitivity."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.smooth.base import SmoothStatistic, smooth_bound
+from deniable.mechanisms.smooth.student_t import SmoothStudentT
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import whole_number
+from deniable.privacy import AddRemove, Relation, of_count
+from deniable.rows import replaced
+
+_MOST_VERTICES = 4096  # whose matrix of pairs fits into memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothTriangles(SmoothStatistic):
+    """The number of triangles of a graph, with noise in proportion to its smooth sensitivity.
+
+    The exact input is an array of edges, shape (edges, 2), of vertices 0, ..., vertices - 1; direction, repetition and
+    loops do not matter, and edges of other vertices and rows that are no edges are left out, since an error would tell
+    of them. A record is an edge: the graph has one edge more or less.
+
+    Guarantee: that of the noise, under add/remove of edges.
+    Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/smooth_sensitivity.md.
+    """
+
+    kind: ClassVar[str] = "smooth_triangles"
+    guarantee: ClassVar[str] = "that of `noise`, under add/remove of edges"
+    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+    relation: ClassVar[Relation] = AddRemove
+
+    vertices: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "vertices", whole_number("vertices", self.vertices, lower=2, upper=_MOST_VERTICES))
+
+    def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
+        adjacent = self._matrix(exact)
+        common = np.rint(adjacent @ adjacent).astype(np.int64)
+        i, j = np.triu_indices(self.vertices, k=1)
+        shared, joined = common[i, j], adjacent[i, j].astype(np.int64)
+        degree = common.diagonal()
+        halves = degree[i] + degree[j] - 2 * shared - 2 * joined
+        triangles = int((shared * joined).sum()) // 3
+        return Fraction(triangles), smooth_bound(self._local(shared, halves), beta=self.noise.beta)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self.noise.draws(*self.measured(np.reshape(exact, (-1, 2))), runs, bits=bits)
+
+    def _matrix(self, exact: ArrayLike) -> NDArray[np.float64]:
+        edges = replaced("exact", exact, by=-1, lower=-1, upper=self.vertices, columns=2)
+        edges = edges[((edges >= 0) & (edges < self.vertices)).all(axis=1)]
+        matrix = np.zeros((self.vertices, self.vertices))
+        matrix[edges[:, 0], edges[:, 1]] = matrix[edges[:, 1], edges[:, 0]] = 1.0
+        np.fill_diagonal(matrix, 0.0)
+        return matrix
+
+    def _local(self, shared: NDArray[np.int64], halves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A_k for k = 0, 1, ..., until all other vertices are common neighbours."""
+        most = self.vertices - 2
+        largest = np.full(most + 1, -1, dtype=np.int64)  # of `halves`, for each number of common neighbours
+        np.maximum.at(largest, shared, halves)
+        k = np.arange(2 * most + 1)
+        found = np.zeros(k.size, dtype=np.int64)
+        for count in np.flatnonzero(largest >= 0):
+            found = np.maximum(found, count + (k + np.minimum(k, largest[count])) // 2)
+        return np.minimum(found, most)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two vertices with five common neighbours, joined by an edge or not; the smooth bound, 5, is that of both."""
+        spokes = tuple(end for vertex in range(2, 7) for end in (0, vertex, 1, vertex))
+        return WorstCase(
+            mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), vertices=7),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(0, 1, *spokes),
+            neighbour=spokes,
+            attains=False,
+        )

@@ -1,0 +1,98 @@
+"""Propose-test-release: a bound on the sensitivity is proposed, tested privately, and then relied on."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import AdditiveNoise, Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.records import Answer, loss_of_rows
+from deniable.mechanisms.tested.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, shown
+from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposeTestRelease(DistanceTest):
+    """Add noise for a proposed sensitivity, if a private test finds the data far from all where it does not hold.
+
+    The exact input is (value, distance): the distance is 0 where the local sensitivity exceeds `bound`, and moves by at
+    most one when a record changes. It may be less than the number of changes to the nearest such table.
+    `deniable.mechanisms.tested.stability` computes it for quantiles. "No answer" is a normal outcome.
+
+    Args:
+        noise: of the value, for the sensitivity `bound`.
+        bound: the proposed sensitivity, in lattice steps.
+
+    Guarantee: the composition of the test, of the noise at sensitivity `bound`, and of a failure with the probability
+        that the test passes at distance 0; `calibrated` gives (2 epsilon, delta)-DP.
+    Source: Dwork, Lei (2009); proof in docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "propose_test_release"
+    guarantee: ClassVar[str] = "loss of `test` at 1 + loss of `noise` at `bound` + failure P(test noise > threshold)"
+    source: ClassVar[str] = "Dwork, Lei (2009)"
+
+    noise: AdditiveNoise
+    bound: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.noise, AdditiveNoise):
+            raise InvalidParameterError(f"noise must be additive, such as Laplace or Gaussian, got {shown(self.noise)}")
+        object.__setattr__(self, "bound", positive_integer("bound", self.bound))
+
+    @classmethod
+    def calibrated(cls, *, bound: int, epsilon: object, delta: object) -> "ProposeTestRelease":
+        """Laplace noise for epsilon in the test and in the value, and the least threshold that fails with delta."""
+        target = positive_rational("epsilon", epsilon)
+        test = Laplace(scale=1 / target)
+        steps = positive_integer("bound", bound)
+        return cls(
+            test=test, threshold=least_margin(test.scale, delta), noise=Laplace(scale=steps / target), bound=steps
+        )
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns the records that `sensitivity` counts; the distance is that of its relation."""
+        relation = sensitivity.relation
+        one = (
+            self.test.privacy_loss(of_steps(1, relation))
+            + self.noise.privacy_loss(of_steps(self.bound, relation))
+            + ApproximateLoss(0, tail(self.test.scale, self.threshold))
+        )
+        return loss_of_rows(one, sensitivity, proved=frozenset(Relation))
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The noisy value, or None where the test did not pass."""
+        found = int(self._draws(exact, 1, bits)[0])
+        return Answer(None if found == NO else found, bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Noisy values, and NO where the test did not pass."""
+        return self._draws(exact, runs, bits)
+
+    def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
+        secret = clamped("exact", exact)
+        if secret.shape != (2,):
+            raise InvalidParameterError(f"the exact input is (value, distance), two integers, got shape {secret.shape}")
+        passes = self._passes(int(secret[1]), runs, bits)
+        noisy = self.noise.release(np.full(runs, secret[0]), bits=bits).values
+        return np.where(passes, np.clip(noisy, NO + 1, -NO).astype(np.int64), NO)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Value and distance move as far as they may; that the test fails elsewhere is not seen on this pair."""
+        test, noise = Laplace(scale=Fraction(1)), Laplace(scale=Fraction(2))
+        return WorstCase(
+            mechanism=cls(test=test, threshold=5, noise=noise, bound=2),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=Replace),
+            exact=(2, 6),
+            neighbour=(0, 5),
+            attains=False,
+        )

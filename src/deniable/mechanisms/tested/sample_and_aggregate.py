@@ -1,0 +1,138 @@
+"""Sample and aggregate: any function, evaluated on random blocks, and a private aggregate of its values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import AdditiveNoise, Laplace
+from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.inverse.quantile import InverseQuantile
+from deniable.mechanisms.records import LARGEST_BOUND, Answer, loss_of_rows
+from deniable.mechanisms.smooth.base import SmoothStatistic
+from deniable.mechanisms.tested.distance import of_steps
+from deniable.noise import uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import checked_bounds, shown, whole_number
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
+from deniable.rows import plain
+
+Rows = NDArray[Any]
+
+_MOST_BLOCKS = 2**24  # for each of which the function is called
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleAndAggregate(Mechanism):
+    """Give every unit a random block, evaluate any function on each block, and aggregate the values privately.
+
+    A unit touches one block, so one of the values changes, however the function behaves. It gets the rows of one
+    block and returns a number of lattice steps, which is rounded and clamped. Where it raises an error or returns NaN,
+    the value is `lower`: whether it failed depends on private rows and must not be seen. A KeyboardInterrupt alone
+    comes through, from whoever does not want to wait.
+
+    Args:
+        inner: aggregates the values of the blocks as records: InverseQuantile or a smooth statistic. Additive noise is
+            added to their sum; divide by `blocks` for the mean.
+        blocks: a public number; the function sees about n / blocks units at a time.
+        lower: of the function's values, in lattice steps; upper likewise.
+
+    Guarantee: that of `inner` when one record is replaced, for either relation of the units.
+    Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "sample_and_aggregate"
+    guarantee: ClassVar[str] = "that of `inner` when one of the values of the blocks is replaced"
+    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+
+    inner: AdditiveNoise | InverseQuantile | SmoothStatistic
+    blocks: int
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST_BLOCKS))
+        if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
+            raise InvalidParameterError(
+                f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
+            )
+        self.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))  # refuses graphs
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a person owns as many units as `sensitivity` counts."""
+        if isinstance(self.inner, AdditiveNoise):
+            one = self.inner.privacy_loss(of_steps(self.upper - self.lower, sensitivity.relation))
+        else:
+            one = self.inner.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
+            one = one.loss if isinstance(one, Restricted) else one  # one block is replaced under either relation
+        return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
+
+    def release(
+        self,
+        rows: ArrayLike,
+        function: Callable[[Rows], object],
+        *,
+        columns: int | None = None,
+        bits: Bits = SECURE,
+    ) -> Answer:
+        """The private aggregate of the function's values.
+
+        Args:
+            rows: secret; the first axis are the units. The type of the arrays that the function gets depends on that of
+                `rows` alone: see `deniable.rows.plain`. A list holds numbers, and what is none is NaN.
+            function: must give the same value for the same rows. It is called for every block, also for empty ones.
+            columns: how many numbers each unit of a list has, where it is a list itself.
+            bits: leave it out, except in tests.
+        """
+        if not callable(function):
+            raise InvalidParameterError(f"function must be a function of rows, got {type(function).__name__}")
+        units = plain(rows, "rows", columns=columns)
+        block = uniform.below(self.blocks, size=units.shape[0], bits=bits)
+        order = np.argsort(block, kind="stable")
+        parts = np.split(units[order], np.searchsorted(block[order], np.arange(1, self.blocks)))
+        values = [self._value(function, part.copy()) for part in parts]  # no view of the other blocks
+        if isinstance(self.inner, AdditiveNoise):
+            return Answer(int(self.inner.release([sum(values)], bits=bits).values[0]), bits.safe)
+        return self.inner.release(values, bits=bits)
+
+    def _value(self, function: Callable[[Rows], object], part: Rows) -> int:
+        """The function on one block, or `lower` where it fails."""
+        try:
+            value = float(function(part))  # type: ignore[arg-type]
+        except BaseException as error:  # whatever it is, such as sys.exit() of a script, it may depend on a row
+            if type(error) is KeyboardInterrupt:
+                raise
+            return self.lower
+        if np.isnan(value):
+            return self.lower
+        return int(min(max(round(value) if np.isfinite(value) else value, self.lower), self.upper))
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Releases with the sum as the function."""
+        block = uniform.below(self.blocks, size=(runs, len(exact)), bits=bits)
+        member = block[:, :, None] == np.arange(self.blocks)  # (runs, units, blocks)
+        values = np.clip((member * np.array(exact, dtype=np.int64)[:, None]).sum(axis=1), self.lower, self.upper)
+        inputs = values.sum(axis=1, keepdims=True) if isinstance(self.inner, AdditiveNoise) else values
+        found = np.empty(runs, dtype=np.int64)
+        cases, case = np.unique(inputs, axis=0, return_inverse=True)
+        for i, records in enumerate(cases.tolist()):
+            here = np.flatnonzero(case.ravel() == i)
+            found[here] = self.inner.outcomes(tuple(records), here.size, bits=bits)
+        return found
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A single unit, whose block takes the largest value, and the noisy sum of both blocks."""
+        return WorstCase(
+            mechanism=cls(inner=Laplace(scale=Fraction(2)), blocks=2, lower=0, upper=2),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(2,),
+            neighbour=(),
+        )

@@ -1,0 +1,109 @@
+"""Selection without noise in the scores: the best candidate, where it is far ahead."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.records import Answer
+from deniable.mechanisms.selection.base import moved_apart
+from deniable.mechanisms.tested.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational, shown, yes_or_no
+from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Restricted, Sensitivity, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class StableSelection(DistanceTest):
+    """Name the candidate with the largest count, if its lead plus noise is above a threshold; else give no answer.
+
+    The number of candidates costs nothing, and the winner is the true one. Ties go to the first.
+
+    Args:
+        monotone: adding a unit never lowers any count; as in `Selection`.
+
+    Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of
+        the test, noise at sensitivity m, composed with a failure of probability P(noise > threshold - m).
+    Source: Thakurta, Smith (2013), "Differentially private feature selection via stability arguments"; proof in
+        docs/theory/instance.md.
+    """
+
+    kind: ClassVar[str] = "stable_selection"
+    guarantee: ClassVar[str] = (
+        "loss of `test` at m = min(l1, 2 linf) (monotone: linf) + failure P(test noise > threshold - m)"
+    )
+    source: ClassVar[str] = "Thakurta, Smith (2013)"
+
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        yes_or_no("monotone", self.monotone)
+
+    @classmethod
+    def calibrated(
+        cls, sensitivity: Sensitivity, *, epsilon: object, delta: object, monotone: bool = False
+    ) -> "StableSelection":
+        """The least threshold for (epsilon, delta), where the whole of epsilon goes into the noise."""
+        moved = _moved(sensitivity, monotone=yes_or_no("monotone", monotone))
+        if not moved:
+            raise InvalidParameterError(
+                "the sensitivity is 0: no unit can change a count, and the choice needs no noise"
+            )
+        test = Laplace(scale=moved / positive_rational("epsilon", epsilon))
+        return cls(test=test, threshold=moved + least_margin(test.scale, delta), monotone=monotone)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss for counts with this sensitivity."""
+        moved = _moved(sensitivity, monotone=self.monotone)
+        if not moved:
+            return Restricted(PureLoss(0), sensitivity.relation)
+        if self.threshold < moved:
+            raise InvalidParameterError(
+                f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"
+            )
+        lead = self.test.privacy_loss(of_steps(moved, sensitivity.relation))
+        return lead + ApproximateLoss(0, tail(self.test.scale, self.threshold - moved))
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+        """The index of the largest count, or None.
+
+        Args:
+            exact: secret counts, one for each of at least two candidates.
+            bits: leave it out, except in tests.
+        """
+        found = int(self._draws(exact, 1, bits)[0])
+        return Answer(None if found == NO else found, bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Indices, and NO where there was no answer."""
+        return self._draws(exact, runs, bits)
+
+    def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
+        counts = clamped("exact", exact)
+        if counts.ndim != 1 or counts.size < 2:
+            raise InvalidParameterError(f"counts must be a list of at least two integers, got shape {counts.shape}")
+        second, first = np.partition(counts, counts.size - 2)[-2:].tolist()
+        return np.where(self._passes(first - second, runs, bits), int(counts.argmax()), NO)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """The lead moves by one and the winner stays; that he may change at a tie is not seen on this pair."""
+        reach = of_count(rows=1, groups=1, relation=AddRemove)
+        return WorstCase(
+            mechanism=cls.calibrated(reach, epsilon=1, delta="0.01"),
+            sensitivity=reach,
+            exact=(1, 8, 2),
+            neighbour=(1, 7, 2),
+            attains=False,
+        )
+
+
+def _moved(sensitivity: Sensitivity, *, monotone: bool) -> int:
+    """How far one unit moves the lead of integer counts."""
+    return int(min(sensitivity.integral().l1, moved_apart(sensitivity, monotone=monotone)))
