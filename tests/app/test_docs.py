@@ -122,6 +122,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{name_of(page)} links to {link}"
 
 
+def test_every_proof_that_the_code_names_is_a_page() -> None:
+    named = {
+        (file, page)
+        for folder in ("src", "tests", "docs")
+        for file in (ROOT / folder).rglob("*.*")
+        if file.suffix in (".py", ".md")
+        for page in re.findall(r"docs/theory/[\w/]*\.md", file.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 100
+    assert not [(name_of(file), page) for file, page in named if not (ROOT / page).is_file()]
+
+
 def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -20,7 +20,7 @@ def variance_of_two_sums(place: np.ndarray) -> np.ndarray:
 
 
 def test_two_sums_beat_every_split_between_sum_and_count() -> None:
-    """On average over the place of the mean, and in the worst place: docs/theory/moments.md."""
+    """On average over the place of the mean, and in the worst place: docs/theory/statistics/moments.md."""
     ours = variance_of_two_sums(PLACES)
     for share in np.linspace(0.02, 0.98, 49):
         split = variance_of_split(share, PLACES)

@@ -46,7 +46,7 @@ def test_no_row_moves_the_sums_further(kind: type[Products], columns: int, relat
 
 
 def test_a_table_is_better_for_few_columns_and_laplace_noise() -> None:
-    """Errors at the whole price, for l1 and for l2 noise: docs/theory/moments.md has these numbers."""
+    """Errors at the whole price, for l1 and for l2 noise: docs/theory/statistics/moments.md has these numbers."""
     for columns, by_l1, by_l2 in ((2, Table, Separate), (3, Table, Separate), (5, Table, Separate)):
         table, separate = (kind(columns=columns, relation=AddRemove, rows=1) for kind in (Table, Separate))
         l1 = [design.error * float(design.sensitivity.l1) for design in (table, separate)]

@@ -2,7 +2,7 @@
 
 Guarantee: the probability of True is exactly p, or exactly exp(-x). A uniform number is compared with a 64-bit
 threshold; if its first word equals the threshold, further words are appended to the same number until it is decided.
-Proof: docs/theory/noise.md, "Thresholds".
+Proof: docs/theory/noise/draws.md, "Thresholds".
 """
 
 import math

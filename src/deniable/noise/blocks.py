@@ -7,7 +7,7 @@ drawn anew if not. The last blocks hold what is further out.
 
 Guarantee: P(k) is proportional to exp(-energy(k)), exactly, for every integer k. Floats only sort out the clear cases,
 with a margin above their proved error; the rest is decided in arbitrary precision (refine.py).
-Proof: docs/theory/noise.md.
+Proof: docs/theory/noise/draws.md.
 """
 
 import math

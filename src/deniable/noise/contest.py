@@ -2,7 +2,7 @@
 
 A noise is a function of one uniform number. What is known of that number, its leading bits, gives an interval that
 holds the noise: float arithmetic with a proved error, or, in the photo finish, balls of arbitrary precision.
-Proof: docs/theory/race.md.
+Proof: docs/theory/noise/race.md.
 """
 
 from collections.abc import Callable, Sequence

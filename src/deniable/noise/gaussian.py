@@ -1,7 +1,8 @@
 """The discrete Gaussian law: P(k) proportional to exp(-k^2 / (2 sigma_squared)) over all integers.
 
 Guarantee: draws have exactly this law, tails included; each is an independent function of fresh bits.
-Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010, for the law; blocks.py and docs/theory/noise.md for the draw.
+Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010, for the law; blocks.py and docs/theory/noise/draws.md for the
+    draw.
 """
 
 import math

@@ -3,7 +3,7 @@
 Guarantee: the grid depends on declared bounds alone. `to_integers` is total: no value raises, not even NaN or infinity.
 All outputs of a mechanism on one lattice have one support: order of summation, holes and precision tell nothing.
 Source: Mironov (2012), "On significance of the least significant bits for differential privacy", for the danger;
-docs/theory/noise.md, "The lattice", for the sensitivity that rounding adds.
+docs/theory/noise/draws.md, "The lattice", for the sensitivity that rounding adds.
 """
 
 import math

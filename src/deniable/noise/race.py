@@ -5,7 +5,7 @@ arithmetic with a proved error. Who cannot win is dropped. If more than one is l
 numbers of those few, and their scores are enclosed in arbitrary precision until one is ahead of all others.
 
 Guarantee: the winner has exactly the stated law, and so have the first few in order. Ties have probability 0.
-Proof: docs/theory/race.md.
+Proof: docs/theory/noise/race.md.
 Source: Gumbel noise: Yellott (1977); its first few: Durfee, Rogers (2019), arXiv:1905.04273; permute-and-flip: McKenna,
 Sheldon (2020), arXiv:2010.12603, as exponential noise: Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang (2021),
 arXiv:2105.07260.

@@ -1,7 +1,7 @@
 """Many exact races at once: one for each row of a table of scores.
 
 The same laws as in `race`, by the same intervals; made for 10^5 small races, where `race` is made for one long one.
-Proof: docs/theory/race.md.
+Proof: docs/theory/noise/race.md.
 """
 
 from collections.abc import Callable

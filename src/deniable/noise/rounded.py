@@ -6,7 +6,7 @@ numbers and the formula is evaluated in ball arithmetic, until it does.
 
 Guarantee: the integer is the rounding of an ideal draw from the continuous law; so what is proved of the real number
     centre + scale * Z holds for the integer, as post-processing.
-Proof: docs/theory/smooth_sensitivity.md, "Rounded noise".
+Proof: docs/theory/mechanisms/smooth.md, "Rounded noise".
 Source: Normal: the polar method of Marsaglia, Bray (1964); Student's t: Bailey (1994), "Polar generation of random
     variates with the t-distribution".
 """

@@ -3,7 +3,8 @@
 The top step holds the 2 centre - 1 integers |k| < centre; each lower one `step` integers on either side.
 Guarantee: draws have exactly this law: a coin leaves the top step, a geometric number gives the step, uniform numbers
 the place on it.
-Source: Geng, Viswanath (2012), arXiv:1212.1186, for the law; docs/theory/additive.md for sums and the best centre.
+Source: Geng, Viswanath (2012), arXiv:1212.1186, for the law; docs/theory/mechanisms/additive.md for sums and the best
+    centre.
 """
 
 import math

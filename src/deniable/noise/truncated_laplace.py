@@ -2,7 +2,7 @@
 
 Guarantee: draws have exactly this law, without a rejection. A coin takes a side with the weight of that side; on a side
 the law is a geometric one cut off after n values, and that is the law of G mod n for G geometric.
-Proof: docs/theory/additive.md, "Folding".
+Proof: docs/theory/mechanisms/additive.md, "Folding".
 """
 
 import math
@@ -155,7 +155,7 @@ def _public_share(rate: Fraction, bound: int) -> Callable[[], "arb"]:
 
 
 def _one_minus_exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 - e^-x for x >= 0, elementwise. Error: relative, below 2^-45; docs/theory/additive.md, "Folding"."""
+    """1 - e^-x for x >= 0, elementwise. Error: relative, below 2^-45; docs/theory/mechanisms/additive.md, "Folding"."""
     small = np.minimum(x, _SERIES_BELOW)
     total = np.ones_like(small)
     for term in range(_SERIES_TERMS, 1, -1):  # x (1 - x/2 (1 - x/3 (...)))

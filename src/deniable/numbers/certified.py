@@ -2,7 +2,7 @@
 
 The C library promises no error bound, and its vector versions differ between processors. These two use only
 IEEE 754 additions, multiplications, one division and exact scaling by powers of two, so their error can be proved.
-Proof: docs/theory/noise.md, "The float filter".
+Proof: docs/theory/noise/draws.md, "The float filter".
 """
 
 import math

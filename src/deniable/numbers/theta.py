@@ -1,7 +1,8 @@
 """Certified sums of exp(-k^2 / (2 sigma^2)) over integers: the discrete Gaussian without its sampler.
 
 The total is a theta function. Upper tails are summed term by term when few terms matter, and by the Euler-Maclaurin
-formula with an explicit remainder otherwise, so the cost does not grow with sigma. Proofs: docs/theory/profile.md.
+formula with an explicit remainder otherwise, so the cost does not grow with sigma. Proofs:
+docs/theory/privacy/profile.md.
 """
 
 import math

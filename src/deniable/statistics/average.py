@@ -21,7 +21,7 @@ class Average:
     """The noisy sum of shares; and, where the number of rows is private, of what the shares lack to 1.
 
     One row adds 1 in all to the two, so each may have the noise that a single count would need, and the number of rows
-    is their sum: docs/theory/moments.md.
+    is their sum: docs/theory/statistics/moments.md.
 
     Args:
         name: tells the sums of several averages apart.

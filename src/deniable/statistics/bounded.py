@@ -43,7 +43,7 @@ class Bounded(Statistic):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the sums, in steps: see docs/theory/moments.md."""
+        """How far one unit moves the sums, in steps: see docs/theory/statistics/moments.md."""
         return of_spread_sum(
             lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=1 if self.size_is_public else None
         )

@@ -24,7 +24,7 @@ class Count(Noised):
     Under replace the number of all rows is public, but not how many of them are NULL.
 
     Guarantee: one unit moves the count by at most `rows`; the noise is calibrated to that.
-    Proof: docs/theory/sensitivity.md.
+    Proof: docs/theory/privacy/sensitivity.md.
     Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
     """
 

@@ -38,7 +38,7 @@ class Covariance(Statistic):
 
     Guarantee: one unit moves each mean and each product of two columns by what their bounds allow. Of two designs the
         one with the smaller expected error is taken.
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Error: expected_error is for independent columns of evenly spread values, as a share of the product of the widths of
         two columns: the root mean square over the matrix.
     """

@@ -37,7 +37,7 @@ class Histogram(Noised):
         other: whether a last row counts the rows in no bin, NULL and NaN among them. Without it they count nowhere.
 
     Guarantee: one unit moves the counts by at most `rows` in l1 (add/remove), or by twice that (replace).
-    Proof: docs/theory/sensitivity.md.
+    Proof: docs/theory/privacy/sensitivity.md.
     Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
     """
 

@@ -46,7 +46,7 @@ class KeyCounts(Statistic):
 
     Guarantee: either noise that never exceeds its threshold, so that keys which nobody has could get it too and would
         not be seen; or Gaussian noise, and a part of delta for the keys of one unit. The lower threshold is taken.
-    Proof: docs/theory/key_counts.md.
+    Proof: docs/theory/statistics/key_counts.md.
     Source: Korolova, Kenthapadi, Mishra, Ntoulas (2009); Desfontaines, Voss, Gipson, Mandayam (2020), arXiv:2006.03684,
         whose optimal rule for groups = rows = 1 the first kind of noise approximates.
     Raises: InvalidParameterError unless the price is epsilon with delta > 0.

@@ -24,7 +24,7 @@ class Mean(Bounded):
 
     Guarantee: one unit moves the two sums by at most `rows` in l1 and in l2 (add/remove; twice and sqrt 2 times that
         under replace). The noise is calibrated to that.
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Error: expected_error is for values that are spread evenly between the bounds; up to sqrt 2 times that for others.
         With bounds="auto" it is a share of the width of the bounds.
     """

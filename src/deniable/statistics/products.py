@@ -2,7 +2,7 @@
 
 With c = u - 1/2 for the place u of a value between its bounds, both give the number of rows, the sums of c_i and the
 sums of c_i c_j as a public linear map of noisy sums. Which has the smaller error depends on the number of columns and
-on the noise: docs/theory/moments.md.
+on the noise: docs/theory/statistics/moments.md.
 """
 
 from abc import ABC, abstractmethod
@@ -79,7 +79,7 @@ class Products(ABC):
         """The same of the correlations, for evenly spread columns that depend on each other as much as can be.
 
         To first order a correlation r errs by 12 (the error of sum c_i c_j - r/2 times those of sum c_i^2 and of
-        sum c_j^2), whose square is largest at r = 1 or -1: docs/theory/moments.md.
+        sum c_j^2), whose square is largest at r = 1 or -1: docs/theory/statistics/moments.md.
         """
         first, second = self.pairs
         products, squares = self.maps.products, self.maps.products[first == second]

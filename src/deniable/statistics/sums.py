@@ -36,7 +36,7 @@ class Sum(Bounded):
     Guarantee: under add/remove one unit moves the sum by at most rows * max(|lower|, |upper|); under replace by at most
         upper - lower, or by rows * max(|lower|, |upper|, upper - lower) if it may have several rows. If not whole,
         steps are such that this is rows * 2^32. Values are rounded to steps before they are added.
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Source: Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data analysis".
     Error: expected_error with bounds="auto" is a share of what one row can move the sum.
     """

@@ -82,7 +82,7 @@ def section(statistic: type[Statistic], name: str) -> str:
 def _row(statistic: type[Statistic]) -> list[str]:
     own = [field.name for field in fields(statistic) if field.name not in _COMMON]
     purpose = (statistic.__doc__ or "").partition("\n")[0]
-    proof = re.sub(r"docs/theory/(\w+)\.md", r"[\1](../theory/\1.md)", section(statistic, "Proof"))
+    proof = re.sub(r"docs/theory/(\w+)/(\w+)\.md", r"[\2](../theory/\1/\2.md)", section(statistic, "Proof"))
     texts = [purpose, section(statistic, "Guarantee"), section(statistic, "Source"), proof]
     cells = [f"`{statistic.__name__}`", f"`{statistic.name}`", ", ".join(f"`{name}`" for name in own)]
     return [cell.replace("|", r"\|") for cell in cells + [text.rstrip(".") for text in texts]]

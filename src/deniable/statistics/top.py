@@ -33,7 +33,7 @@ class TopK(Statistic):
         groups: at most so many values of one unit count, where keys are private.
 
     Guarantee: that of `Histogram`, or of `KeyCounts`; the choice is post-processing.
-    Proof: docs/theory/key_counts.md.
+    Proof: docs/theory/statistics/key_counts.md.
     """
 
     name: ClassVar[str] = "top_k"
@@ -94,7 +94,7 @@ class Mode(Statistic):
         keys: the values that may occur. If they are private, ask for top_k(k=1).
 
     Guarantee: one unit moves a count by at most `rows`; under add/remove all counts move the same way.
-    Proof: docs/theory/selection.md.
+    Proof: docs/theory/mechanisms/selection.md.
     Source: McKenna, Sheldon (2020), arXiv:2010.12603, for permute-and-flip.
     Error: expected_error bounds the rows by which the choice is behind, on average.
     """

@@ -39,7 +39,7 @@ class Variance(Bounded):
 
     Guarantee: both means are released as `Mean` does, one after the other; a row moves the variance of n rows by at
         most (n - 1) / n^2 of the squared width.
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Error: expected_error is for values that are spread evenly between the bounds; up to 6 times that for others. With
         bounds="auto" it is a share of the squared width of the bounds.
     """
@@ -155,7 +155,7 @@ class StandardDeviation(Variance):
     """The square root of the variance.
 
     Guarantee: that of `Variance`; the root is post-processing.
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Error: expected_error is for normal rows with the bounds three deviations from their mean. It is in proportion to
         1 / deviation for others: half as large for values that are spread evenly between the bounds. With bounds="auto"
         it is a share of their width.

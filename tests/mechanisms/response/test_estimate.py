@@ -301,7 +301,10 @@ def test_the_exact_number_of_reports_is_enough_and_one_less_is_not(
 
 
 def test_more_reports_may_have_a_longer_interval_yet_within_those_of_two_neighbours() -> None:
-    """Docs/theory/response.md: 51 reports are enough, and 53 are not; each is within two of 51, Hoeffding's hold."""
+    """51 reports are enough, and 53 are not; each is within two of 51, Hoeffding's hold.
+
+    Proof: docs/theory/mechanisms/response.md.
+    """
     mechanism = RandomizedResponse(choices=5, epsilon=1)
     assert reports_needed(mechanism, error="0.49", method="exact") == 51
     assert longest(mechanism, 51, "0.95") <= 0.98
@@ -329,7 +332,7 @@ def test_the_whole_search_agrees_with_all_tallies() -> None:
 
 @pytest.mark.parametrize("level", ["0.85", "0.95", "0.999"])
 def test_more_reports_in_the_same_proportion_have_a_narrower_interval(level: str) -> None:
-    """Docs/theory/response.md, step 3, whole tallies and fractions of one."""
+    """Docs/theory/mechanisms/response.md, step 3, whole tallies and fractions of one."""
     miss = 1 - float(level)
     for share in (0.0, 0.01, 0.2, 0.5, 0.77, 1.0):
         for small, large in ((3, 4), (3, 30), (50, 51), (700, 10_000)):

@@ -38,7 +38,7 @@ def test_probabilities_of_many_candidates_sum_to_one() -> None:
 
 
 def test_every_set_of_winners_keeps_to_the_curve_of_laplace_noise() -> None:
-    """The theorem of docs/theory/selection.md, for random scores, moves and epsilons; general and monotone.
+    """The theorem of docs/theory/mechanisms/selection.md, for random scores, moves and epsilons; general and monotone.
 
     The twin: half of the claimed epsilon is exceeded, so the test can fail.
     """

@@ -136,7 +136,8 @@ def test_readings_cost_little_more_than_a_fixed_time() -> None:
     odometer = ConcentratedOdometer(sharpest_at="1/2", relation=AddRemove)
     odometer.add(GaussianLoss(10) * 100)
     assert 5.75 < odometer.epsilon("1e-6").upper < 6.05
-    assert odometer.fixed_in_advance("1e-6").upper == pytest.approx(4.886, abs=2e-3)  # docs/theory/filters.md: 4.89
+    # docs/theory/privacy/budget.md: 4.89
+    assert odometer.fixed_in_advance("1e-6").upper == pytest.approx(4.886, abs=2e-3)
 
 
 @pytest.mark.parametrize("make", [concentrated, renyi])

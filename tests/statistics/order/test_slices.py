@@ -54,7 +54,8 @@ def test_a_row_in_all_its_counters_moves_the_running_counts_behind_it_exactly(ce
     assert np.allclose(weights / 2**20, running, atol=1e-4)  # and they are those of least squares
 
 
-# The proof of docs/theory/quantiles.md step by step. A row comes at rank p; then noisy rank R' stands for R' - s / 2.
+# The proof of docs/theory/mechanisms/ranks.md step by step. A row comes at rank p; then noisy rank R' stands for
+# R' - s / 2.
 
 
 def shifts(away: int, zone: int) -> list[int]:

@@ -142,8 +142,8 @@ def _opened(order: tuple[object, ...], rows: list[str]) -> Iterator[tuple[object
 
 
 def test_one_row_more_adds_one_pair_or_exchanges_one() -> None:
-    """The coupling of docs/theory/regression.md, exactly: from the uniform law on pairings of the old rows to the
-    uniform law on those of all, by steps that add the new row."""
+    """The coupling of docs/theory/statistics/regression.md, exactly: from the uniform law on pairings of the old
+    rows to the uniform law on those of all, by steps that add the new row."""
     for rows in (1, 2, 3, 4, 5, 6):
         new, chances = rows, Counter()  # type: ignore[var-annotated]
         for before in pairings(rows):

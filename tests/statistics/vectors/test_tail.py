@@ -78,6 +78,6 @@ def test_no_rows_and_odd_rows_are_searched_too() -> None:
 
 def test_one_row_moves_no_rank_by_more_than_one() -> None:
     """What the rate is for: targets are q n plus a public constant, so the distance of a point from its rank moves by
-    max(q, 1 - q) at most when a row comes or goes, and by 1 when it is exchanged (docs/theory/quantiles.md)."""
+    max(q, 1 - q) at most when a row comes or goes, and by 1 when it is exchanged (docs/theory/mechanisms/ranks.md)."""
     search = Search(100, Fraction(1))
     assert 0 < 1 - NEARER * search.beyond < 1 - search.beyond < 1

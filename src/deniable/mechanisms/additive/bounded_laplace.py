@@ -94,7 +94,7 @@ class BoundedLaplace(Mechanism):
     def half_width(self, level: object) -> int:
         """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
 
-        The worst values are an end of the range and its middle: docs/theory/additive.md.
+        The worst values are an end of the range and its middle: docs/theory/mechanisms/additive.md.
         """
         miss = refine.ball(1 - probability("level", level))
         from flint import ctx

@@ -34,7 +34,8 @@ class EllipticalGaussian(Mechanism):
 
     Guarantee: rho-zCDP with rho = l2^2 / (2 sigma_squared), where l2 is how far a unit moves strategy @ x; the whole
         curve is in DiscreteGaussianLoss, the bound of l2 in privacy/sensitivity/linear.py.
-    Source: Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism"; docs/theory/additive.md, "Linear maps".
+    Source: Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism"; docs/theory/mechanisms/additive.md,
+        "Linear maps".
     """
 
     kind: ClassVar[str] = "elliptical_gaussian"

@@ -35,7 +35,7 @@ class Snapping(Mechanism):
 
     Use Laplace: its noise has the same guarantee without bound and rounding. The original defends noise that is drawn
     in floating point; here the same function of an ideal real draw is computed in whole numbers, exactly. What else
-    differs from the original stands in docs/theory/additive.md.
+    differs from the original stands in docs/theory/mechanisms/additive.md.
 
     Args:
         scale: of the noise, in lattice steps, from 2^-56 to 2^56.

@@ -23,7 +23,7 @@ class TruncatedLaplace(AdditiveNoise):
 
     Guarantee: (epsilon, delta)-DP with epsilon = l1 / scale and delta the chance of noise that gives the unit away; the
         whole curve is in DiscreteTruncatedLaplaceLoss.
-    Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; the integers and vectors in docs/theory/losses.md.
+    Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; the integers and vectors in docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "truncated_laplace"

@@ -21,7 +21,7 @@ class AboveThreshold(Mechanism):
 
     Guarantee: epsilon-DP with epsilon = D/threshold_scale + 2 D/query_scale for questions of linf sensitivity D;
         D/threshold_scale + D/query_scale when monotone.
-    Source: Dwork, Roth (2014), section 3.6; proof for integers in docs/theory/sparse_vector.md.
+    Source: Dwork, Roth (2014), section 3.6; proof for integers in docs/theory/mechanisms/sparse_vector.md.
     """
 
     kind: ClassVar[str] = "above_threshold"

@@ -49,7 +49,7 @@ class SparseVector(Mechanism):
         the questions, rounded down to an integer; answers D/query_scale when monotone; and answers D/value_scale more
         for values. The lower ends of the loss are those of fine lattices.
     Source: Dwork, Naor, Reingold, Rothblum, Vadhan (2009); Lyu, Su, Li (2017), arXiv:1603.01699; proof for integers in
-        docs/theory/sparse_vector.md.
+        docs/theory/mechanisms/sparse_vector.md.
     """
 
     kind: ClassVar[str] = "sparse_vector"

@@ -158,7 +158,8 @@ def reports_needed(
             many as Hoeffding: with this number every tally has an interval of Clopper and Pearson (`population=True`)
             that is at most 2 error long, and with one report less some tally has a longer one.
 
-    Guarantee: of "exact", proved in docs/theory/response.md; and with more reports, for level >= 0.85, every interval
+    Guarantee: of "exact", proved in docs/theory/mechanisms/response.md; and with more reports, for level >= 0.85, every
+        interval
         lies within those of two neighbouring tallies of the number found, taken together. So it may be longer than
         2 error, by the distance of their ends, as some are for large errors. With Hoeffding's number or more none is.
     """

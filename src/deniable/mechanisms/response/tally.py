@@ -1,7 +1,7 @@
 """The law of a tally: of `count` people `holders` report an answer with probability p each, the others with q.
 
 Its tails are sums over a circle (Fourier inversion), about a hundred terms for any number of people.
-Proof: docs/theory/response.md.
+Proof: docs/theory/mechanisms/response.md.
 """
 
 import math

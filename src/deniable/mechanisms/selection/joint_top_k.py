@@ -41,7 +41,8 @@ class JointTopK(Selection):
     Guarantee: epsilon-DP with epsilon = 4 rate linf, or 2 rate linf for monotone scores (the gap then moves by at most
         2 linf, or linf, in either direction), half of that for count = 1, which is the exponential mechanism itself; in
         either case an exponential mechanism, hence epsilon^2/8-zCDP.
-    Source: Gillenwater, Joseph, Munoz Medina, Ribero (2022), arXiv:2201.12333; the draw in docs/theory/selection.md.
+    Source: Gillenwater, Joseph, Munoz Medina, Ribero (2022), arXiv:2201.12333; the draw in
+        docs/theory/mechanisms/selection.md.
     """
 
     kind: ClassVar[str] = "joint_top_k"

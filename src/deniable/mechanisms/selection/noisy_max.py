@@ -32,7 +32,7 @@ class NoisyMax(Selection):
 
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; the whole curve is at most that
         of Laplace noise with this epsilon.
-    Source: Dwork, Roth (2014), section 3.3; the curve in docs/theory/selection.md.
+    Source: Dwork, Roth (2014), section 3.3; the curve in docs/theory/mechanisms/selection.md.
     """
 
     kind: ClassVar[str] = "noisy_max"

@@ -27,7 +27,7 @@ class PermuteAndFlip(Selection):
     Guarantee: epsilon-DP with epsilon = 2 rate linf, or rate linf for monotone scores; its curve is that of Laplace
         noise.
     Source: McKenna, Sheldon (2020), arXiv:2010.12603; Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang (2021),
-        arXiv:2105.07260; docs/theory/losses.md.
+        arXiv:2105.07260; docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "permute_and_flip"

@@ -1,7 +1,7 @@
 """Sequences of candidates by their gap: how many there are, pieces of gaps with nearly as many, and uniform draws.
 
 Scores are given by how far they are behind the best, in rising order. The gap of a sequence is the largest of
-behind[i-th member] - behind[i], over its places i. Proofs: docs/theory/selection.md.
+behind[i-th member] - behind[i], over its places i. Proofs: docs/theory/mechanisms/selection.md.
 """
 
 from collections.abc import Callable

@@ -45,7 +45,7 @@ class TopK(Selection):
         noise: "gumbel", "exponential" or "laplace".
 
     Guarantee: count times the loss of one round, composed adaptively; for Gumbel noise count epsilon^2/8-zCDP.
-    Source: Durfee, Rogers (2019), arXiv:1905.04273; proof in docs/theory/race.md.
+    Source: Durfee, Rogers (2019), arXiv:1905.04273; proof in docs/theory/noise/race.md.
     """
 
     kind: ClassVar[str] = "top_k"

@@ -1,6 +1,6 @@
 """How far below the best score a choice may lie: bounds that hold for all scores, rounded up.
 
-All are divided by the rate. Proofs: docs/theory/selection.md.
+All are divided by the rate. Proofs: docs/theory/mechanisms/selection.md.
 """
 
 import math

@@ -51,7 +51,7 @@ class SmoothNoise(Mechanism):
     place must be at least the local sensitivity at k = 0, and at most the neighbour's bounds at k + 1. `smooth_bound`
     makes S of them. A statistic with a quicker formula has a mechanism of its own, which takes one of these as `noise`.
 
-    Proof: docs/theory/smooth_sensitivity.md.
+    Proof: docs/theory/mechanisms/smooth.md.
     """
 
     beta: Fraction
@@ -221,7 +221,7 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
             steps; what is outside [0, 2^62] is moved there. The last one is that of all larger k.
         beta: exact.
 
-    Guarantee: lemmas 1 and 2 of docs/theory/smooth_sensitivity.md.
+    Guarantee: lemmas 1 and 2 of docs/theory/mechanisms/smooth.md.
     """
     bounds = clamped("local", local, lower=0, upper=2 * LARGEST_BOUND)
     if bounds.size == 0:

@@ -22,7 +22,7 @@ class SmoothCentralMean(TrimmedStatistic):
     their number is public, `SmoothTrimmedMean` is the same under replace.
 
     Guarantee: that of the noise, under add/remove.
-    Source: after Bun, Steinke (2019), arXiv:1906.02830, for replace; lemma 7 of docs/theory/smooth_sensitivity.md.
+    Source: after Bun, Steinke (2019), arXiv:1906.02830, for replace; lemma 7 of docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_central_mean"

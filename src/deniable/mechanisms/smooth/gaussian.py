@@ -27,7 +27,7 @@ class SmoothGaussian(ApproximateSmoothNoise):
     Guarantee: (epsilon, delta)-DP with the largest shift for which delta is at least the hockey-stick divergence of
         N(0, e^(2 beta)) from N(shift, 1), and no neighbour with more noise is worse; exact unless delta is so large
         that shift^2 would exceed 2 epsilon, or beta so near epsilon that more noise may be worse.
-    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/smooth_sensitivity.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_gaussian"

@@ -22,7 +22,7 @@ class SmoothLaplace(ApproximateSmoothNoise):
 
     Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
         delta = (1 - e^-beta) e^(-(epsilon + beta) / c) cosh(s / c), c = e^beta - 1; exact where that is the least.
-    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/smooth_sensitivity.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); the condition in docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_laplace"

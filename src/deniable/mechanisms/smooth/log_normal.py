@@ -30,7 +30,7 @@ class SmoothLogNormal(SmoothNoise):
 
     Guarantee: rho-zCDP with 2 rho = (beta / spread)^2 + (shift e^(3 spread^2 / 2))^2, where beta <= 0.828 spread^2 and
         shift e^(3 spread^2 / 2) <= 2.412; elsewhere sqrt(2 rho) = beta / spread + shift e^(3 spread^2 / 2).
-    Source: Bun, Steinke (2019), arXiv:1906.02830; proof in docs/theory/smooth_sensitivity.md.
+    Source: Bun, Steinke (2019), arXiv:1906.02830; proof in docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_log_normal"

@@ -21,7 +21,7 @@ class SmoothMedian(SmoothStatistic):
     noise. Where their number is public, `SmoothQuantile` does the same for any quantile under replace.
 
     Guarantee: that of the noise, under add/remove.
-    Source: Nissim, Raskhodnikova, Smith (2007), for replace; lemma 6 of docs/theory/smooth_sensitivity.md.
+    Source: Nissim, Raskhodnikova, Smith (2007), for replace; lemma 6 of docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_median"

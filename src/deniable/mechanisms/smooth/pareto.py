@@ -20,7 +20,7 @@ class SmoothPareto(PureSmoothNoise):
 
     Guarantee: epsilon-DP with shift the lesser of g (e^(epsilon / g) - 1) and e^beta g (e^((epsilon - beta) / g) - 1);
         exact.
-    Source: docs/theory/smooth_sensitivity.md; compare the PolyPlace noise of Hladík, Tětek (2025), arXiv:2407.05067.
+    Source: docs/theory/mechanisms/smooth.md; compare the PolyPlace noise of Hladík, Tětek (2025), arXiv:2407.05067.
     """
 
     kind: ClassVar[str] = "smooth_pareto"

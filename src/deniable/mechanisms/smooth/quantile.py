@@ -22,7 +22,7 @@ class SmoothQuantile(SmoothStatistic):
     one; for 0 the least record. Records are clamped to the bounds of the noise.
 
     Guarantee: that of the noise, under replace.
-    Source: Nissim, Raskhodnikova, Smith (2007); lemma 3 of docs/theory/smooth_sensitivity.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); lemma 3 of docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_quantile"

@@ -23,7 +23,7 @@ class SmoothStudentT(PureSmoothNoise):
     Guarantee: epsilon-DP with shift^2 = 2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b),
         the lesser one of b = 0 and b = beta; exact. For Cauchy noise and a small epsilon that is epsilon^2 - beta^2.
     Source: Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019), arXiv:1906.02830; the constants in
-        docs/theory/smooth_sensitivity.md.
+        docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_student_t"

@@ -27,7 +27,7 @@ class SmoothTriangles(SmoothStatistic):
     of them. A record is an edge: the graph has one edge more or less.
 
     Guarantee: that of the noise, under add/remove of edges.
-    Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/smooth_sensitivity.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); lemma 5 of docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_triangles"

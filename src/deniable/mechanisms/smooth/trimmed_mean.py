@@ -39,7 +39,7 @@ class SmoothTrimmedMean(TrimmedStatistic):
     Records are clamped to the bounds of the noise. With n = 2 trimmed + 1 records it is the median.
 
     Guarantee: that of the noise, under replace.
-    Source: Bun, Steinke (2019), arXiv:1906.02830; lemma 4 of docs/theory/smooth_sensitivity.md.
+    Source: Bun, Steinke (2019), arXiv:1906.02830; lemma 4 of docs/theory/mechanisms/smooth.md.
     """
 
     kind: ClassVar[str] = "smooth_trimmed_mean"

@@ -17,7 +17,7 @@ def smooth_width(
         records: sorted, within the bounds; x_(0) is lower and x_(n + 1) is upper.
         last: rank in [1, n]; first likewise, not below it.
 
-    Guarantee: rounded to a beta-smooth bound by lemma 2 of docs/theory/smooth_sensitivity.md. O(n log n).
+    Guarantee: rounded to a beta-smooth bound by lemma 2 of docs/theory/mechanisms/smooth.md. O(n log n).
     """
     padded = np.concatenate([[lower], records, [upper]])
     far = reach(beta, upper - lower)

@@ -42,7 +42,7 @@ class SampleAndAggregate(Mechanism):
         lower: of the function's values, in lattice steps; upper likewise.
 
     Guarantee: that of `inner` when one record is replaced, for either relation of the units.
-    Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/instance.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/mechanisms/instance.md.
     """
 
     kind: ClassVar[str] = "sample_and_aggregate"

@@ -34,7 +34,8 @@ class BestOf(Repeated):
         shape: in (-1, 1].
 
     Guarantee: below (2 + shape) epsilon for an epsilon-DP mechanism; the whole curve is in `BestOfLoss`.
-    Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620; docs/theory/tuning.md.
+    Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620;
+        docs/theory/privacy/tuning.md.
     """
 
     kind: ClassVar[str] = "best_of"

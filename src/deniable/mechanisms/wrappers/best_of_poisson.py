@@ -31,7 +31,7 @@ class BestOfPoisson(Repeated):
         mean: in (0, 10^6].
 
     Guarantee: epsilon + mean delta(0) for an epsilon-DP mechanism; the whole curve is in `BestOfPoissonLoss`.
-    Source: Papernot, Steinke (2022), arXiv:2110.03620; docs/theory/tuning.md.
+    Source: Papernot, Steinke (2022), arXiv:2110.03620; docs/theory/privacy/tuning.md.
     """
 
     kind: ClassVar[str] = "best_of_poisson"

@@ -24,7 +24,7 @@ class Grouped(Wrapper):
 
     Guarantee: size * epsilon for an epsilon-DP mechanism; (size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))
         for an (epsilon, delta)-DP one, and not (size epsilon, size delta); the whole curve is in `GroupLoss`.
-    Source: Vadhan (2017), lemma 2.2; docs/theory/group.md.
+    Source: Vadhan (2017), lemma 2.2; docs/theory/privacy/group.md.
     """
 
     kind: ClassVar[str] = "grouped"

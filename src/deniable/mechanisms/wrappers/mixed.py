@@ -26,7 +26,7 @@ class Mixed(Mechanism):
     Guarantee: delta is at most the weighted sum of the deltas at each epsilon, also when it is known which one ran.
         Weights are numbers that are fixed here. Weights that depend on the data have no such bound: the choice itself
         then tells, whatever is chosen.
-    Source: Kifer, Lin (2010); docs/theory/parallel.md.
+    Source: Kifer, Lin (2010); docs/theory/privacy/parallel.md.
     """
 
     kind: ClassVar[str] = "mixed"

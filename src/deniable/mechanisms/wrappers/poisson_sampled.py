@@ -25,7 +25,7 @@ class PoissonSampled(SampledWrapper):
 
     Guarantee: ln(1 + rate (e^epsilon - 1)) for an epsilon-DP mechanism, under add/remove; the whole curve is in
         `PoissonSampledLoss`.
-    Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; docs/theory/sampling.md.
+    Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "poisson_sampled"

@@ -1,4 +1,4 @@
-"""The best of a random number of runs. Proofs: docs/theory/tuning.md."""
+"""The best of a random number of runs. Proofs: docs/theory/privacy/tuning.md."""
 
 import math
 from abc import abstractmethod

@@ -24,7 +24,7 @@ class SubsetSampled(SampledWrapper):
 
     Guarantee: ln(1 + size/population (e^epsilon - 1)) for an epsilon-DP mechanism, under replace; the whole curve is in
         `SubsetSampledLoss`.
-    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; docs/theory/sampling.md.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "subset_sampled"

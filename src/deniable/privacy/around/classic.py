@@ -1,7 +1,7 @@
 """The classic composition theorems, for comparison: `Composed` is never above any of them.
 
 Each function returns an epsilon, rounded up, for a slack delta'; the total delta is that of `total_delta`. The
-parameters must be fixed in advance; for others see `filters`. Proofs: docs/theory/currencies.md.
+parameters must be fixed in advance; for others see `filters`. Proofs: docs/theory/privacy/currencies.md.
 """
 
 import math

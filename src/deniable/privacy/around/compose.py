@@ -50,8 +50,8 @@ class Composed(PrivacyLoss):
         distributions with proved bounds on both sides. Else delta is at most each of these: (a) basic sums of the
         booked (epsilon, delta); (b) failures set aside and added, the rest bounded by the sum of pure epsilons; (c) the
         same, the rest bounded by the sum of rho; (d) the curve of the sum of mu^2; and at least that of every part.
-    Source: docs/theory/composition.md; Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; the sums in
-        docs/theory/filters.md, where they are proved for parameters that depend on earlier answers.
+    Source: docs/theory/privacy/composition.md; Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; the sums in
+        docs/theory/privacy/budget.md, where they are proved for parameters that depend on earlier answers.
     """
 
     kind: ClassVar[str] = "composed"

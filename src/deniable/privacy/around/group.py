@@ -1,4 +1,4 @@
-"""Group privacy: what is revealed about several units together. Proofs: docs/theory/group.md."""
+"""Group privacy: what is revealed about several units together. Proofs: docs/theory/privacy/group.md."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class GroupLoss(PrivacyLoss):
         D(y_1) + e^y_1 D(y_2) + ... + e^(y_1 + ... + y_(size-1)) D(y_size) for every y with sum x; the least of these
         sums is the trade-off curve iterated `size` times. A good y is searched in floats, and the sum is certified.
         For pure and approximate losses the least sum is found exactly, and it is attained.
-    Source: Dong, Roth, Su (2019), arXiv:1905.02383; Vadhan (2017), lemma 2.2; proofs in docs/theory/group.md.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383; Vadhan (2017), lemma 2.2; proofs in docs/theory/privacy/group.md.
     """
 
     kind: ClassVar[str] = "group"
@@ -225,7 +225,7 @@ def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
 
     Guarantee: for groups of two, so (2 epsilon, (1 + e^epsilon) delta) for (epsilon, delta). The converse does not
         hold: replace says nothing about add/remove.
-    Source: docs/theory/group.md.
+    Source: docs/theory/privacy/group.md.
     """
     if AddRemove not in loss.relations:
         return loss

@@ -32,7 +32,7 @@ class PublicMixture(PrivacyLoss):
     Guarantee: delta is the weighted sum of the deltas at the same epsilon, for each two neighbours in each direction.
         The weights are numbers that were fixed without looking at the data: a choice that depends on the data is a
         mechanism of its own and has to be paid for.
-    Source: docs/theory/parallel.md.
+    Source: docs/theory/privacy/parallel.md.
     """
 
     kind: ClassVar[str] = "public_mixture"

@@ -48,7 +48,7 @@ class ParallelLoss(PrivacyLoss):
 
     Guarantee: AddRemove, or fixed parts: the greatest of the curves. Replace: the greatest of the curves of all pairs
         of different parts, composed, and of all changes inside.
-    Source: McSherry (2009) for add/remove; proof for both in docs/theory/parallel.md.
+    Source: McSherry (2009) for add/remove; proof for both in docs/theory/privacy/parallel.md.
     """
 
     kind: ClassVar[str] = "parallel"

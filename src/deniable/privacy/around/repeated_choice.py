@@ -1,6 +1,6 @@
 """Equal bounded-range mechanisms, each chosen after the answers of the earlier ones: what the best strategy reveals.
 
-Proofs: docs/theory/losses.md, "One choice after another".
+Proofs: docs/theory/privacy/losses.md, "One choice after another".
 """
 
 import math

@@ -58,5 +58,5 @@ class Stated(WrappedLoss):
         booked = replace(self.loss.charge(), epsilon=self.stated_epsilon, delta=self.stated_delta)
         if booked.failing_rho is not None:
             return booked
-        epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/filters.md, lemma 2
+        epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/privacy/budget.md, lemma 2
         return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)

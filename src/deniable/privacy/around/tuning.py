@@ -161,7 +161,7 @@ class BestOfLoss(SelectedLoss):
         e + (1 + shape) ln max(1 + (1 - stop) d/stop, (e^e + stop + (1 - stop) d)/(1 + stop e^e - (1 - stop) d)), where
         the two e and the two d may be of different points of the curve.
     Source: Liu, Talwar (2019), arXiv:1811.07971; Papernot, Steinke (2022), arXiv:2110.03620; the bounds by curves, as
-        Koskela, Redberg, Wang (2024), arXiv:2402.06701, have them, and sharper: proof in docs/theory/tuning.md.
+        Koskela, Redberg, Wang (2024), arXiv:2402.06701, have them, and sharper: proof in docs/theory/privacy/tuning.md.
     """
 
     kind: ClassVar[str] = "best_of"
@@ -222,7 +222,7 @@ class BestOfPoissonLoss(SelectedLoss):
 
     Guarantee: with t = delta(0) of the base, an epsilon-DP base gives epsilon + mean t, where t is at most
         tanh(epsilon/2); (e, d)-DP gives mean d at e + mean t.
-    Source: Papernot, Steinke (2022), arXiv:2110.03620; proof in docs/theory/tuning.md.
+    Source: Papernot, Steinke (2022), arXiv:2110.03620; proof in docs/theory/privacy/tuning.md.
     """
 
     kind: ClassVar[str] = "best_of_poisson"

@@ -18,7 +18,7 @@ class PureFilter(Filter):
     """The sum of epsilons stays at most `epsilon`.
 
     Guarantee: epsilon-DP, exactly: one mechanism may use all of it.
-    Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294; proof in docs/theory/filters.md, theorem 1.
+    Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294; proof in docs/theory/privacy/budget.md, theorem 1.
     """
 
     kind: ClassVar[str] = "pure"
@@ -49,7 +49,7 @@ class ApproximateFilter(Filter):
     delta)`. A composition of fixed losses may be stated as one.
 
     Guarantee: (epsilon, delta)-DP. For many small losses AdvancedFilter allows more.
-    Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294; proof in docs/theory/filters.md, theorem 1.
+    Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294; proof in docs/theory/privacy/budget.md, theorem 1.
     """
 
     kind: ClassVar[str] = "approximate"
@@ -77,7 +77,8 @@ class ConcentratedFilter(Filter):
     """The sum of rho stays at most `rho`, and that of failures at most `failure`.
 
     Guarantee: failure-approximate rho-zCDP: delta at most 1 - (1 - failure)(1 - delta of rho-zCDP).
-    Source: Whitehouse, Ramdas, Rogers, Wu (2023), arXiv:2203.05481; proof in docs/theory/filters.md, theorems 1 and 3.
+    Source: Whitehouse, Ramdas, Rogers, Wu (2023), arXiv:2203.05481; proof in docs/theory/privacy/budget.md, theorems 1
+        and 3.
     """
 
     kind: ClassVar[str] = "concentrated"
@@ -104,7 +105,7 @@ class GaussianFilter(Filter):
     """The sum of squared mu stays at most mu^2.
 
     Guarantee: mu-GDP. Nothing is lost for Gaussian noise: the curve is that of the same noise with fixed parameters.
-    Source: Smith, Thakurta (2022), arXiv:2210.17520; proof in docs/theory/filters.md, theorem 1.
+    Source: Smith, Thakurta (2022), arXiv:2210.17520; proof in docs/theory/privacy/budget.md, theorem 1.
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -128,7 +129,7 @@ class GaussianFilter(Filter):
 def concentrated_cost(loss: PrivacyLoss) -> Amounts | None:
     """rho and failure of a loss: its own, or epsilon^2 / 2 and delta of the pair that is booked for it.
 
-    Guarantee: (epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP; docs/theory/filters.md, lemma 2.
+    Guarantee: (epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP; docs/theory/privacy/budget.md, lemma 2.
     """
     if loss.failing_rho is not None:
         return {"rho": loss.failing_rho, "failure": loss.failure}

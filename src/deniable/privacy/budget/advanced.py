@@ -27,7 +27,7 @@ class AdvancedFilter(Filter):
 
     Guarantee: (epsilon, delta)-DP. With S the sum of epsilon_i^2 and failures aside, everything is admitted that the
         rule of Whitehouse et al. admits: S/2 + sqrt(2 S ln(1/rest)) <= epsilon.
-    Source: Whitehouse, Ramdas, Rogers, Wu (2023), arXiv:2203.05481; proof in docs/theory/filters.md, theorem 4.
+    Source: Whitehouse, Ramdas, Rogers, Wu (2023), arXiv:2203.05481; proof in docs/theory/privacy/budget.md, theorem 4.
     """
 
     kind: ClassVar[str] = "advanced"

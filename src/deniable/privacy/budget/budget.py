@@ -1,7 +1,7 @@
 """What may still be asked: charges, budgets, and rules that stay valid when questions depend on earlier answers.
 
 Each rule is a filter: the analyst, having seen all earlier answers, chooses the next mechanism and its parameters; the
-rule admits it or not; the whole conversation keeps the budget's guarantee. Proofs: docs/theory/filters.md.
+rule admits it or not; the whole conversation keeps the budget's guarantee. Proofs: docs/theory/privacy/budget.md.
 """
 
 import json

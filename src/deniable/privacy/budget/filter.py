@@ -28,8 +28,8 @@ class Filter(ABC):
 
     A subclass names its sums and their limits, and says what a loss adds to each. Sums are exact.
 
-    Guarantee: docs/theory/filters.md, for every subclass by name. Mechanisms may be interactive and run at the same
-        time (Haney et al. 2023, arXiv:2309.05901), if each is charged before it begins.
+    Guarantee: docs/theory/privacy/budget.md, for every subclass by name. Mechanisms may be interactive and run at the
+        same time (Haney et al. 2023, arXiv:2309.05901), if each is charged before it begins.
     """
 
     kind: ClassVar[str]

@@ -51,7 +51,7 @@ class IndividualFilter(ABC):
     Guarantee: for add/remove of one record, what the limit says, as for the filter of the same name. The number of
         mechanisms does not matter.
     Source: Feldman, Zrnic (2021), arXiv:2008.11193; Koskela, Tobaben, Honkela (2023), arXiv:2209.15596, for GDP; proof
-        in docs/theory/filters.md, theorem 7.
+        in docs/theory/privacy/budget.md, theorem 7.
     """
 
     def __init__(self, promise: Filter, limit: Fraction, records: int) -> None:

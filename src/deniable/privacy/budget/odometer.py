@@ -35,7 +35,7 @@ class Odometer(ABC):
         at most E_n for all n at once. So a conversation that is stopped anywhere is (E_n, delta)-DP in the sense that
         the integral of (P - exp(E_n) Q)_+ is at most delta. With failures only this last statement holds.
     Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294, for the definition; Whitehouse, Ramdas, Rogers, Wu
-        (2023), arXiv:2203.05481; proofs in docs/theory/filters.md, theorem 6.
+        (2023), arXiv:2203.05481; proofs in docs/theory/privacy/budget.md, theorem 6.
     """
 
     def __init__(self, relation: Relation) -> None:

@@ -30,7 +30,7 @@ class RenyiFilter(Filter):
 
     Guarantee: failure-approximate (order, limit)-RDP.
     Source: Feldman, Zrnic (2021), arXiv:2008.11193; Lécuyer (2021), arXiv:2103.01379; proof in
-        docs/theory/filters.md, theorems 1 and 3.
+        docs/theory/privacy/budget.md, theorems 1 and 3.
     """
 
     kind: ClassVar[str] = "renyi"
@@ -83,7 +83,7 @@ class RenyiGridFilter(Filter):
 
     Guarantee: (epsilon, delta)-DP. Without the shares it would be false: the analyst can let the answers choose the
         order, and a test shows 1.7 times delta.
-    Source: docs/theory/filters.md, theorem 5.
+    Source: docs/theory/privacy/budget.md, theorem 5.
     """
 
     kind: ClassVar[str] = "renyi_grid"
@@ -146,7 +146,7 @@ def renyi_delta(order: Fraction, limit: Fraction, epsilon: Fraction) -> float:
     """An upper bound on delta at `epsilon` of every mechanism with Rényi divergence at most `limit` at `order`.
 
     Guarantee: exp((order - 1)(limit - epsilon)) (1 - 1/order)^order / (order - 1).
-    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; proof in docs/theory/filters.md, lemma 1.
+    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; proof in docs/theory/privacy/budget.md, lemma 1.
     """
 
     def formula() -> "arb":

@@ -2,7 +2,7 @@
 
 A result is a float that is at least the bound named in its docstring (at most, for a share of misses). The certified
 curve of a loss is never above any of them; they serve where a loss is known by a divergence alone, and to compare.
-Proofs: docs/theory/currencies.md.
+Proofs: docs/theory/privacy/currencies.md.
 """
 
 import math
@@ -74,7 +74,7 @@ def renyi_delta_optimal(order: object, divergence: object, epsilon: object) -> f
         (e^((order-1) divergence) + (order - 1) s^order - order s^(order-1)) / (order (t^(order-1) - s^(order-1)));
         s = 0 gives `renyi_delta`, the best s the optimum.
     Source: Asoodeh, Liao, Calmon, Kosut, Sankar (2020), arXiv:2001.05990; the form here is proved in
-        docs/theory/currencies.md.
+        docs/theory/privacy/currencies.md.
     """
     a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
@@ -202,7 +202,7 @@ def shifted_concentrated_delta(xi: object, rho: object, epsilon: object) -> floa
 def rho_of_pure(epsilon: object) -> Fraction:
     """The least rho of all epsilon-DP mechanisms, epsilon tanh(epsilon/2), to 12 digits and rounded up.
 
-    It is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof: docs/theory/currencies.md.
+    It is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof: docs/theory/privacy/currencies.md.
     """
     limit = nonnegative_rational("epsilon", epsilon)
     if limit == 0:
@@ -214,7 +214,7 @@ def rho_of_pure(epsilon: object) -> Fraction:
 def rho_of_bounded_range(epsilon: object) -> Fraction:
     """epsilon^2/8: for losses within an interval of length epsilon, as of the exponential mechanism.
 
-    Source: Cesar, Rogers (2021), arXiv:2004.07223, by Hoeffding's lemma; docs/theory/currencies.md.
+    Source: Cesar, Rogers (2021), arXiv:2004.07223, by Hoeffding's lemma; docs/theory/privacy/currencies.md.
     """
     return nonnegative_rational("epsilon", epsilon) ** 2 / 8
 

@@ -1,7 +1,7 @@
 """A convex decreasing curve known at some points: what it can be between them, and the error rates that it allows.
 
 With x = exp(epsilon) the curve is delta(x), and for every x the share of misses is at least 1 - delta - x a and
-(1 - delta - a)/x, a the share of false alarms. Proofs: docs/theory/currencies.md.
+(1 - delta - a)/x, a the share of false alarms. Proofs: docs/theory/privacy/currencies.md.
 """
 
 from fractions import Fraction

@@ -47,7 +47,7 @@ def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
 
     Guarantee: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) = 2 sqrt(2) erfinv(tanh(epsilon / 2)), since a convex
         trade-off curve that lies below the polygon of randomised response at its corners lies below it everywhere.
-        Above epsilon = 200 the simpler bound 8 epsilon is given. Proofs: docs/theory/profile.md.
+        Above epsilon = 200 the simpler bound 8 epsilon is given. Proofs: docs/theory/privacy/profile.md.
     """
     if epsilon == 0:
         return Fraction(0)

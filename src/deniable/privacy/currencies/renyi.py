@@ -1,7 +1,7 @@
 """Rényi divergences of a loss: every order from 1 (Kullback-Leibler) to infinity, in the worse direction.
 
 Closed forms where there are some, in ball arithmetic; otherwise an integral over the curve of the loss's laws, with
-bounds on both sides. Proofs: docs/theory/currencies.md.
+bounds on both sides. Proofs: docs/theory/privacy/currencies.md.
 """
 
 import math
@@ -276,7 +276,7 @@ def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
     """The greatest divergence of an order among all `limit`-DP mechanisms: that of randomised response.
 
     Guarantee: ln(cosh((order - 1/2) limit) / cosh(limit/2)) / (order - 1); at order 1 limit tanh(limit/2).
-    Source: Mironov (2017), arXiv:1702.07476; docs/theory/currencies.md.
+    Source: Mironov (2017), arXiv:1702.07476; docs/theory/privacy/currencies.md.
     """
     if limit == 0:
         return Interval(0.0, 0.0)

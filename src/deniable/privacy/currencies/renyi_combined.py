@@ -1,4 +1,7 @@
-"""Rényi divergences of groups, of public mixtures and of disjoint parts. Proofs: docs/theory/group.md, parallel.md."""
+"""Rényi divergences of groups, of public mixtures and of disjoint parts.
+
+Proofs: docs/theory/privacy/group.md, docs/theory/privacy/parallel.md.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,7 +29,7 @@ def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
 
     Guarantee: for 1/p + 1/q = 1, D_a(P, R) <= (p a - 1)/(p (a - 1)) D_pa(P, Q) + D_(q (a - 1) + 1)(Q, R). The group is
         cut into halves, again and again; p is the best one for a divergence that is a multiple of the order, or near.
-    Source: Mironov (2017), arXiv:1702.07476, where p = 2; docs/theory/group.md.
+    Source: Mironov (2017), arXiv:1702.07476, where p = 2; docs/theory/privacy/group.md.
     """
     if size > _MOST_UNITS:
         return math.inf

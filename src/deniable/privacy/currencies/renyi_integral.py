@@ -5,7 +5,7 @@ For order a >= 1, with delta the curve of (P, Q) and delta' that of (Q, P),
     E_Q[(P/Q)^a] = 1 + a (a - 1) I,    I = integral over e > 0 of exp((a - 1) e) delta(e) + exp(-a e) delta'(e),
 
 and the Kullback-Leibler divergence is I at a = 1. Both curves are convex in exp(e): chords bound the integral from
-above and the values at the mean of each weight from below. Proofs: docs/theory/currencies.md.
+above and the values at the mean of each weight from below. Proofs: docs/theory/privacy/currencies.md.
 """
 
 import math

@@ -24,7 +24,7 @@ def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fract
     Guarantee: with r = exp(mu x - mu^2/2) and y = rate (r - 1), E (1 + y)^order under N(0, 1): a binomial sum for
         integer orders, otherwise certified quadrature of its excess (1 + y)^order - 1 - order y. With little noise
         it lies between (1 - rate)^order + rate^order E r^order and the sum of both norms, to that power.
-    Source: Mironov, Talwar, Zhang (2019), arXiv:1908.10530; docs/theory/currencies.md.
+    Source: Mironov, Talwar, Zhang (2019), arXiv:1908.10530; docs/theory/privacy/currencies.md.
     """
     if mu_squared == 0:
         return Interval(0.0, 0.0)

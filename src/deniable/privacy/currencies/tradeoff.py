@@ -36,7 +36,7 @@ class TradeOff:
 
     Guarantee: the error rates are those of the largest symmetric f for which the loss is f-DP (`TradeOffCurve`).
     Error: the share of hits is known to a relative width of about `tolerance`, where delta is.
-    Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/currencies.md.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/currencies.md.
     """
 
     def __init__(self, loss: PrivacyLoss, *, tolerance: float = CURVE_TOLERANCE) -> None:

@@ -57,7 +57,7 @@ class TradeOffCurve:
         delta(epsilon). Lower bounds come from any finite set of epsilons, the knots, upper bounds from the convexity of
         delta in e^epsilon; a finite pair has a polygon, real Gaussian noise a closed form.
     Error: the share of hits is known to a relative width of about `tolerance`, where delta is.
-    Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/currencies.md.
+    Source: Dong, Roth, Su (2019), arXiv:1905.02383; proofs in docs/theory/privacy/currencies.md.
     """
 
     def __init__(self, loss: PrivacyLoss, tolerance: float) -> None:

@@ -18,7 +18,7 @@ def bounded_delta(most: Fraction, least: Fraction, epsilon: Fraction) -> Interva
     """delta at `epsilon` of the worst pair with losses in [-least, most].
 
     Guarantee: (1 - e^-least) (1 - e^(epsilon - most)) / (1 - e^(-most - least)) for epsilon < most, else 0; attained by
-        the pair with these two losses alone. Proof: docs/theory/losses.md.
+        the pair with these two losses alone. Proof: docs/theory/privacy/losses.md.
     """
     if epsilon >= most:
         return Interval(0.0, 0.0)

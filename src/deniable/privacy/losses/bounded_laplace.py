@@ -33,7 +33,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         g is concave, so the worst vector spreads its l1 change over as many coordinates as it may change.
         The curve lies between that of two such pairs and that of all epsilon-DP mechanisms.
     Source: Holohan, Antonatos, Braghin, Mac Aonghusa (2020), arXiv:1808.10410, for real numbers; integers and vectors
-        in docs/theory/additive.md.
+        in docs/theory/mechanisms/additive.md.
     """
 
     kind: ClassVar[str] = "bounded_laplace"

@@ -40,7 +40,7 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         is summed exactly; it is not that of real Gaussian noise and may lie above it. For vectors it is that of the
         most unequal change that l1, linf and the number of coordinates admit: exact unless l2 forbids that change, and
         then at most the conversion from rho and the curve of mu.
-    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; mu and the vector case in docs/theory/profile.md.
+    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; mu and the vector case in docs/theory/privacy/profile.md.
     """
 
     kind: ClassVar[str] = "discrete_gaussian"
@@ -140,7 +140,7 @@ def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction
         k = n ln((1 + h)/(1 - h)) for n coordinates: e^-k times the curve of mu^2 = l2^2/(sigma_squared + s), at
         epsilon + 2 k. The share is chosen in floats, the value is certified.
     Error: below the truth by a few shares of about s/sigma_squared; useless for a sigma below 1.
-    Source: docs/theory/profile.md, Lemma 6.
+    Source: docs/theory/privacy/profile.md, Lemma 6.
     """
     count = sum(times for _, times in change)
     variance = float(min(sigma_squared, Fraction(10**30)))
@@ -169,7 +169,7 @@ def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
         h = 2 q/(1 - q) < 1 and q = exp(-2 pi^2 s). The best share is searched in floats, the value is certified.
         None below sigma_squared = 0.1, where this says nothing useful.
     Error: above 1/sigma_squared by a factor of 1.49 at sigma_squared = 1, 1.021 at 30, 1.0009 at 1000, then ever less.
-    Source: docs/theory/profile.md (a real Gaussian, rounded at random, is a discrete one).
+    Source: docs/theory/privacy/profile.md (a real Gaussian, rounded at random, is a discrete one).
     """
     if 10 * sigma_squared < 1:
         return None

@@ -24,7 +24,8 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
 
     Guarantee: (l1 / scale)-DP, and the curve of the most unequal change that l1, linf and the number of coordinates
         admit: exact unless l2 forbids that change.
-    Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841; curve and vector case in docs/theory/profile.md.
+    Source: Ghosh, Roughgarden, Sundararajan (2009), arXiv:0811.2841; curve and vector case in
+        docs/theory/privacy/profile.md.
     """
 
     kind: ClassVar[str] = "discrete_laplace"

@@ -75,7 +75,7 @@ class ExponentialMechanismLoss(_SelectionLoss):
         candidates attain for every x. Equal runs are bounded from above by the best strategy that chooses each of them
         after the answers of the earlier ones, and from below by two candidates with the same losses in every run.
     Source: McSherry, Talwar (2007); Dong, Durfee, Rogers (2020), arXiv:1909.13830; Cesar, Rogers (2021),
-        arXiv:2004.07223; curve and mu in docs/theory/losses.md.
+        arXiv:2004.07223; curve and mu in docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "exponential_mechanism"
@@ -117,7 +117,7 @@ class PermuteAndFlipLoss(_SelectionLoss):
         the epsilon^2/8 of the exponential mechanism does not hold. A composition is bounded from below by one choice
         between two candidates.
     Source: McKenna, Sheldon (2020), arXiv:2010.12603; Ding et al. (2021), arXiv:2105.07260; the curve in
-        docs/theory/losses.md.
+        docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "permute_and_flip"

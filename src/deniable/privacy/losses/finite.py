@@ -37,7 +37,7 @@ class FiniteLoss(PrivacyLoss):
     Guarantee: delta(x) = max over pairs and directions of sum max(0, p - e^x q), exactly. Under add/remove the two
         directions stay apart in compositions; under replace either may occur, and the pair that is composed is above
         both.
-    Source: docs/theory/losses.md.
+    Source: docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "finite"

@@ -49,7 +49,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     Guarantee: the exact curve in both directions, in one dimension. Vectors v_j with norms of at most c_j, mixed with
         the same weights against the centre 0, are dominated by it. Two-sided mixtures are proved in one dimension, and
         where the likelihood ratio increases: the quotient of the weights at each shift must increase with the shift.
-    Source: Choquette-Choo, Ganesh, Steinke, Thakurta (2024), arXiv:2310.15526; proofs in docs/theory/losses.md.
+    Source: Choquette-Choo, Ganesh, Steinke, Thakurta (2024), arXiv:2310.15526; proofs in docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "gaussian_mixture"

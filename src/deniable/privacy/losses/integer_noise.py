@@ -37,7 +37,7 @@ def extreme_changes(sensitivity: Sensitivity) -> Changes:
     """The most unequal changes: one coordinate after the other is moved as far as l1, linf and their number allow.
 
     Guarantee: under log-concave noise the more unequal of two changes with the same sum reveals more.
-    Source: docs/theory/profile.md, "Noise on vectors of integers".
+    Source: docs/theory/privacy/profile.md, "Noise on vectors of integers".
     """
     reach = sensitivity.integral()
     l1, l2_squared, most = min(int(reach.l1), int(reach.l2_squared)), int(reach.l2_squared), int(reach.linf)
@@ -69,7 +69,7 @@ class IntegerNoiseLoss(PrivacyLoss):
 
     Guarantee: the curve is that of the most unequal change that the norms admit, a composition of single coordinates:
         exact where the norms can be reached together, as those of counts and clipped sums under add/remove are.
-    Source: docs/theory/profile.md, "Noise on vectors of integers".
+    Source: docs/theory/privacy/profile.md, "Noise on vectors of integers".
     """
 
     sensitivity: Sensitivity

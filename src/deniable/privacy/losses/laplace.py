@@ -19,7 +19,7 @@ class LaplaceLoss(PrivacyLoss):
 
     Guarantee: with e = 1 / noise_multiplier, delta(x) = 1 - exp((x - e) / 2) for x < e, else 0; e-DP. For vectors this
         is the worst case, attained when one coordinate takes all of the change.
-    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; the vector case in docs/theory/profile.md.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; the vector case in docs/theory/privacy/profile.md.
     """
 
     kind: ClassVar[str] = "laplace"

@@ -25,7 +25,7 @@ class PureLoss(PrivacyLoss):
     Guarantee: delta(x) = (e^limit - e^x) / (e^limit + 1) for x < limit, attained by randomised response, else 0;
         limit^2/2-zCDP; mu-GDP with mu = 2 Phi^-1(e^limit / (1 + e^limit)).
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; Bun, Steinke (2016), arXiv:1605.02065; proofs in
-        docs/theory/profile.md.
+        docs/theory/privacy/profile.md.
     """
 
     kind: ClassVar[str] = "pure"

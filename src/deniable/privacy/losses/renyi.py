@@ -21,7 +21,8 @@ class RenyiLoss(PrivacyLoss):
 
     Guarantee: delta at most the best conversion of one order, and at least the curve of Gaussian noise with mu^2 the
         least 2 divergence/order, which is one of these mechanisms. Between the orders (order - 1) divergence is convex.
-    Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990; docs/theory/currencies.md.
+    Source: Mironov (2017), arXiv:1702.07476; Asoodeh et al. (2020), arXiv:2001.05990;
+        docs/theory/privacy/currencies.md.
     """
 
     kind: ClassVar[str] = "renyi"

@@ -1,7 +1,7 @@
 """What the sparse vector technique reveals at least: streams of questions, and events of its answers.
 
 Given the threshold's noise, answers are independent, so that the probability of an event is one integral. Good streams
-and events are searched in floats, and the integral of the best one is certified. Docs: docs/theory/losses.md.
+and events are searched in floats, and the integral of the best one is certified. Docs: docs/theory/privacy/losses.md.
 """
 
 import math

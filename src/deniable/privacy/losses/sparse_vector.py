@@ -35,7 +35,7 @@ class SparseVectorLoss(PrivacyLoss):
         some streams of questions reveal, is far below: the proof looks at the rarest transcript. By the same pair it
         may run side by side with other mechanisms (concurrent composition).
     Source: Lyu, Su, Li (2017), arXiv:1603.01699; Dwork, Roth (2014), section 3.6; Vadhan, Zhang (2023),
-        arXiv:2207.08335; proof in docs/theory/losses.md.
+        arXiv:2207.08335; proof in docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "sparse_vector"

@@ -31,7 +31,7 @@ class StaircaseLoss(PrivacyLoss):
         a (1 - e^(x - rate)) for x < rate, with b = e^-rate and a = (min(s, 2 centre - 1)(1 - b) + s b) /
         ((2 centre - 1)(1 - b) + 2 step b), exactly. Other changes cross at most c steps in all, and the mechanism is
         (c rate)-DP: with m coordinates changed, c = m + (l1 - m) // step, and at most m ceil(linf / step).
-    Source: Geng, Viswanath (2012), arXiv:1212.1186; curve and vectors in docs/theory/additive.md.
+    Source: Geng, Viswanath (2012), arXiv:1212.1186; curve and vectors in docs/theory/mechanisms/additive.md.
     """
 
     kind: ClassVar[str] = "staircase"

@@ -36,7 +36,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
     Guarantee: with e = 1/noise_multiplier and T = bound e, delta(x) = (2 - e^-T - 2 e^((x - e)/2) + e^(x - T)) /
         (2 (1 - e^-T)) for x < e, and the probability of an infinite loss, (e^e - 1) / (2 (e^T - 1)), beyond. For
         vectors with independent noise this is the worst case.
-    Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; curve and vectors in docs/theory/losses.md.
+    Source: Geng, Ding, Guo, Kumar (2020), arXiv:1810.00877; curve and vectors in docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "truncated_laplace"
@@ -120,7 +120,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     Guarantee: with q = exp(-1/scale), a change by d in all and D = 1 + q - 2 q^(bound + 1): the loss is infinite with
         probability (q^(bound + 1 - d) - q^(bound + 1)) / D and at most d / scale otherwise. The curve is that of one
         coordinate with the l1 change: exact when one coordinate may take all of it, an upper bound otherwise.
-    Source: docs/theory/losses.md.
+    Source: docs/theory/privacy/losses.md.
     """
 
     kind: ClassVar[str] = "discrete_truncated_laplace"

@@ -2,7 +2,7 @@
 
 Two steps are repeated. On one grid the probabilities of losses are convolved: nothing is subtracted, so errors stay
 relative. When the grid becomes long, the law is put on a coarser one by `discretise`, which is proved to reveal more,
-or less. Proof: docs/theory/sampling.md.
+or less. Proof: docs/theory/privacy/sampling.md.
 """
 
 import math

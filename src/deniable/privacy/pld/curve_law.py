@@ -1,7 +1,7 @@
 """A law of losses from certified points of a curve, so that a loss known by its curve can be composed.
 
 Any convex decreasing curve from 1 that is at least 1 - x is the curve of a pair; a polygon is that of a finite one.
-Proofs: docs/theory/shuffling.md.
+Proofs: docs/theory/privacy/shuffling.md.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Write Z = exp(-L) under P, with Z = 0 where the loss is infinite. Then delta(epsilon) = E max(0, 1 - exp(epsilon) Z),
 and for independent parts Z multiplies. So delta grows when any part's Z is replaced by one that is larger in the order
-of decreasing convex functions. Both laws here are proved in that order; see docs/theory/composition.md.
+of decreasing convex functions. Both laws here are proved in that order; see docs/theory/privacy/composition.md.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """The mean excess E(X_1 + ... + X_n)_+ of a sum of independent equal steps, certified from both sides.
 
 Shuffled reports have such a curve. Short sums are written out. Long ones are smoothed by a Gaussian, which makes their
-Fourier integral short, and the smoothing is bounded on both sides. Proofs: docs/theory/shuffling.md.
+Fourier integral short, and the smoothing is bounded on both sides. Proofs: docs/theory/privacy/shuffling.md.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The law of a privacy loss, as functions of a threshold: what composition and sampling need to know of a pair.
 
 A pair (P, Q) has the loss L = ln dP/dQ. Everything that hockey-stick divergences see of it is the law of L under P, and
-compositions add losses. Proofs: docs/theory/composition.md.
+compositions add losses. Proofs: docs/theory/privacy/composition.md.
 """
 
 import math

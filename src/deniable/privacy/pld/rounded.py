@@ -4,7 +4,7 @@ With L = ln dP/dQ under P, delta(epsilon) = E max(0, 1 - exp(epsilon - sum of lo
 that are rounded up (and infinite beyond the grid's end) bound it from above, losses that are rounded down (and cut off
 at its end) from below. Only survival functions under P are needed, and no exponential of a loss. Sums of masses have
 no subtraction, so their rounding stays relative.
-Proof: docs/theory/composition.md.
+Proof: docs/theory/privacy/composition.md.
 """
 
 import math

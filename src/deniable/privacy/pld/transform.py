@@ -2,7 +2,7 @@
 
 The laws are tilted by exp(tilt * loss), so that the threshold of interest is near the mean of the sum and absolute
 errors become relative ones. Delta is the mean of a smooth function of the sum, so that low frequencies determine it and
-losses may lie anywhere. Every step and its error bound is proved in docs/theory/composition.md.
+losses may lie anywhere. Every step and its error bound is proved in docs/theory/privacy/composition.md.
 """
 
 import math

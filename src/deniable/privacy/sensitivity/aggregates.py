@@ -1,7 +1,7 @@
 """How far one unit moves an aggregate: every formula of that kind, in exact rationals.
 
 The setting of all of them: after bounding, one unit has rows in at most `groups` cells of a grouped query and at most
-`rows` rows in each; a query without GROUP BY has the single cell `cells=1`. Proofs: docs/theory/sensitivity.md.
+`rows` rows in each; a query without GROUP BY has the single cell `cells=1`. Proofs: docs/theory/privacy/sensitivity.md.
 """
 
 import json
@@ -245,7 +245,7 @@ def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) 
         rows: at most this many rows of one unit.
 
     Guarantee: 2 span a row, under either relation, also for a row that changes its group.
-    Source: docs/theory/hypothesis.md.
+    Source: docs/theory/statistics/hypothesis.md.
     """
     moved = 2 * positive_rational("span", span) * positive_integer("rows", rows)
     return Sensitivity(l1=moved, l2_squared=moved**2, linf=moved, relation=relation, coordinates=1)

@@ -27,7 +27,7 @@ def of_linear_map(matrix: Matrix, sensitivity: Sensitivity) -> Sensitivity:
 
     Guarantee: with G the matrix of products of columns, l2^2 is at most l2^2 max G_jj + (l1^2 - l2^2) max |G_ij|, and
         at most l2^2 times a bound of the greatest eigenvalue of |G|; exact where one entry changes, or two change by 1.
-    Source: docs/theory/additive.md, "Linear maps".
+    Source: docs/theory/mechanisms/additive.md, "Linear maps".
     """
     sizes = np.abs(as_whole_numbers(matrix))
     reach = checked_sensitivity(sensitivity).integral()

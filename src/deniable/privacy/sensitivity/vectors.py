@@ -1,7 +1,7 @@
 """How far one unit moves sums of vectors of integers: formulas for mechanisms that clip whole rows.
 
-Proofs: docs/theory/coinpress.md, "Sensitivities", and docs/theory/regression.md. As in `sensitivity`, one unit has at
-most `rows` rows.
+Proofs: docs/theory/statistics/vectors.md, "Sensitivities", and docs/theory/statistics/regression.md. As in
+`sensitivity`, one unit has at most `rows` rows.
 """
 
 from fractions import Fraction

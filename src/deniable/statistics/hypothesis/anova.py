@@ -40,7 +40,7 @@ class Anova(HypothesisTest):
 
     Guarantee: one row moves each of the two sums by at most 2 (upper - lower), under either relation;
         the source has 4 and 3.
-    Proof: docs/theory/hypothesis.md.
+    Proof: docs/theory/statistics/hypothesis.md.
     Source: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray (2019), arXiv:1903.00534.
     """
 

@@ -3,7 +3,7 @@
 Every simulated data set goes through the mechanism that made the answer, so the noise is part of the null law. Where
 the null law has no unknown parameter, the p-value is exact: under the null hypothesis P(p <= level) <= level for every
 level. Elsewhere unknown parameters are filled in from the noisy answer (a parametric bootstrap), and the docstring of
-the test says so; docs/theory/hypothesis.md has the measured error rates.
+the test says so; docs/theory/statistics/hypothesis.md has the measured error rates.
 """
 
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class BinomialTest(Noised, HypothesisTest):
     the noise; the p-value is exact up to that.
 
     Guarantee: a row is counted in one of two numbers, so both together move by at most `rows` (replace: twice that).
-    Proof: docs/theory/sensitivity.md.
+    Proof: docs/theory/privacy/sensitivity.md.
     Source: Awan, Slavković (2018), arXiv:1805.09236: for one share of a known number of rows no private test is better
         than the noisy count.
     """

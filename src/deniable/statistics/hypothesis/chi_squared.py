@@ -65,7 +65,7 @@ class ChiSquaredFit(_TableTest):
         shares: what is claimed of them; they are scaled to sum to 1.
 
     Guarantee: a row lies in one cell, so all counts together move by at most `rows` in l1 (replace: twice that).
-    Proof: docs/theory/sensitivity.md.
+    Proof: docs/theory/privacy/sensitivity.md.
     Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090, for tests of noisy tables by Monte Carlo.
     """
 
@@ -113,7 +113,7 @@ class ChiSquaredIndependence(_TableTest):
         other_keys: those of the second.
 
     Guarantee: as of `ChiSquaredFit`, a cell being a pair of categories.
-    Proof: docs/theory/sensitivity.md.
+    Proof: docs/theory/privacy/sensitivity.md.
     Source: Gaboardi, Lim, Rogers, Vadhan (2016), arXiv:1602.03090.
     """
 

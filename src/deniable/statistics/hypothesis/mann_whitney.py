@@ -47,7 +47,7 @@ class MannWhitney(HypothesisTest):
 
     Guarantee: one row moves D by at most the size of the other sample (replace: twice that), which is public or cut to
         a number that was paid for; the two steps add up.
-    Proof: docs/theory/hypothesis.md.
+    Proof: docs/theory/statistics/hypothesis.md.
     Source: Couch, Kazan, Shi, Bray, Groce (2019), arXiv:1809.01635, for the test with noise.
     """
 

@@ -40,7 +40,7 @@ class SubsampledTest(Noised, HypothesisTest):
         columns: how many numbers a row of a list has, where it is a list itself.
 
     Guarantee: one unit changes the verdict of one block, so the count moves by at most 1 under either relation.
-    Proof: docs/theory/hypothesis.md.
+    Proof: docs/theory/statistics/hypothesis.md.
     Source: Kazan, Shi, Groce, Bray (2023), arXiv:2302.03260; Peña, Barrientos (2022), arXiv:2208.06236.
     """
 

@@ -136,7 +136,7 @@ class OneSampleTTest(_MeanTest):
     answer (parametric bootstrap).
 
     Guarantee: one row adds 1 in all to three sums, so they together move by at most `rows` in l1 (replace: twice that).
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Source: Barrientos, Reiter, Machanavajjhala, Chen (2019), arXiv:1705.05916, for the question; the sums are ours.
     """
 
@@ -180,7 +180,7 @@ class TwoSampleTTest(_MeanTest):
 
     Guarantee: a row is in one sample and adds 1 in all to its three sums, so all move by at most `rows` in l1 (replace:
         twice that).
-    Proof: docs/theory/moments.md.
+    Proof: docs/theory/statistics/moments.md.
     Source: as for `OneSampleTTest`.
     """
 

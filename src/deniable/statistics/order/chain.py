@@ -7,7 +7,7 @@ Logarithms of the sums over all ways to go on are bounded from above (`log_sums`
 Ranks are proposed one after the other with integer weights made of those bounds; so the chance of a proposal is a
 known rational number, and a last coin, which nearly always shows True, corrects it to the stated law.
 
-Guarantee: exactly the stated law, restricted to the windows. Proof: docs/theory/quantiles.md, "The joint draw".
+Guarantee: exactly the stated law, restricted to the windows. Proof: docs/theory/mechanisms/ranks.md, "The joint draw".
 """
 
 from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ bounded; a race chooses a piece as if all its points had that D; a point of it i
 probability exp(-rate (D(c) - bound)), else all is done again.
 
 Guarantee: exactly the stated law. Changing one row changes every D by at most `reach(q, relation)` for t = q n + const.
-Proof: docs/theory/quantiles.md.
+Proof: docs/theory/mechanisms/ranks.md.
 Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", for the mechanism.
 """
 
@@ -34,7 +34,7 @@ _LARGEST_EXPONENT = 2**40  # of one coin
 def reach(q: Fraction, relation: Relation) -> Fraction:
     """How far one row moves the distance of any point from the rank t = q n + const.
 
-    Guarantee: replace: 1. Add/remove: max(q, 1 - q), because t moves too. Proof: docs/theory/quantiles.md.
+    Guarantee: replace: 1. Add/remove: max(q, 1 - q), because t moves too. Proof: docs/theory/mechanisms/ranks.md.
     """
     return Fraction(1) if relation is Relation.REPLACE else max(q, 1 - q)
 

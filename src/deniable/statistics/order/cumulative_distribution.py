@@ -36,7 +36,7 @@ class CumulativeDistribution(Statistic):
         at: the values, strictly increasing; at most 1023 of them.
 
     Guarantee: that of the additive noise on the counts, each row lying in one count of every level.
-    Proof: docs/theory/quantiles.md.
+    Proof: docs/theory/mechanisms/ranks.md.
     Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
     """
 

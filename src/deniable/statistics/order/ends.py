@@ -4,7 +4,8 @@ Fine cells far from the estimate would cost rank error and tell nothing. Eight c
 make less than 512 of them, and an end that is off by a tenth of the distance at most.
 
 Guarantee: let `target` be at least ln(2 * 512 / a) / rate + 1 ranks below the rank q n. Then the lower end is above the
-true quantile with probability at most a / 2, for all data. The upper end likewise. Proof: docs/theory/quantiles.md.
+true quantile with probability at most a / 2, for all data. The upper end likewise. Proof:
+docs/theory/mechanisms/ranks.md.
 """
 
 from fractions import Fraction

@@ -43,7 +43,7 @@ class Minimum(_Extreme):
             nearer where that is true, and anywhere between the bound and the rows where it is not.
 
     Guarantee: that of `Quantile` at share 0; the rank aimed at grows by 0 to 1 when a row comes.
-    Proof: docs/theory/quantiles.md.
+    Proof: docs/theory/mechanisms/ranks.md.
     """
 
     name: ClassVar[str] = "minimum"

@@ -38,7 +38,7 @@ class InterquartileRange(OrderStatistic):
 
     Guarantee: each quartile has bounded range 3/2 rate under add/remove, but no row lies where both reach it: together
         they have 5/2 rate, for one row a unit. Under replace, 4 rate.
-    Proof: docs/theory/quantiles.md.
+    Proof: docs/theory/mechanisms/ranks.md.
     Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", for quantiles.
     """
 

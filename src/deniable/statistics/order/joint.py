@@ -4,7 +4,7 @@ Between consecutive quantiles, and outside of the first and the last, N_1, ..., 
 T_(m+1) do. A tuple is chosen with probability proportional to the weights of its points times exp(-rate sum |N - T|).
 
 Guarantee: bounded range epsilon = 2 rate reach for one row, with reach = 2 under replace, and 2 (1 - the smallest share
-between two quantiles) under add/remove. Proof: docs/theory/quantiles.md.
+between two quantiles) under add/remove. Proof: docs/theory/mechanisms/ranks.md.
 Source: Gillenwater, Joseph, Kulesza (2021), arXiv:2102.08244, for the mechanism.
 """
 
@@ -69,7 +69,8 @@ class Joint(Method):
         """Whether so many rows are enough for no two outer quantiles to leave them together.
 
         Rows that fill a twentieth of the bounds weigh little beside the points outside, and r quantiles that are all
-        drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see docs/theory/quantiles.md.
+        drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see
+        docs/theory/mechanisms/ranks.md.
         """
         speed = float(self._rate)
         gain = log(max(1.0, OUTSIDE * size * speed / 2))

@@ -5,7 +5,7 @@ parts, the row of rank i, from 0, stands at i + 1/2, equal rows share what lies 
 rows has one place, in proportion to its distances from them. As the code of a point grows, so does its place.
 
 Guarantee: a row more moves both ends of every point's place by 0 to 1 rank upwards, whichever way they are counted,
-rounding included. Proof: docs/theory/quantiles.md, "Between two rows".
+rounding included. Proof: docs/theory/mechanisms/ranks.md, "Between two rows".
 """
 
 from fractions import Fraction

@@ -5,7 +5,7 @@ them allow. How many children a node has is chosen by the variance, which no dat
 their shares of the total, where the noise of both cancels in part. A histogram alone, without a tree, is best for the
 shares of up to fifty cells.
 
-Proof: docs/theory/quantiles.md, "Running sums".
+Proof: docs/theory/mechanisms/ranks.md, "Running sums".
 Source: Hay, Rastogi, Miklau, Suciu (2010), arXiv:0904.0942, for trees of counts with least squares.
 """
 

@@ -46,7 +46,7 @@ class Quantile(OrderStatistic):
 
     Guarantee: epsilon-DP for each draw, and bounded range epsilon but for permute-and-flip, with
         rate = epsilon / (2 rows reach), reach = max(q, 1 - q) under add/remove and 1 under replace.
-    Proof: docs/theory/quantiles.md.
+    Proof: docs/theory/mechanisms/ranks.md.
     Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates".
     """
 

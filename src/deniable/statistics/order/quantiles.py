@@ -63,7 +63,7 @@ class Quantiles(OrderStatistic):
             a method that is good for any number above 1000 / epsilon.
 
     Guarantee: that of the method, and of the ends or the counts.
-    Proof: docs/theory/quantiles.md.
+    Proof: docs/theory/mechanisms/ranks.md.
     Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429; Gillenwater, Joseph, Kulesza (2021), arXiv:2102.08244;
         Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025), arXiv:2505.13662.
     """

@@ -7,7 +7,7 @@ most, and a reach hardly moves when a gap does. Where a gap is too short the rea
 
 Guarantee: epsilon-DP. A row that comes moves the noise by a rank in one node of each level, the draws by a range of
 (1 + 1/4) rate, and ln(1 + 2 / (2 zone - 1)) pays for what lets ranks follow it by halves. A row that is replaced goes
-and comes. Proof: docs/theory/quantiles.md, "Slices".
+and comes. Proof: docs/theory/mechanisms/ranks.md, "Slices".
 Source: Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025), arXiv:2505.13662, for the idea. The rule for
 reaches and the proof are ours.
 """

@@ -5,7 +5,7 @@ side. Of all parts of one level, a row lies in one, so a level costs what one qu
 
 Guarantee: with a bounded range epsilon for every level, that of the whole is their composition. Under add/remove a part
 has rate = epsilon / (2 rows reach); under replace, where the old and the new row may lie in different parts, half of
-that below the first level. Proof: docs/theory/quantiles.md.
+that below the first level. Proof: docs/theory/mechanisms/ranks.md.
 Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429, for the recursion.
 """
 

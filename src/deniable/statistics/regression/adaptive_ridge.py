@@ -35,7 +35,7 @@ class AdaptiveRidge(SufficientRegression):
     Guarantee: the sums as in `SufficientRegression`, for five sixths of the price; the smallest eigenvalue moves by at
         most (features + 1) rows under either relation (Weyl), and is computed in integers, exactly.
     Interval: for the least-squares coefficients; it allows for the noise, and for a ridge on coefficients about 1.
-    Proof: docs/theory/regression.md, where the constants are derived again.
+    Proof: docs/theory/statistics/regression.md, where the constants are derived again.
     Source: Wang (2018), arXiv:1803.02596.
     """
 

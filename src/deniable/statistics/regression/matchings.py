@@ -5,7 +5,7 @@ ring loses no row, and a row more opens it at one place. An odd number of matchi
 uniform among all pairings that leave out at most one row.
 
 Guarantee: the pairs of neighbouring data can be drawn together such that one row more exchanges one pair of every ring
-and adds one, and exchanges one or adds one in the single matching. Proof: docs/theory/regression.md.
+and adds one, and exchanges one or adds one in the single matching. Proof: docs/theory/statistics/regression.md.
 """
 
 from fractions import Fraction

@@ -27,7 +27,7 @@ class SufficientRegression(Regression):
         For up to three features sums of Bernstein polynomials, l1 = rows, hold the same; the better of both is used.
     Interval: for the least-squares coefficients of the clamped rows, by the delta method from the covariance of the
         noise.
-    Proof: docs/theory/regression.md.
+    Proof: docs/theory/statistics/regression.md.
     Source: Vu, Slavkovic (2009), for noisy sums of products.
     """
 

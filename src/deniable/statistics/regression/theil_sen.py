@@ -46,7 +46,7 @@ class TheilSen(Regression):
     Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
         distance of any point from the median rank by at most 1 a matching under replace, and 3/2 for every two of them
         under add/remove, where it exchanges one pair and adds one.
-    Proof: docs/theory/regression.md.
+    Proof: docs/theory/statistics/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
     Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions. It
         counts all pairs; those of rows with one value of the feature say nothing and are left out, which is worth

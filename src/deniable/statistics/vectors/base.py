@@ -22,8 +22,8 @@ class VectorStatistic(Statistic):
     """A statistic of the rows of a table, in steps that are chosen one after the other.
 
     Guarantee: the charges of the steps, in rho, or in epsilon where that alone is given, add up to the price whatever
-        the answers are (docs/theory/filters.md). A pair of epsilon and delta is spent as the largest rho that implies
-        it.
+        the answers are (docs/theory/privacy/budget.md). A pair of epsilon and delta is spent as the largest rho that
+        implies it.
 
     Args:
         bounds: for each column one pair (lower, upper), between which its mean lies, or "auto": a quarter of the price

@@ -55,7 +55,7 @@ class VectorCovariance(VectorStatistic):
         so, but not proved.
     Error: `expected_error` is the Frobenius norm of noise and clipping in coordinates in which the covariance is the
         identity (Mahalanobis), for normal rows, if they are enough for six steps to close in.
-    Proof: docs/theory/coinpress.md, with what is changed.
+    Proof: docs/theory/statistics/vectors.md, with what is changed.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
     """
 

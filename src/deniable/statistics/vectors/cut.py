@@ -27,7 +27,7 @@ class Cut:
     size: float
 
     def lost(self, moved: Floats, farthest: Floats, *, chance: float) -> Floats:
-        """In the mean of each column, but for this chance, in deviations (docs/theory/coinpress.md).
+        """In the mean of each column, but for this chance, in deviations (docs/theory/statistics/vectors.md).
 
         Args:
             moved: how far the mean of the clipped rows is from the centre at most.

@@ -30,7 +30,7 @@ class Finding:
 
     Guarantee: the price of the searches. The means lie within the bounds that are found together if a fifth of the rows
         lie within the range of the search, and no deviation exceeds its declared one; those that are found alone hold
-        all rows, which are clamped to them: docs/theory/coinpress.md.
+        all rows, which are clamped to them: docs/theory/statistics/vectors.md.
     """
 
     together: Bounding | None = None

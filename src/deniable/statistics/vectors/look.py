@@ -43,7 +43,7 @@ class Look:
     variance: float
 
     def intervals(self, level: float) -> Bounds:
-        """For every entry of the covariance matrix; what they hold is in docs/theory/coinpress.md."""
+        """For every entry of the covariance matrix; what they hold is in docs/theory/statistics/vectors.md."""
         chance = 1 - level
         gram = self.back @ self.back.T
         norms = np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))

@@ -1,6 +1,6 @@
 """How far independent noise in all entries of a matrix may move sums of its entries.
 
-Proofs: docs/theory/coinpress.md, "Intervals". Chances are bounds, for the discrete laws that are drawn.
+Proofs: docs/theory/statistics/vectors.md, "Intervals". Chances are bounds, for the discrete laws that are drawn.
 """
 
 import math

@@ -55,7 +55,7 @@ class VectorMean(VectorStatistic):
         they do for normal, Laplace and exponential columns, however they depend on each other. Rows in few lumps, as
         those of two rare yes-or-no columns, may be clipped by more: 0.94 instead of 0.95 was measured.
     Error: `expected_error` is the l2 norm of the noise in `deviations`, for normal rows of these deviations.
-    Proof: docs/theory/coinpress.md, with what is changed.
+    Proof: docs/theory/statistics/vectors.md, with what is changed.
     Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618.
     """
 

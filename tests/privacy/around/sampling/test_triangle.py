@@ -75,7 +75,7 @@ def test_laws_are_those_of_pairs_and_their_own_mirror_images() -> None:
 
 
 def test_the_worst_pair_of_one_step_is_not_that_of_many() -> None:
-    """The counterexample of docs/theory/sampling.md: neither pair dominates the other, by certified numbers."""
+    """The counterexample of docs/theory/privacy/sampling.md: neither pair dominates the other, by certified numbers."""
     step = GaussianLoss(2).sampled_without_replacement(size=100, population=10_000)
     single, triangle = step.laws().lower
     assert curve(triangle, 0.01) < 0.95 * curve(single, 0.01)

@@ -1,4 +1,4 @@
-"""The law of the loss of one of many runs, chosen at random; proofs in docs/theory/allocation.md.
+"""The law of the loss of one of many runs, chosen at random; proofs in docs/theory/privacy/allocation.md.
 
 With X the ratio of densities of one run under the law without the unit, the ratio of all runs is the mean of t
 independent X. Its law is found by repeated doubling on a geometric grid, with numbers >= 0 alone, so that errors stay

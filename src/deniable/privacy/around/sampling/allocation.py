@@ -1,5 +1,5 @@
 """Random allocation (balls in bins): a unit takes part in one of many runs, chosen at random; proofs in
-docs/theory/allocation.md.
+docs/theory/privacy/allocation.md.
 """
 
 import math
@@ -31,7 +31,7 @@ class RandomlyAllocatedLoss(SampledLoss):
     Error: the laws are computed on a grid of some thousand points, as fine as the spread of the loss asks for; the
         width grows with `runs` and is seen in the answer. Losses beyond 300 are not told apart: the base bounds them.
     Source: Feldman, Shenfeld (2025), arXiv:2502.08202; (2026), arXiv:2602.17284; Chua et al. (2024), arXiv:2412.16802;
-        proof in docs/theory/allocation.md.
+        proof in docs/theory/privacy/allocation.md.
     """
 
     kind: ClassVar[str] = "randomly_allocated"

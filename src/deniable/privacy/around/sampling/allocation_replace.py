@@ -1,4 +1,4 @@
-"""Random allocation under replace, from a loss under add/remove: proofs in docs/theory/allocation.md.
+"""Random allocation under replace, from a loss under add/remove: proofs in docs/theory/privacy/allocation.md.
 
 With X and X' the ratios of densities of one run with the first and with the second value of the unit, under the law
 without it, delta is the mean excess of the sum of `runs` independent X - exp(epsilon) X', over `runs`. The worst X'
@@ -44,7 +44,7 @@ class AllocatedReplacedLoss(SampledLoss):
         mean of x(1 - s_i)) for independent uniform s_i; and what follows from removing a unit and adding another one.
         At least random allocation under add/remove: the new value may change nothing.
     Error: the curve is computed at some 40 points, and is a polygon between them: within some percent of delta.
-    Source: docs/theory/allocation.md.
+    Source: docs/theory/privacy/allocation.md.
     """
 
     kind: ClassVar[str] = "allocated_replaced"

@@ -1,4 +1,4 @@
-"""Poisson samples cut to a fixed batch size (truncated Poisson sampling): proofs in docs/theory/sampling.md."""
+"""Poisson samples cut to a fixed batch size (truncated Poisson sampling): proofs in docs/theory/privacy/sampling.md."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,7 +47,7 @@ class CappedPoissonLoss(SampledLoss):
         and its weight is the greatest f r / rate. At least Poisson sampling of `base` under the same relation, attained
         by data of at most `cap` units.
     Source: Ganesh et al. (2025), arXiv:2508.15089, treat the same samples; the bound is proved in
-        docs/theory/sampling.md.
+        docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "capped_poisson"

@@ -1,4 +1,7 @@
-"""What draws with replacement reveal at least: pairs of laws that noise attains; proofs in docs/theory/sampling.md."""
+"""What draws with replacement reveal at least: pairs of laws that noise attains.
+
+Proofs: docs/theory/privacy/sampling.md.
+"""
 
 import math
 from collections.abc import Sequence

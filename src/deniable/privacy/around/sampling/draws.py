@@ -1,4 +1,4 @@
-"""Losses on a fixed number of draws with replacement, under replace: proofs in docs/theory/sampling.md."""
+"""Losses on a fixed number of draws with replacement, under replace: proofs in docs/theory/privacy/sampling.md."""
 
 import math
 from collections.abc import Sequence
@@ -57,7 +57,8 @@ class DrawnLoss(SampledLoss):
         y is searched in floats, and the sum is certified. At least what noise on a count attains, where `base` is
         Gaussian, Laplace or pure, and otherwise what a mechanism attains that looks for one value.
     Error: compositions see losses of probability above 1e-22 alone: their delta is bounded from about 1e-20 up.
-    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647, theorem 10, for one y; proof in docs/theory/sampling.md.
+    Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647, theorem 10, for one y; proof in
+        docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "drawn"

@@ -179,7 +179,7 @@ class PoissonSampledLoss(SampledLoss):
         bound on its curve is dominated by a pair with the greatest convex curve below this bound in both directions;
         nothing is then known from below.
     Source: Zhu, Dong, Wang (2022), arXiv:2106.08567; Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; proof in
-        docs/theory/sampling.md.
+        docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "poisson_sampled"

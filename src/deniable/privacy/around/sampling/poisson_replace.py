@@ -1,4 +1,4 @@
-"""Poisson sampling under replace, from a loss under add/remove: proofs in docs/theory/sampling.md.
+"""Poisson sampling under replace, from a loss under add/remove: proofs in docs/theory/privacy/sampling.md.
 
 With R the release without the unit, P and P' those with its two values, the pair is (1 - rate) R + rate P against
 (1 - rate) R + rate P'. It is worst when one set is the best to tell P from R and the worst to tell P' from R: then all
@@ -241,7 +241,8 @@ class PoissonReplacedLoss(SampledLoss):
         the pair (1 - rate) R + rate P, (1 - rate) R + rate P'. For Gaussian noise means 0 and +-1. An epsilon-DP
         mechanism becomes ln((1 + rate (e^epsilon - 1)) / (1 + rate (e^-epsilon - 1)))-DP. Attained by noisy sums whose
         unit may count with either sign; for losses whose two directions differ the lower bound is that of add/remove.
-    Source: docs/theory/sampling.md; for Gaussian noise also Lebeda, Regehr, Kamath, Steinke (2024), arXiv:2405.20769.
+    Source: docs/theory/privacy/sampling.md; for Gaussian noise also Lebeda, Regehr, Kamath, Steinke (2024),
+        arXiv:2405.20769.
     """
 
     kind: ClassVar[str] = "poisson_replaced"

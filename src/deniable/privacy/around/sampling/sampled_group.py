@@ -1,6 +1,6 @@
 """Groups under Poisson sampling of Gaussian noise: how many of the group are in the sample is random.
 
-Proof: docs/theory/group.md.
+Proof: docs/theory/privacy/group.md.
 """
 
 import math
@@ -30,7 +30,7 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     Guarantee: with a of the group in one data set only and b = size - a in the other, the pair of mixtures
         sum_i Bin(a, rate)(i) N(i mu, 1) against sum_j Bin(b, rate)(j) N(-j mu, 1), mu = 1 / noise_multiplier, in
         either order; delta is the greatest over a, and exact. Under replace (a unit in place of another one) a = b.
-    Source: Schuchardt, Stoian, Kosmala, Guennemann (2024), arXiv:2403.04867; proof in docs/theory/group.md.
+    Source: Schuchardt, Stoian, Kosmala, Guennemann (2024), arXiv:2403.04867; proof in docs/theory/privacy/group.md.
     """
 
     kind: ClassVar[str] = "sampled_gaussian_group"

@@ -1,4 +1,7 @@
-"""Losses on a uniformly random set of units of a fixed size, under replace: proofs in docs/theory/sampling.md."""
+"""Losses on a uniformly random set of units of a fixed size, under replace.
+
+Proofs: docs/theory/privacy/sampling.md.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -101,7 +104,7 @@ class SubsetSampledLoss(SampledLoss):
         and pure losses, that of triangle.py, and those of the one pair whose curve is the larger of both directions: no
         smaller one dominates.
     Source: Balle, Barthe, Gaboardi (2018), arXiv:1807.01647; Zhu, Dong, Wang (2022), arXiv:2106.08567; Lebeda, Regehr,
-        Kamath, Steinke (2024), arXiv:2405.20769; proof in docs/theory/sampling.md.
+        Kamath, Steinke (2024), arXiv:2405.20769; proof in docs/theory/privacy/sampling.md.
     """
 
     kind: ClassVar[str] = "subset_sampled"

@@ -2,7 +2,8 @@
 
 With R, P, P' the releases when a sample holds neither, the unit or its replacement, each two of which are as different
 as the loss allows, the pair is (1 - rate) R + rate P against (1 - rate) R + rate P'. Its curve is below that of
-(1 - rate) R + rate P against R for epsilon > 0, and that of a long composition is above. Docs: docs/theory/sampling.md.
+(1 - rate) R + rate P against R for epsilon > 0, and that of a long composition is above. Docs:
+docs/theory/privacy/sampling.md.
 """
 
 import math

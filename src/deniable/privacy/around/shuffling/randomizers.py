@@ -1,6 +1,6 @@
 """Local randomizers: what every user applies to the own value before sending it.
 
-How their shuffled reports are bounded: `shuffled.py` and docs/theory/shuffling.md.
+How their shuffled reports are bounded: `shuffled.py` and docs/theory/privacy/shuffling.md.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Local reports that lose their senders: n users apply one local randomizer, a shuffler forgets who sent what.
 
-Proofs of both sides: docs/theory/shuffling.md.
+Proofs of both sides: docs/theory/privacy/shuffling.md.
 """
 
 import math
@@ -47,7 +47,7 @@ class ShuffledLoss(PrivacyLoss):
         `AnyRandomizer` the clones bound; and at least the exact value of the worst population tried. Both ends include
         numerical error, at most the tolerance; the rest of their distance is that of the theorems.
     Source: Balle, Bell, Gascon, Nissim (2019), arXiv:1903.02837; Feldman, McMillan, Talwar (2021), arXiv:2012.12803;
-        proofs in docs/theory/shuffling.md.
+        proofs in docs/theory/privacy/shuffling.md.
     """
 
     kind: ClassVar[str] = "shuffled"

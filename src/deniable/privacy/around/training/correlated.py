@@ -1,7 +1,7 @@
 """Correlated noise (matrix factorisation): C x + z is released for a lower-triangular C, the rest is post-processing.
 
 What one unit can reveal depends on how often, and how close together, it takes part. Proofs:
-docs/theory/correlated.md.
+docs/theory/privacy/correlated.md.
 """
 
 import math
@@ -212,7 +212,7 @@ class CorrelatedLoss(PrivacyLoss):
         outputs. Both ends of the sensitivity are kept; they agree for one participation, for coefficients >= 0 that
         never rise, and for separations of at least as many steps as C has bands.
     Source: Denisov, McMahan, Rush, Smith, Thakurta (2022), arXiv:2202.08312; Choquette-Choo et al. (2023),
-        arXiv:2306.08153; proofs in docs/theory/correlated.md.
+        arXiv:2306.08153; proofs in docs/theory/privacy/correlated.md.
     """
 
     kind: ClassVar[str] = "correlated"
@@ -294,7 +294,7 @@ def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: object, rate
 
     Guarantee: under add/remove, the composition of ceil(steps / bands) Poisson-sampled Gaussians of noise multiplier
         noise_multiplier / (greatest norm of a column of C).
-    Source: Choquette-Choo et al. (2023), arXiv:2306.08153; proof in docs/theory/correlated.md.
+    Source: Choquette-Choo et al. (2023), arXiv:2306.08153; proof in docs/theory/privacy/correlated.md.
     """
     noise = positive_rational("noise_multiplier", noise_multiplier)
     if _checked_strategy(strategy).bands >= strategy.steps > 1:

@@ -1,6 +1,6 @@
 """The last iterate of noisy gradient descent: later noise hides what earlier steps revealed.
 
-Proofs: docs/theory/iteration.md.
+Proofs: docs/theory/privacy/iteration.md.
 """
 
 from dataclasses import dataclass, fields
@@ -49,8 +49,8 @@ class LastIterateLoss(PrivacyLoss):
 
     Guarantee: mu-GDP. With c = max(|1 - rate m|, |1 - rate M|), for the full batch and t steps
         mu^2 = (1 - c^t)(1 + c) / ((1 + c^t)(1 - c)) / noise_multiplier^2, or t / noise_multiplier^2 when c = 1; in
-        general the formula in docs/theory/iteration.md. Attained by quadratic losses when c = 1 - rate m, with the
-        full batch and no diameter; the lower end is what quadratic losses attain.
+        general the formula in docs/theory/privacy/iteration.md. Attained by quadratic losses when c = 1 - rate m, with
+        the full batch and no diameter; the lower end is what quadratic losses attain.
     Source: Bok, Su, Altschuler (2024), arXiv:2403.00278; Feldman, Mironov, Talwar, Thakurta (2018), arXiv:1808.06651.
     """
 

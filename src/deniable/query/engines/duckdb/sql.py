@@ -1,6 +1,6 @@
 """A plan as DuckDB SQL: every sum of integers, every unit bounded.
 
-Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/bounding.md.
+Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/query/bounding.md.
 """
 
 from collections.abc import Mapping, Sequence
