@@ -265,12 +265,34 @@ def test_bad_counts_are_refused(factor: object) -> None:
     "text",
     [
         *("", "[]", "{}", '{"loss": "unknown"}', '{"loss": 3}', '{"loss": "composed", "parts": 3}'),
-        *('{"loss": "pure"}', '{"loss": "pure", "limit": "1", "more": 1}', '{"loss": "pure", "limit": "-1"}'),
+        *('{"loss": "pure"}', '{"loss": "pure", "epsilon": "1", "more": 1}', '{"loss": "pure", "epsilon": "-1"}'),
+        '{"loss": "pure", "epsilon": "1", "limit": "1"}',
     ],
 )
 def test_text_that_is_no_loss_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError):
         PrivacyLoss.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "loss"),
+    [
+        ('{"loss": "pure", "limit": "1"}', PureLoss(epsilon=1)),
+        ('{"loss": "approximate", "limit": "1", "failed": "1/9"}', ApproximateLoss(epsilon=1, delta="1/9")),
+        ('{"loss": "concentrated", "limit": "1/2"}', ConcentratedLoss(rho="1/2")),
+        (
+            '{"loss": "exponential_mechanism", "limit": "1", "monotone": true}',
+            ExponentialMechanismLoss(epsilon=1, monotone=True),
+        ),
+        (
+            '{"loss": "randomized_response", "choices": 3, "limit": "1", "truth": null}',
+            RandomizedResponseLoss(epsilon=1, choices=3),
+        ),
+    ],
+)
+def test_ledgers_of_before_can_be_read(text: str, loss: PrivacyLoss) -> None:
+    assert PrivacyLoss.from_json(text) == loss == PrivacyLoss.from_json(loss.to_json())
+    assert "limit" not in loss.to_json()
 
 
 def test_a_stated_pair_in_json_is_proved_again() -> None:
@@ -289,7 +311,7 @@ def test_losses_cannot_be_changed() -> None:
 def test_wrong_calls_are_answered_in_words() -> None:
     with pytest.raises(InvalidParameterError, match=r"takes no nois\. Did you mean noise_multiplier"):
         GaussianLoss(nois=1)
-    with pytest.raises(InvalidParameterError, match="PureLoss needs limit"):
+    with pytest.raises(InvalidParameterError, match="PureLoss needs epsilon"):
         PureLoss()
     with pytest.raises(InvalidParameterError, match="losses must be a privacy loss or a list of them, got 3"):
         compose(3)

@@ -86,7 +86,7 @@ ANIMALS = {
     "approximate": _response(ApproximateLoss(1, "1/10"), 1.0, 0.1),
     "stated": _response(Stated(ApproximateLoss(1, "1/10"), 2, "1/10"), 1.0, 0.1),
     "restricted": _response(Restricted(ApproximateLoss(1, "1/10"), AddRemove), 1.0, 0.1),
-    "concentrated": _response(ConcentratedLoss("1/2", failed="1/10"), 1.0, 0.1),
+    "concentrated": _response(ConcentratedLoss("1/2", delta="1/10"), 1.0, 0.1),
     "shifted": _response(ConcentratedLoss(0, shift=1), 1.0),
     "renyi": _response(RenyiLoss(["2"], ["1"]), 1.0),
     "gaussian curve": _binned(GaussianDPLoss(1), stats.norm()),

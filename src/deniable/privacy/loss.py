@@ -38,6 +38,7 @@ class PrivacyLoss(metaclass=InWords):
     """
 
     kind: ClassVar[str]
+    words: ClassVar[Mapping[str, str]] = {}  # field: its name in the constructor and in JSON, where it differs
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -261,12 +262,15 @@ class PrivacyLoss(metaclass=InWords):
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON: the kind and the fields, rationals as text."""
-        values = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-        return {"loss": self.kind, **values}
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {"loss": self.kind, **{self.words.get(name, name): _encoded(getattr(self, name)) for name in names}}
 
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> "PrivacyLoss":
-        return cls(**values)
+        given = {cls.words.get(name, name): value for name, value in values.items()}  # older ledgers name the field
+        if len(given) < len(values):
+            raise TypeError("a parameter is given twice")
+        return cls(**given)
 
     @staticmethod
     def from_data(data: object) -> "PrivacyLoss":

@@ -33,7 +33,7 @@ class Renamed(WrappedLoss):
     [
         ExponentialMechanismLoss("1/2", monotone=True),
         ApproximateLoss(1, "1/100"),
-        ConcentratedLoss("1/10", shift="1/3", failed="1/50"),
+        ConcentratedLoss("1/10", shift="1/3", delta="1/50"),
         GaussianLoss(2) * 3 + ApproximateLoss(1, 0),
     ],
 )

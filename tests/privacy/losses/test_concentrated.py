@@ -47,22 +47,21 @@ def test_without_rho_the_shift_bounds_the_loss() -> None:
 
 def test_a_failure_is_mixed_in() -> None:
     """Bun, Steinke (2016): delta-approximate rho-zCDP is (epsilon, delta + (1 - delta) delta')-DP."""
-    loss, plain = ConcentratedLoss("1/2", failed="1/100"), ConcentratedLoss("1/2")
+    loss, plain = ConcentratedLoss("1/2", delta="1/100"), ConcentratedLoss("1/2")
     assert loss.delta(2).upper == pytest.approx(0.01 + 0.99 * plain.delta(2).upper, rel=1e-14)
     assert loss.epsilon("1/200").lower == float("inf")
-    both = loss + ConcentratedLoss("1/2", failed="1/50")
+    both = loss + ConcentratedLoss("1/2", delta="1/50")
     assert both.delta(3).upper == pytest.approx(0.03 + 0.97 * ConcentratedLoss(1).delta(3).upper, rel=1e-12)
     assert renyi(loss, 2).upper == float("inf")
 
 
 def test_it_is_written_and_read_with_all_of_it() -> None:
-    loss = ConcentratedLoss("1/2", shift="1/3", failed="1/100")
+    loss = ConcentratedLoss("1/2", shift="1/3", delta="1/100")
     assert PrivacyLoss.from_json(loss.to_json()) == loss
-    assert PrivacyLoss.from_data({"loss": "concentrated", "limit": "1/2"}) == ConcentratedLoss("1/2")
-    assert repr(loss) == "ConcentratedLoss('1/2', shift='1/3', failed='1/100')"
+    assert repr(loss) == "ConcentratedLoss('1/2', shift='1/3', delta='1/100')"
 
 
-@pytest.mark.parametrize("bad", [{"shift": -1}, {"failed": 1}, {"failed": -1}, {"shift": "x"}])
+@pytest.mark.parametrize("bad", [{"shift": -1}, {"delta": 1}, {"delta": -1}, {"shift": "x"}])
 def test_bad_parts_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         ConcentratedLoss(1, **bad)
@@ -70,5 +69,5 @@ def test_bad_parts_are_refused(bad: dict[str, object]) -> None:
 
 def test_a_failure_above_delta_has_no_epsilon_in_a_sum_either() -> None:
     """Found at once, and exactly; before, the search for the lower end stopped at 2.7e300."""
-    failing = ConcentratedLoss("1/2", failed="1/50") + RenyiLoss([2], ["1/4"])
+    failing = ConcentratedLoss("1/2", delta="1/50") + RenyiLoss([2], ["1/4"])
     assert failing.epsilon("1e-3") == Interval(math.inf, math.inf)

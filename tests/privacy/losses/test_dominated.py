@@ -128,7 +128,7 @@ SELECTED = [
     FiniteLoss(["1/2", "1/4", "1/4", 0], ["1/8", "1/4", "1/2", "1/8"], relation=AddRemove),
     FiniteLoss.of_channel([["0.6", "0.3", "0.1"], ["0.3", "0.6", "0.1"], ["0.2", "0.2", "0.6"]]),
     RandomizedResponseLoss(truth="0.6", choices=4),
-    RandomizedResponseLoss.of_epsilon("1.5", choices=3),
+    RandomizedResponseLoss(epsilon="1.5", choices=3),
     ExponentialMechanismLoss("1.3"),
     PermuteAndFlipLoss("0.7"),
     GaussianMixtureLoss([("0.8", 0), ("0.2", 2)], sigma=1, relation=AddRemove),

@@ -36,7 +36,7 @@ def test_compositions_are_those_of_the_channel(choices: int) -> None:
 
 @pytest.mark.parametrize(("choices", "limit"), [(2, 1.0), (7, 0.3), (100, 4.0)])
 def test_the_epsilon_form(choices: int, limit: float) -> None:
-    loss = RandomizedResponseLoss.of_epsilon(limit, choices=choices)
+    loss = RandomizedResponseLoss(epsilon=limit, choices=choices)
     with mpmath.workdps(40):
         e = mpmath.exp(mpmath.mpf(str(limit)))
         for share in ("0", "0.5", "0.99"):
@@ -50,7 +50,7 @@ def test_the_epsilon_form(choices: int, limit: float) -> None:
 
 
 def test_the_epsilon_form_of_two_choices_is_the_pure_loss() -> None:
-    response, pure = RandomizedResponseLoss.of_epsilon("0.4"), PureLoss("0.4")
+    response, pure = RandomizedResponseLoss(epsilon="0.4"), PureLoss("0.4")
     assert response.delta("0.1") == pure.delta("0.1")
     found, expected = (response * 25).epsilon("1e-6"), (pure * 25).epsilon("1e-6")
     assert found.lower <= expected.upper
@@ -58,7 +58,7 @@ def test_the_epsilon_form_of_two_choices_is_the_pure_loss() -> None:
 
 
 def test_more_choices_reveal_less() -> None:
-    many, few = (RandomizedResponseLoss.of_epsilon(2, choices=k) for k in (50, 2))
+    many, few = (RandomizedResponseLoss(epsilon=2, choices=k) for k in (50, 2))
     assert many.delta(0).upper < few.delta(0).lower
     assert (many * 5).epsilon("1e-4").upper < (few * 5).epsilon("1e-4").lower
 
@@ -80,7 +80,7 @@ def test_an_even_coin_reveals_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "loss", [RandomizedResponseLoss(truth="2/3", choices=4), RandomizedResponseLoss.of_epsilon("1/3", choices=3)]
+    "loss", [RandomizedResponseLoss(truth="2/3", choices=4), RandomizedResponseLoss(epsilon="1/3", choices=3)]
 )
 def test_json_and_relation(loss: RandomizedResponseLoss) -> None:
     assert PrivacyLoss.from_json(loss.to_json()) == loss
@@ -96,8 +96,8 @@ def test_json_and_relation(loss: RandomizedResponseLoss) -> None:
         ({"truth": "1/2", "choices": 1}, "choices must be >= 2"),
         ({"truth": "1/2", "choices": 2.5}, "choices must be a whole number"),
         ({}, "give either"),
-        ({"truth": "1/2", "limit": 1}, "give either"),
-        ({"limit": 0}, "epsilon must be > 0"),
+        ({"truth": "1/2", "epsilon": 1}, "give either"),
+        ({"epsilon": 0}, "epsilon must be > 0"),
     ],
 )
 def test_bad_parameters_are_refused(arguments: dict[str, object], message: str) -> None:

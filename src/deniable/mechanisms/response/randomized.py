@@ -51,7 +51,7 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         whole_number("choices", self.choices, lower=1, upper=LARGEST_CHOICES)
-        checked = RandomizedResponseLoss(truth=self.truth, choices=self.choices, limit=self.epsilon)
+        checked = RandomizedResponseLoss(truth=self.truth, choices=self.choices, epsilon=self.epsilon)
         for name, value in (("choices", checked.choices), ("truth", checked.truth), ("epsilon", checked.limit)):
             object.__setattr__(self, name, value)
 
@@ -90,7 +90,7 @@ class RandomizedResponse(Mechanism):
             raise InvalidParameterError(
                 "coordinates must say how many reports one unit gives, got None. Make the sensitivity with reach(...)."
             )
-        return RandomizedResponseLoss(truth=self.truth, choices=self.choices, limit=self.epsilon) * (
+        return RandomizedResponseLoss(truth=self.truth, choices=self.choices, epsilon=self.epsilon) * (
             sensitivity.coordinates
         )
 

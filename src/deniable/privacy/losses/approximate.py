@@ -1,5 +1,6 @@
 """(epsilon, delta)-differential privacy known by one point of its curve."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -14,20 +15,21 @@ from deniable.privacy.pld.laws import randomized_response_law
 
 @dataclass(frozen=True, init=False)
 class ApproximateLoss(PrivacyLoss):
-    """Any (limit, failed)-DP mechanism, known by nothing else: `ApproximateLoss(epsilon, delta)`.
+    """Any (epsilon, delta)-DP mechanism, known by nothing else: `ApproximateLoss(epsilon=1, delta="1e-6")`.
 
-    Guarantee: delta(x) = failed + (1 - failed) (e^limit - e^x) / (e^limit + 1) for x < limit, else failed. Attained by
-        the mechanism that shows the data with probability `failed` and answers by randomised response otherwise.
+    Guarantee: delta(x) = delta + (1 - delta) (e^epsilon - e^x) / (e^epsilon + 1) for x < epsilon, else delta. Attained
+        by the mechanism that shows the data with probability `delta` and answers by randomised response otherwise.
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776.
     """
 
     kind: ClassVar[str] = "approximate"
+    words: ClassVar[Mapping[str, str]] = {"limit": "epsilon", "failed": "delta"}
     limit: Fraction
     failed: Fraction
 
-    def __init__(self, limit: object, failed: object) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("epsilon", limit))
-        object.__setattr__(self, "failed", probability("delta", failed))
+    def __init__(self, epsilon: object, delta: object) -> None:
+        object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
+        object.__setattr__(self, "failed", probability("delta", delta))
 
     def __repr__(self) -> str:
         return f"ApproximateLoss({str(self.limit)!r}, {str(self.failed)!r})"

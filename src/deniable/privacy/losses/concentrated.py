@@ -1,5 +1,6 @@
 """Zero-concentrated differential privacy: a loss known by its rho."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,10 +16,10 @@ from deniable.privacy.losses.pure import pure_delta
 
 @dataclass(frozen=True, init=False)
 class ConcentratedLoss(PrivacyLoss):
-    """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho)`.
+    """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho="1/2")`.
 
-    With `shift` the divergence of each order is at most shift + rho order: (shift, rho)-zCDP. With `failed` all of it
-    holds but for a part of that probability: failed-approximate zCDP.
+    With `shift` the divergence of each order is at most shift + rho order: (shift, rho)-zCDP. With `delta` all of it
+    holds but for a part of that probability: delta-approximate zCDP.
 
     Guarantee: delta at most the conversion of Canonne, Kamath, Steinke at epsilon - shift, mixed with the failure, and
         at least that of the Gaussian mechanism with mu^2 = 2 rho, which is one of them.
@@ -26,17 +27,18 @@ class ConcentratedLoss(PrivacyLoss):
     """
 
     kind: ClassVar[str] = "concentrated"
+    words: ClassVar[Mapping[str, str]] = {"limit": "rho", "failed": "delta"}
     limit: Fraction
     shift: Fraction
     failed: Fraction
 
-    def __init__(self, limit: object, shift: object = 0, failed: object = 0) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("rho", limit))
+    def __init__(self, rho: object, shift: object = 0, delta: object = 0) -> None:
+        object.__setattr__(self, "limit", nonnegative_rational("rho", rho))
         object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
-        object.__setattr__(self, "failed", probability("failed", failed))
+        object.__setattr__(self, "failed", probability("delta", delta))
 
     def __repr__(self) -> str:
-        more = [f", {name}={str(value)!r}" for name, value in (("shift", self.shift), ("failed", self.failed)) if value]
+        more = [f", {name}={str(value)!r}" for name, value in (("shift", self.shift), ("delta", self.failed)) if value]
         return f"ConcentratedLoss({str(self.limit)!r}{''.join(more)})"
 
     def _delta(self, epsilon: Fraction) -> Interval:

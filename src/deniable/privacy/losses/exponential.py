@@ -1,6 +1,7 @@
 """Selection by noisy scores: the exponential mechanism and permute-and-flip."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -27,15 +28,16 @@ _THRESHOLD = 0.8  # of the way between the centres of the noise, for permute-and
 
 @dataclass(frozen=True, init=False)
 class _SelectionLoss(PrivacyLoss):
-    """A choice among candidates by their scores; `limit` is its epsilon."""
+    """A choice among candidates by their scores; it is `epsilon`-DP."""
 
+    words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction
     monotone: bool
 
-    def __init__(self, limit: object, *, monotone: bool = False) -> None:
+    def __init__(self, epsilon: object, *, monotone: bool = False) -> None:
         if not isinstance(monotone, bool):
             raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
-        object.__setattr__(self, "limit", positive_rational("epsilon", limit))
+        object.__setattr__(self, "limit", positive_rational("epsilon", epsilon))
         object.__setattr__(self, "monotone", monotone)
 
     @classmethod

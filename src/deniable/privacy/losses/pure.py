@@ -1,6 +1,7 @@
 """Pure differential privacy: any mechanism with a bounded loss."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -20,19 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False)
 class PureLoss(PrivacyLoss):
-    """Any mechanism whose privacy loss is at most `limit`, known by nothing else: `PureLoss(epsilon)`.
+    """Any mechanism whose privacy loss is at most `epsilon`, known by nothing else: `PureLoss(epsilon=1)`.
 
-    Guarantee: delta(x) = (e^limit - e^x) / (e^limit + 1) for x < limit, attained by randomised response, else 0;
-        limit^2/2-zCDP; mu-GDP with mu = 2 Phi^-1(e^limit / (1 + e^limit)).
+    Guarantee: delta(x) = (e^epsilon - e^x) / (e^epsilon + 1) for x < epsilon, attained by randomised response, else 0;
+        epsilon^2/2-zCDP; mu-GDP with mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776; Bun, Steinke (2016), arXiv:1605.02065; proofs in
         docs/theory/privacy/profile.md.
     """
 
     kind: ClassVar[str] = "pure"
+    words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction
 
-    def __init__(self, limit: object) -> None:
-        object.__setattr__(self, "limit", nonnegative_rational("epsilon", limit))
+    def __init__(self, epsilon: object) -> None:
+        object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
 
     def __repr__(self) -> str:
         return f"PureLoss({str(self.limit)!r})"

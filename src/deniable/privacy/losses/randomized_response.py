@@ -1,6 +1,7 @@
 """Randomised response: the true answer with some probability, else another one."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -26,7 +27,7 @@ class RandomizedResponseLoss(PrivacyLoss):
 
     Make it from what is known: `RandomizedResponseLoss(truth="3/4", choices=2)`, `of_bias(gamma)` (truth with
     probability 1/2 + gamma), `of_coin(share)` (the truth with probability `share`, else an answer drawn evenly from
-    all), or `of_epsilon(epsilon, choices=k)`.
+    all), or `RandomizedResponseLoss(epsilon=1, choices=3)`: the truth with probability e^epsilon / (e^epsilon + 2).
 
     Guarantee: with f = (1 - truth)/(choices - 1), h = max(truth, f) and l = min(truth, f), the pair of any two true
         answers has delta(x) = max(0, h - e^x l), in both directions; ln(h/l)-DP. Relation: replace, one person's
@@ -37,17 +38,16 @@ class RandomizedResponseLoss(PrivacyLoss):
     kind: ClassVar[str] = "randomized_response"
     choices: int
     truth: Fraction | None
+    words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction | None
 
-    def __init__(self, *, truth: object = None, choices: object = 2, limit: object = None) -> None:
+    def __init__(self, *, truth: object = None, choices: object = 2, epsilon: object = None) -> None:
         object.__setattr__(self, "choices", positive_integer("choices", choices))
         if self.choices < 2:
             raise InvalidParameterError(f"choices must be >= 2, got {choices!r}")
-        if (truth is None) == (limit is None):
-            raise InvalidParameterError(
-                "give either truth, the probability of the true answer, or an epsilon through of_epsilon"
-            )
-        object.__setattr__(self, "limit", None if limit is None else positive_rational("epsilon", limit))
+        if (truth is None) == (epsilon is None):
+            raise InvalidParameterError("give either truth, the probability of the true answer, or epsilon")
+        object.__setattr__(self, "limit", None if epsilon is None else positive_rational("epsilon", epsilon))
         object.__setattr__(self, "truth", None if truth is None else exact_rational("truth", truth))
         if self.truth is not None and not 0 < self.truth < 1:
             raise InvalidParameterError(
@@ -70,14 +70,9 @@ class RandomizedResponseLoss(PrivacyLoss):
             raise InvalidParameterError(f"share must be in [0, 1), got {share!r}")
         return cls(truth=known + (1 - known) / positive_integer("choices", choices), choices=choices)
 
-    @classmethod
-    def of_epsilon(cls, epsilon: object, *, choices: object = 2) -> "RandomizedResponseLoss":
-        """The true one of `choices` answers with probability e^epsilon / (e^epsilon + choices - 1)."""
-        return cls(limit=epsilon, choices=choices)
-
     def __repr__(self) -> str:
         if self.truth is None:
-            return f"RandomizedResponseLoss.of_epsilon({str(self.limit)!r}, choices={self.choices})"
+            return f"RandomizedResponseLoss(epsilon={str(self.limit)!r}, choices={self.choices})"
         return f"RandomizedResponseLoss(truth={str(self.truth)!r}, choices={self.choices})"
 
     def _delta(self, epsilon: Fraction) -> Interval:

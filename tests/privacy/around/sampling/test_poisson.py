@@ -308,7 +308,7 @@ def test_a_concentrated_mechanism_is_sampled_and_costs_more_than_gaussian_noise(
 
 
 def test_a_failure_of_a_concentrated_mechanism_counts_by_its_share() -> None:
-    loss = ConcentratedLoss("0.5", failed="1e-6").poisson_sampled(rate="0.01")
+    loss = ConcentratedLoss("0.5", delta="1e-6").poisson_sampled(rate="0.01")
     assert loss.epsilon("1e-9").upper == math.inf
     assert loss.epsilon("2e-8").upper < 1.1
     assert (loss * 100).delta(3).upper == pytest.approx(1e-6, rel=0.2)

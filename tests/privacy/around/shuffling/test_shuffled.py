@@ -273,7 +273,7 @@ def test_randomised_response_is_shuffled_as_itself(truth: str, choices: int, use
 
 
 def test_randomised_response_of_an_epsilon_is_kary_response() -> None:
-    by_epsilon = ShuffledLoss(RandomizedResponseLoss.of_epsilon(1, choices=50), 100)
+    by_epsilon = ShuffledLoss(RandomizedResponseLoss(epsilon=1, choices=50), 100)
     assert by_epsilon == ShuffledLoss(KaryResponse(epsilon=Fraction(1), categories=50), 100)
     with pytest.raises(InvalidParameterError, match=r"KaryResponse\(epsilon='1.79\d*', categories=17\)"):
         ShuffledLoss(RandomizedResponseLoss(truth="3/11", choices=17), 100)
