@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from deniable.privacy.charge import Charge
+    from deniable.privacy.currencies.renyi import Directions
     from deniable.privacy.currencies.tradeoff import TradeOff
     from deniable.privacy.reports.report import Report
 
@@ -145,6 +146,22 @@ class PrivacyLoss(metaclass=InWords):
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
         """Pairs that together dominate `count` adaptive runs, and that these attain, each with its number."""
         return [(self.laws(), count)]
+
+    @property
+    def normal_mu_squared(self) -> Fraction | None:
+        """mu^2 where the curve is exactly that of N(0, 1) against N(mu, 1); None elsewhere."""
+        return None
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        """Whether Rényi divergences are given by a formula, so that many orders are quick."""
+        return False
+
+    def _divergences(self, order: Fraction) -> "Directions":
+        """The Rényi divergences of an order >= 1: (with the unit, without it) and (without, with)."""
+        from deniable.privacy.currencies.renyi import divergences_of_laws
+
+        return divergences_of_laws(self, order)
 
     def charge(self) -> "Charge":
         """What a ledger books for this loss, in every currency that is proved."""

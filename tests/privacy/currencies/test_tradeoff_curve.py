@@ -24,7 +24,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.currencies.tradeoff import TradeOff
-from deniable.privacy.currencies.tradeoff_curve import TradeOffCurve, exact_mu_squared
+from deniable.privacy.currencies.tradeoff_curve import TradeOffCurve
 
 LEVELS = np.concatenate([np.logspace(-8, -1, 15), np.linspace(0.12, 1, 12), [0.0]])
 
@@ -181,9 +181,9 @@ def test_the_width_asked_for_is_reached() -> None:
 
 
 def test_a_wrapped_gaussian_keeps_its_closed_form() -> None:
-    assert exact_mu_squared(Restricted(Stated(GaussianLoss(2), 3, "1/2"), AddRemove)) == Fraction(1, 4)
-    assert exact_mu_squared(GaussianLoss(2) + GaussianLoss(1)) == Fraction(5, 4)
-    assert exact_mu_squared(LaplaceLoss(1)) is None
+    assert Restricted(Stated(GaussianLoss(2), 3, "1/2"), AddRemove).normal_mu_squared == Fraction(1, 4)
+    assert (GaussianLoss(2) + GaussianLoss(1)).normal_mu_squared == Fraction(5, 4)
+    assert LaplaceLoss(1).normal_mu_squared is None
 
 
 def test_corners_below_the_curve_of_laplace_noise_are_near_it() -> None:

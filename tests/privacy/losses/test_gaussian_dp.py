@@ -4,7 +4,6 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, PrivacyLoss
-from deniable.privacy.currencies.tradeoff_curve import exact_mu_squared
 from deniable.privacy.losses.gaussian_dp import GaussianDPLoss
 
 
@@ -20,7 +19,7 @@ def test_ten_of_them_are_one() -> None:
     """golden.md G17: mu = 0.3 ten times at delta = 1e-6."""
     run = GaussianDPLoss("0.3") * 10
     assert run.epsilon("1e-6").upper == pytest.approx(4.602679009809174427, rel=1e-9)
-    assert exact_mu_squared(run) == exact_mu_squared(GaussianDPLoss(1)) * 9 / 10  # type: ignore[operator]
+    assert run.normal_mu_squared == GaussianDPLoss(1).normal_mu_squared * 9 / 10  # type: ignore[operator]
     assert math.isclose((GaussianDPLoss(3) + GaussianLoss("1/4")).delta(2).upper, GaussianDPLoss(5).delta(2).upper)
 
 

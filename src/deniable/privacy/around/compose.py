@@ -15,6 +15,8 @@ from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.renyi import Directions as Divergences
+from deniable.privacy.currencies.renyi import directed, total
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss, mixed_with_failure
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -247,6 +249,15 @@ class Composed(PrivacyLoss):
     @property
     def mu_squared(self) -> Fraction | None:
         return _sum_of([(loss.mu_squared, count) for loss, count in self.parts])
+
+    @property
+    def normal_mu_squared(self) -> Fraction | None:
+        return _sum_of([(loss.normal_mu_squared, count) for loss, count in self.parts])
+
+    def _divergences(self, order: Fraction) -> Divergences:
+        found = [(directed(part, order), count) for part, count in self.parts]
+        with_unit, without = (total([(both[way], count) for both, count in found]) for way in (0, 1))
+        return with_unit, without
 
     def charge(self) -> Charge:
         return sum((loss.charge() * count for loss, count in self.parts), Charge.nothing())

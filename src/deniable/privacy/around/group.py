@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +18,8 @@ from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
 from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
+from deniable.privacy.currencies.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
+from deniable.privacy.currencies.renyi_combined import group_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.concentrated import ConcentratedLoss
@@ -110,6 +112,14 @@ class GroupLoss(PrivacyLoss):
         upper = law_above(points, points)
         nothing = randomized_response_law(0.0)
         return Pairs((upper, upper), (nothing, nothing) if single is None else single.lower)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """By the chain of single units; from the laws where the loss is bounded. A single unit is a group too."""
+        found = super()._divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
+        chain = group_divergence(partial(upper_divergence, self.base), self.size, order)
+        least = min(one.lower for one in directed(self.base, order))
+        upper = min(chain, *(one.upper for one in found))
+        return both_ways(Interval(min(max(least, *(one.lower for one in found)), upper), upper))
 
     def _split_delta(self, split: list[Fraction]) -> float:
         """The sum for one split: an upper bound."""

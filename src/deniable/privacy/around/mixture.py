@@ -14,6 +14,8 @@ from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.around.sampling.poisson import is_symmetric
 from deniable.privacy.charge import Charge
+from deniable.privacy.currencies.renyi import Directions, directed
+from deniable.privacy.currencies.renyi_combined import mixture_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, composed_delta, composed_epsilon
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
@@ -101,6 +103,19 @@ class PublicMixture(PrivacyLoss):
                 composed_epsilon(_once(laws.lower), delta, tolerance),
             )
         return super()._epsilon_within(delta, tolerance)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Parts without laws may attain their divergences for different neighbours; then the others diverge by 0."""
+        found = [(weight, directed(part, order)) for weight, part in self.parts]
+        attained = self.laws() is not None
+
+        def way(side: int) -> Interval:
+            lowers = [(weight, both[side].lower) for weight, both in found]
+            tried = [lowers] if attained else [[(w, d), (1 - w, 0.0)] for w, d in lowers]
+            upper = mixture_divergence([(weight, both[side].upper) for weight, both in found], order).upper
+            return Interval(min(max(mixture_divergence(case, order).lower for case in tried), upper), upper)
+
+        return way(0), way(1)
 
     @property
     def relations(self) -> frozenset[Relation]:

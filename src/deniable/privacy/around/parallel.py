@@ -16,6 +16,7 @@ from deniable.privacy.around.compose import Composed, compose
 from deniable.privacy.around.mixture import greatest, merged
 from deniable.privacy.around.sampling.poisson import is_symmetric
 from deniable.privacy.charge import Charge
+from deniable.privacy.currencies.renyi import Directions, both_ways, directed, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -115,6 +116,10 @@ class ParallelLoss(PrivacyLoss):
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         return _greatest_interval([loss._epsilon_within(delta, tolerance) for loss in self.alternatives])
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """The unit is in one of the parts, and nobody knows which."""
+        return both_ways(largest(one for part in self.alternatives for one in directed(part, order)))
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         return all(loss.proves(epsilon, delta) for loss in self.alternatives)

@@ -12,6 +12,7 @@ from deniable.privacy.relation import Relation
 
 if TYPE_CHECKING:
     from deniable.privacy.charge import Charge
+    from deniable.privacy.currencies.renyi import Directions
 
 
 @dataclass(frozen=True, init=False)
@@ -45,6 +46,17 @@ class WrappedLoss(PrivacyLoss):
 
     def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
         return self.loss.laws_of_runs(count)
+
+    def _divergences(self, order: Fraction) -> "Directions":
+        return self.loss._divergences(order)
+
+    @property
+    def normal_mu_squared(self) -> Fraction | None:
+        return self.loss.normal_mu_squared
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return self.loss.divergences_are_closed
 
     def charge(self) -> "Charge":
         return self.loss.charge()

@@ -11,11 +11,8 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval, round_up
 from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.pld.accountant import Wish
 
 if TYPE_CHECKING:
@@ -62,7 +59,7 @@ class TradeOffCurve:
 
     def __init__(self, loss: PrivacyLoss, tolerance: float) -> None:
         self.loss, self.tolerance = loss, tolerance
-        self.mu_squared = exact_mu_squared(loss)
+        self.mu_squared = loss.normal_mu_squared
         self._knots: dict[float, _Knot] = {}
         self._linear = False
 
@@ -200,17 +197,6 @@ class TradeOffCurve:
         if self._linear:
             return [Corner(x, delta, -1) for x, delta in points]
         return corners(points, tops, self.loss.infinite_mass)
-
-
-def exact_mu_squared(loss: PrivacyLoss) -> Fraction | None:
-    """mu^2 when the trade-off function is exactly that of N(0, 1) against N(mu, 1)."""
-    if isinstance(loss, Stated | Restricted):
-        return exact_mu_squared(loss.loss)
-    if isinstance(loss, GaussianLoss):
-        return loss.mu_squared
-    if isinstance(loss, Composed) and all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
-        return loss.mu_squared
-    return None
 
 
 def _atoms(loss: PrivacyLoss) -> Floats | None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from deniable.numbers.interval import PROBABILITIES, Interval
 from deniable.numbers.rationals import nonnegative_rational, probability
+from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import Pairs
@@ -39,6 +40,9 @@ class ApproximateLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(randomized_response_law(float(self.limit), failed=float(self.failed)))
+
+    def _divergences(self, order: Fraction) -> Directions:
+        return both_ways(INFINITE if self.failed else bounded_divergence(self.limit, order))
 
     @property
     def failure(self) -> Fraction:

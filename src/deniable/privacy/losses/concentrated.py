@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
@@ -47,6 +48,15 @@ class ConcentratedLoss(PrivacyLoss):
         if self.failing_epsilon is not None:
             upper = min(upper, pure_delta(self.failing_epsilon, epsilon).upper)
         return mixed_with_failure(Interval(min(lower, upper), upper), self.failed)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Attained without a shift by Gaussian noise, which is one of the mechanisms with this rho."""
+        if self.failed:
+            return both_ways(INFINITE)
+        upper = round_up(self.shift + order * self.limit)
+        if not self.limit:
+            upper = bounded_divergence(self.shift, order).upper
+        return both_ways(Interval(min(round_down(order * self.limit), upper), upper))
 
     @property
     def failure(self) -> Fraction:

@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_down
+from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import decimal_above, positive_rational
 from deniable.numbers.theta import total, upper_tail
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.integer_noise import (
     Change,
@@ -61,6 +62,15 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         """None above sigma = 10,000, where the table would be large and mu says nearly all."""
         tabulated = self.sigma_squared <= _LARGEST_TABLE and shift <= _LARGEST_SHIFT
         return shift_law(self.sigma_squared, shift) if tabulated else None
+
+    def _divergence(self, shift: int, order: Fraction) -> Interval:
+        return shifted_divergence(self.sigma_squared, shift, order)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """At most order l2^2 / (2 sigma^2), for vectors too (Canonne, Kamath, Steinke 2020)."""
+        found = super()._divergences(order)[0]
+        upper = min(found.upper, round_up(order * self.failing_rho))
+        return both_ways(Interval(min(found.lower, upper), upper))
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
         """From below real Gaussian noise, and the largest change of one coordinate."""
@@ -131,6 +141,24 @@ def shift_delta(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> Inter
         return survival(m, whole) - ball(epsilon).exp() * survival(m + shift, whole)
 
     return certified(formula)
+
+
+def shifted_divergence(sigma_squared: Fraction, shift: int, order: Fraction) -> Interval:
+    """The value of real noise, order shift^2/(2 sigma^2), less ln(theta(0)/theta(order shift))/(order - 1)."""
+    plain = order * shift**2 / (2 * sigma_squared)
+    place = order * shift % 1
+    if place == 0:
+        return Interval.around(plain)
+
+    def formula() -> "arb":
+        from flint import acb, arb
+
+        tau = acb(0, 2 * arb.pi() * ball(sigma_squared))
+        thetas = [acb(ball(at)).modular_theta(tau) for at in (place, Fraction(0))]  # type: ignore[call-arg]
+        moved, whole = (four[2].real for four in thetas)
+        return ball(plain) + (moved / whole).log() / ball(order - 1)
+
+    return certified(formula, within=Interval(0.0, round_up(plain)))
 
 
 def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction) -> float:

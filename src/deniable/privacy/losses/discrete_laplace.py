@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, of_one_integer, sum_of
@@ -44,6 +44,9 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
 
     def _law(self, shift: int) -> DiscreteLaplaceLaw:
         return DiscreteLaplaceLaw(float(self.scale), shift)
+
+    def _divergence(self, shift: int, order: Fraction) -> Interval:
+        return shifted_divergence(self.scale, shift, order)
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
         """One coordinate with the whole l1 change, and with the largest change of one."""
@@ -82,6 +85,29 @@ def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:
         return 1 - (below + above) / (1 + ball(-1 / scale).exp())
 
     return certified(formula)
+
+
+def shifted_divergence(scale: Fraction, shift: int, order: Fraction) -> Interval:
+    """One noisy integer against the same moved by `shift`: a geometric sum over its shift + 1 losses."""
+    if shift == 0:
+        return Interval(0.0, 0.0)
+
+    def formula() -> "arb":
+        q = ball(-1 / scale).exp()
+        inner, far = (1 - q) / (1 + q), ball(shift / scale)
+        if order == 1:
+            n, r = shift - 1, 1 / q
+            weighted = r * (1 - (n + 1) * r**n + n * r ** (n + 1)) / (1 - r) ** 2
+            plain = (r ** (n + 1) - r) / (r - 1)
+            middle = inner * (-far).exp() * (2 * weighted - shift * plain) / ball(scale)
+            return far * -(-far).expm1() / (1 + q) + middle
+        a = ball(order)
+        r = ball((2 * order - 1) / scale).exp()
+        ends = (((a - 1) * far).exp() + (-a * far).exp()) / (1 + q)
+        middle = inner * (-a * far).exp() * (r**shift - r) / (r - 1)
+        return (ends + middle).log() / (a - 1)
+
+    return certified(formula, within=Interval(0.0, round_up(shift / scale)))
 
 
 def checked_sensitivity(value: object) -> Sensitivity:

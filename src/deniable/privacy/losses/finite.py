@@ -13,6 +13,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, exact_rational, shown
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.renyi import INFINITE, NONNEGATIVE, Directions, both_ways, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.pld.law import LossLaw, Pairs
@@ -154,6 +155,12 @@ class FiniteLoss(PrivacyLoss):
             return Pairs(upper, upper)
         return Pairs(upper, _both(attained, attained.reversed()))
 
+    def _divergences(self, order: Fraction) -> Directions:
+        """The greatest of all pairs, in each direction; under replace either direction may occur."""
+        with_unit = largest(_divergence(p, q, order) for p, q in self.pairs)
+        without = largest(_divergence(q, p, order) for p, q in self.pairs)
+        return both_ways(largest([with_unit, without])) if self.relation is Replace else (with_unit, without)
+
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({self.relation})
@@ -209,6 +216,20 @@ class FiniteLoss(PrivacyLoss):
             )
         assert isinstance(pairs, list)
         return cls.of_pairs([(p, q) for p, q in pairs], relation=Relation(relation))
+
+
+def _divergence(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: Fraction) -> Interval:
+    """The Rényi divergence of two rows of masses."""
+    if any(x and not y for x, y in zip(p, q, strict=True)):
+        return INFINITE
+    pairs = [(x, y) for x, y in zip(p, q, strict=True) if x]
+
+    def formula() -> "arb":
+        if order == 1:
+            return sum((ball(x) * ball(x / y).log() for x, y in pairs), ball(Fraction(0)))
+        return sum((ball(y) * ball(x / y) ** ball(order) for x, y in pairs), ball(Fraction(0))).log() / ball(order - 1)
+
+    return Interval(0.0, 0.0) if p == q else certified(formula, within=NONNEGATIVE)
 
 
 def _distribution(name: str, masses: Iterable[object]) -> Masses:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import NormalLaw
@@ -36,6 +37,13 @@ class GaussianLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(NormalLaw(math.sqrt(self.mu_squared)))
+
+    def _divergences(self, order: Fraction) -> Directions:
+        return both_ways(Interval.around(order * self.mu_squared / 2))
+
+    @property
+    def normal_mu_squared(self) -> Fraction:
+        return self.mu_squared
 
     @property
     def failing_epsilon(self) -> None:

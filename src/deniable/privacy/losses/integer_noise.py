@@ -10,6 +10,7 @@ from typing import NamedTuple
 from deniable.errors import UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.numbers.roots import inverse
+from deniable.privacy.currencies.renyi import Directions, both_ways, total
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
 from deniable.privacy.pld.law import LossLaw, Pairs
@@ -83,12 +84,28 @@ class IntegerNoiseLoss(PrivacyLoss):
         """The law of the loss on one integer that moves by `shift` >= 1; None where it is not tabulated."""
 
     @abstractmethod
+    def _divergence(self, shift: int, order: Fraction) -> Interval:
+        """The Rényi divergence of one integer that moves by `shift`."""
+
+    @abstractmethod
     def closed_delta(self, epsilon: Fraction) -> Interval:
         """The curve by closed forms alone: exact for one coordinate, bounds for several."""
 
     def _dominating(self, worst: Change) -> Pairs:
         """Pairs whose upper ones dominate the mechanism when the worst change is not admitted."""
         return self._written(worst)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Those of the worst change and of the attained one: divergences of coordinates add up."""
+        worst, attained = (
+            total([(self._divergence(shift, order), count) for shift, count in change])
+            for change in extreme_changes(self.sensitivity)
+        )
+        return both_ways(Interval(min(attained.lower, worst.upper), worst.upper))
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return True
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import LaplaceLaw
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, init=False)
@@ -39,6 +43,21 @@ class LaplaceLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(LaplaceLaw(float(self.failing_epsilon)))
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
+
+        def formula() -> "arb":
+            a, e = ball(order), ball(self.failing_epsilon)
+            if order == 1:
+                return e + (-e).expm1()
+            return (a / (2 * a - 1) * ((a - 1) * e).exp() + (a - 1) / (2 * a - 1) * (-a * e).exp()).log() / (a - 1)
+
+        return both_ways(certified(formula, within=NONNEGATIVE))
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return True
 
     @property
     def failing_epsilon(self) -> Fraction:

@@ -11,6 +11,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import nonnegative_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
@@ -44,6 +45,13 @@ class PureLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         return Pairs.symmetric(randomized_response_law(float(self.limit)))
+
+    def _divergences(self, order: Fraction) -> Directions:
+        return both_ways(bounded_divergence(self.limit, order))
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return True
 
     @property
     def failing_epsilon(self) -> Fraction:

@@ -10,6 +10,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import nonnegative_rational, positive_rational
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 
 _TRIED = 2  # orders for which the optimal conversion is computed
@@ -58,6 +59,9 @@ class RenyiLoss(PrivacyLoss):
                 upper = Interval.around(value).upper
                 return Interval(min(lower, upper), upper)
         return Interval(lower, float("inf"))
+
+    def _divergences(self, order: Fraction) -> Directions:
+        return both_ways(self.divergence(order))
 
     def _falling(self) -> list[tuple[Fraction, Fraction]]:
         """The points with each divergence at most those of greater orders, since it increases with the order."""

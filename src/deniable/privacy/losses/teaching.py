@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
-from deniable.errors import UnprovedError
-from deniable.privacy.around.wrapped import WrappedLoss
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.interval import Interval
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.law import Pairs
+from deniable.privacy.relation import Relation
 
 if TYPE_CHECKING:
     from deniable.privacy.charge import Charge
 
 
 @dataclass(frozen=True, init=False)
-class TeachingLoss(WrappedLoss):
+class TeachingLoss(PrivacyLoss):
     """`loss`, of which the curve may be looked at and nothing may be spent: `TeachingLoss(loss)`.
 
     Every number from which a charge could be made is refused, so that no sum, group, sample or statement that holds
@@ -24,6 +24,12 @@ class TeachingLoss(WrappedLoss):
     """
 
     kind: ClassVar[str] = "teaching"
+    loss: PrivacyLoss
+
+    def __init__(self, loss: PrivacyLoss) -> None:
+        if not isinstance(loss, PrivacyLoss):
+            raise InvalidParameterError(f"loss must be a PrivacyLoss, got {loss!r}")
+        object.__setattr__(self, "loss", loss)
 
     def __repr__(self) -> str:
         return f"TeachingLoss({self.loss!r})"
@@ -38,11 +44,25 @@ class TeachingLoss(WrappedLoss):
     def group(self, size: int) -> PrivacyLoss:
         return TeachingLoss(self.loss.group(size))
 
-    def laws(self) -> None:
-        return None
+    def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
+        return self.loss.proves(epsilon, delta)
 
-    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
-        return [(None, count)]
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self.loss._delta(epsilon)
+
+    def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
+        return self.loss._delta_within(epsilon, tolerance)
+
+    def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
+        return self.loss._epsilon_within(delta, tolerance)
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        return self.loss.relations
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        return self.loss.infinite_mass
 
     def charge(self) -> "Charge":
         _refuse()

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +18,8 @@ from deniable.numbers.roots import Curve, inverse
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed, integrated, tail_of, upper_divergence
+from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.finite import FiniteLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = Fraction(600)  # beyond, a curve no longer falls
 _POINTS = 512  # of a curve that is all that is known
+_MOST_MOMENTS = 128  # of the binomial sum of an integer order
 
 
 class SampledLaw(LossLaw):
@@ -225,6 +228,25 @@ class PoissonSampledLoss(SampledLoss):
             return self._finite._epsilon_within(delta, tolerance)
         return super()._epsilon_within(delta, tolerance)
 
+    def _divergences(self, order: Fraction) -> Directions:
+        """Where the base is symmetric the direction (with, without) is the larger one."""
+        mu_squared = self.base.normal_mu_squared
+        if mu_squared is not None:
+            removed = sampled_normal_divergence(mu_squared, self.rate, order)
+            return removed, Interval(0.0, removed.upper)
+        base, pairs = self.base.laws(), self.laws()
+        unbounded = math.isinf(pairs.upper[0].highest)
+        tail = tail_of(partial(upper_divergence, self.base), order, self.rate) if unbounded else None
+        known = upper_divergence(self.base, order)
+        if base is None or base.upper[0] is not base.upper[1]:
+            return integrated(pairs, order, tail, known)
+        if self.base.divergences_are_closed and order.denominator == 1 and 1 < order <= _MOST_MOMENTS:
+            removed = _by_moments(self.base, self.rate, int(order))
+            return removed, Interval(0.0, removed.upper)
+        larger = Pairs.symmetric(pairs.upper[0], None if pairs.lower is pairs.upper else pairs.lower[0])
+        found = integrated(larger, order, tail, known)[0]
+        return found, Interval(0.0, found.upper)
+
     def charge(self) -> Charge:
         return super().charge() if self._finite is None else self._finite.charge()
 
@@ -267,6 +289,21 @@ class PoissonSampledLoss(SampledLoss):
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({AddRemove})
+
+
+def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
+    """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
+    divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
+
+    def formula(ends: list[float]) -> "arb":
+        q, total = ball(rate), ball(Fraction(0))
+        for k, end in enumerate(ends, start=2):
+            total += math.comb(order, k) * q**k * (1 - q) ** (order - k) * ball((k - 1) * Fraction(end)).expm1()
+        return (1 + total).log() / (order - 1)
+
+    lower = certified(lambda: formula([found.lower for found in divergences]), within=NONNEGATIVE)
+    upper = certified(lambda: formula([found.upper for found in divergences]), within=NONNEGATIVE)
+    return Interval(lower.lower, upper.upper)
 
 
 def poisson_sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> PrivacyLoss:
