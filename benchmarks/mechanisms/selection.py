@@ -23,7 +23,8 @@ import numpy as np
 
 from deniable.mechanisms import ContinuousExponential, ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
 from deniable.noise import races
-from deniable.privacy import AddRemove, of_distinct_units
+from deniable.privacy import AddRemove
+from deniable.privacy.sensitivity import of_distinct_units
 
 RATE = Fraction(1, 20)
 SIZES = [1000, 1_000_000]

@@ -7,17 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    AddRemove,
-    ApproximateLoss,
-    Budget,
-    DiscreteLaplaceLoss,
-    GaussianLoss,
-    PureLoss,
-    Rule,
-    Stated,
-    of_count,
-)
+from deniable.privacy import AddRemove, ApproximateLoss, Budget, DiscreteLaplaceLoss, GaussianLoss, PureLoss, of_count
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.budget.budget import Rule
 from deniable.privacy.charge import Charge
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)

@@ -20,10 +20,10 @@ from deniable.privacy import (
     LaplaceLoss,
     PureLoss,
     Replace,
-    Restricted,
     calibrate,
 )
 from deniable.privacy.around.group import under_replace
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.renyi import directed
 
 REVEALED, HIDDEN = ([1, 0], [0, 1]), ([1], [1])

@@ -10,45 +10,45 @@ from hypothesis import strategies as st
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
-    AnyRandomizer,
     ApproximateLoss,
-    Charge,
-    Composed,
     ConcentratedLoss,
-    CorrelatedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
-    DiscreteTruncatedLaplaceLoss,
     ExponentialMechanismLoss,
     FiniteLoss,
     GaussianDPLoss,
     GaussianLoss,
     GaussianMixtureLoss,
-    GroupLoss,
-    KaryResponse,
     LaplaceLoss,
-    LastIterateLoss,
-    ParallelLoss,
-    PermuteAndFlipLoss,
-    PoissonReplacedLoss,
-    PoissonSampledLoss,
     PrivacyLoss,
-    PublicMixture,
     PureLoss,
     RandomizedResponseLoss,
     Relation,
     RenyiLoss,
     Replace,
-    Restricted,
-    SampledGaussianGroupLoss,
     ShuffledLoss,
-    SparseVectorLoss,
-    Stated,
-    SubsetSampledLoss,
-    ToeplitzStrategy,
-    TruncatedLaplaceLoss,
     compose,
     of_count,
+)
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.group import GroupLoss
+from deniable.privacy.around.mixture import PublicMixture
+from deniable.privacy.around.parallel import ParallelLoss
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
+from deniable.privacy.around.sampling.subsets import SubsetSampledLoss
+from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.training.correlated import CorrelatedLoss, ToeplitzStrategy
+from deniable.privacy.around.training.iteration import LastIterateLoss
+from deniable.privacy.charge import Charge
+from deniable.privacy.losses import (
+    DiscreteTruncatedLaplaceLoss,
+    PermuteAndFlipLoss,
+    SparseVectorLoss,
+    TruncatedLaplaceLoss,
 )
 
 small = st.fractions(min_value=Fraction(1, 4), max_value=3, max_denominator=50)  # losses of ordinary size

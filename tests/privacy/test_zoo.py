@@ -13,31 +13,30 @@ from hypothesis import strategies as st
 from deniable.errors import BudgetExceededError, DeniableError, InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
-    AnyRandomizer,
     ApproximateLoss,
     Budget,
-    Charge,
-    Composed,
     ExponentialMechanismLoss,
     FiniteLoss,
     GaussianLoss,
-    GroupLoss,
     Interval,
-    KaryResponse,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
     Relation,
     Replace,
     ShuffledLoss,
-    Stated,
     compose,
     under_replace,
 )
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.group import GroupLoss
+from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
 from deniable.privacy.budget.advanced import AdvancedFilter
 from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, PureOdometer, RenyiOdometer
 from deniable.privacy.budget.renyi import RenyiFilter
+from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.losses.approximate import mixed_with_failure

@@ -29,14 +29,14 @@ from deniable.privacy import (
     RandomizedResponseLoss,
     RenyiLoss,
     Replace,
-    Restricted,
-    Stated,
     compose,
     mixture,
     of_count,
     parallel,
     under_replace,
 )
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
 
 Floats = NDArray[np.float64]
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)

@@ -25,7 +25,8 @@ from deniable.errors import (
     UnsupportedQueryError,
 )
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import Budget, Charge
+from deniable.privacy import Budget
+from deniable.privacy.charge import Charge
 from deniable.query.database import Database
 from deniable.query.engines.base import Engine
 from deniable.query.engines.duckdb.engine import DuckDBEngine

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.privacy import PureLoss, Remaining
+from deniable.privacy import PureLoss
+from deniable.privacy.budget.budget import Remaining
 from deniable.release import Key, Measure, Noisy, Release
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace
-from deniable.privacy import AddRemove, Replace, compose, of_count, of_spread_sum
+from deniable.privacy import AddRemove, Replace, compose, of_count
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.statistics import Covariance, Variance
 from deniable.statistics.price import Price
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import UnsupportedQueryError
-from deniable.privacy import Remaining, compose
+from deniable.privacy import compose
+from deniable.privacy.budget.budget import Remaining
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
 from deniable.query.plan import Ordering, Outcome, Output, PricedAggregate, PricedPlan

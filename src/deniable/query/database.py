@@ -15,7 +15,9 @@ from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, probability
-from deniable.privacy import AddRemove, Budget, Charge, PrivacyUnit, Relation, Remaining
+from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
+from deniable.privacy.budget.budget import Remaining
+from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
 from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.base import Engine, Progress

@@ -5,7 +5,8 @@ from functools import cached_property
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_spread_sum
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats, numbers
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.price import Price

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, compose, of_spread_sum
+from deniable.privacy import PrivacyLoss, Relation, compose
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats
 from deniable.statistics.price import Price
 from deniable.statistics.statistic import checked_bounds

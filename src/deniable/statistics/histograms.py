@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational, whole_number
-from deniable.privacy import Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import Floats, distinct, numbers, places_of
 from deniable.statistics.call import in_words

@@ -14,7 +14,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise, Gaussian, TruncatedLaplace
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, Stated, compose, of_count
+from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
+from deniable.privacy.around.stated import Stated
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import codes, labels
 from deniable.statistics.call import in_words

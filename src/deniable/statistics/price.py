@@ -8,7 +8,8 @@ from math import log
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
 from deniable.numbers.rationals import positive_rational, probability
-from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity, Stated
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
 
 

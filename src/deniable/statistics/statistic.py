@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import exact_rational, positive_integer, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Remaining
+from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.privacy.budget.budget import Remaining
 from deniable.privacy.call import InWords
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import silence

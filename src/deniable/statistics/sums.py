@@ -10,7 +10,8 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.privacy import Relation, Sensitivity, of_spread_sum
+from deniable.privacy import Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Floats
 from deniable.statistics.average import exact_sums

@@ -11,7 +11,8 @@ import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Restricted
+from deniable.privacy import PrivacyLoss
+from deniable.privacy.around.restricted import Restricted
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Floats
 from deniable.statistics.average import Average, Sums

@@ -8,7 +8,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import BoundedLaplace, Mechanism
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, BoundedLaplaceLoss, of_count
+from deniable.privacy import AddRemove, of_count
+from deniable.privacy.losses import BoundedLaplaceLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 

@@ -9,7 +9,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, TruncatedLaplace
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, DiscreteTruncatedLaplaceLoss, Sensitivity, TruncatedLaplaceLoss, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 

@@ -4,7 +4,8 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import InverseSensitivity
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, Restricted, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
+from deniable.privacy.around.restricted import Restricted
 from tests.mechanisms.inverse.laws import of_lengths
 
 

@@ -17,7 +17,8 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.selection import base
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, PureLoss, Replace, Restricted, Sensitivity, of_count
+from deniable.privacy import AddRemove, PureLoss, Replace, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 PAIR = of_count(rows=1, groups=1, relation=Replace)

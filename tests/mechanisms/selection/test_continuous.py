@@ -7,7 +7,8 @@ from scipy import stats
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ContinuousExponential
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Restricted, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy.around.restricted import Restricted
 
 
 def test_single_releases_follow_the_law() -> None:

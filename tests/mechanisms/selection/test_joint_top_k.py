@@ -13,7 +13,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ExponentialMechanism, JointTopK
 from deniable.mechanisms.selection import joint_top_k, sequences
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, Restricted, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
+from deniable.privacy.around.restricted import Restricted
 from tests.mechanisms.selection.laws import joint
 
 

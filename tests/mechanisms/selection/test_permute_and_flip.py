@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
-from deniable.privacy import AddRemove, PermuteAndFlipLoss, of_count
+from deniable.privacy import AddRemove, of_count
+from deniable.privacy.losses import PermuteAndFlipLoss
 
 
 def by_subsets(rate: float, scores: list[int]) -> list[float]:

@@ -9,7 +9,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import ExponentialMechanism, JointTopK, TopK
 from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, Restricted, of_count
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
+from deniable.privacy.around.restricted import Restricted
 from tests.mechanisms.selection.laws import rounds
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)

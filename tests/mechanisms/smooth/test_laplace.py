@@ -7,7 +7,8 @@ from scipy import integrate
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothLaplace
-from deniable.privacy import ApproximateLoss, Replace, Restricted, of_count
+from deniable.privacy import ApproximateLoss, Replace, of_count
+from deniable.privacy.around.restricted import Restricted
 
 
 def hockey_stick(epsilon: float, shift: float, dilation: float) -> float:

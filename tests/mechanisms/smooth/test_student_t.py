@@ -6,7 +6,8 @@ from scipy import stats
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import SmoothStudentT
-from deniable.privacy import PureLoss, Replace, Restricted, of_count
+from deniable.privacy import PureLoss, Replace, of_count
+from deniable.privacy.around.restricted import Restricted
 
 Z = np.concatenate([-np.geomspace(1e6, 1e-3, 3000), np.geomspace(1e-3, 1e6, 3000)])
 

@@ -7,7 +7,8 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import FAMILIES, AllOrNothing, Mechanism, NameAndShame, RandomRecord
 from deniable.mechanisms.teaching.base import Exposed, numbered
 from deniable.noise.bits import SECURE
-from deniable.privacy import AddRemove, Budget, Relation, Replace, Sensitivity, TeachingLoss
+from deniable.privacy import AddRemove, Budget, Relation, Replace, Sensitivity
+from deniable.privacy.losses import TeachingLoss
 
 ALL: list[Mechanism] = [NameAndShame(delta="0.1"), AllOrNothing(delta="0.1"), RandomRecord(population=10)]  # type: ignore[arg-type]
 

@@ -21,11 +21,11 @@ from deniable.privacy import (
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
-    Stated,
-    TruncatedLaplaceLoss,
     compose,
     of_count,
 )
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.losses import TruncatedLaplaceLoss
 from deniable.privacy.sensitivity import Sensitivity
 
 tenths = st.fractions(min_value=Fraction(1, 10), max_value=2, max_denominator=20)

@@ -22,9 +22,7 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     Replace,
-    Restricted,
     Sensitivity,
-    Stated,
     of_count,
 )
 from deniable.privacy.around.group import (
@@ -35,6 +33,8 @@ from deniable.privacy.around.group import (
     of_group,
     under_replace,
 )
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 

@@ -20,10 +20,10 @@ from deniable.privacy import (
     PureLoss,
     Relation,
     Replace,
-    Stated,
     of_count,
 )
 from deniable.privacy.around.parallel import ParallelLoss, parallel
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.pld.accountant import Part, composed_delta
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)

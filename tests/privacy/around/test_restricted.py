@@ -1,17 +1,10 @@
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import (
-    AddRemove,
-    ApproximateLoss,
-    ExponentialMechanismLoss,
-    PermuteAndFlipLoss,
-    PrivacyLoss,
-    PureLoss,
-    Replace,
-    Restricted,
-)
+from deniable.privacy import AddRemove, ApproximateLoss, ExponentialMechanismLoss, PrivacyLoss, PureLoss, Replace
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.renyi import renyi
+from deniable.privacy.losses import PermuteAndFlipLoss
 
 
 def test_the_other_relation_is_no_longer_claimed() -> None:

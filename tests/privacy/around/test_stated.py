@@ -3,15 +3,9 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    AddRemove,
-    DiscreteGaussianLoss,
-    PrivacyLoss,
-    PureLoss,
-    Stated,
-    gaussian_sigma_squared,
-    of_count,
-)
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, PrivacyLoss, PureLoss, of_count
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 GAUSS = DiscreteGaussianLoss(gaussian_sigma_squared(ONE, epsilon="0.1", delta="1e-6"), ONE)

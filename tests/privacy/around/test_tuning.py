@@ -15,16 +15,16 @@ from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
     BestOfLoss,
-    BestOfPoissonLoss,
     FiniteLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
     Replace,
-    Restricted,
-    Stated,
 )
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.tuning import BestOfPoissonLoss
 
 Floats = NDArray[np.float64]
 

@@ -7,18 +7,11 @@ from typing import ClassVar
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    ApproximateLoss,
-    ConcentratedLoss,
-    DominatedLoss,
-    ExponentialMechanismLoss,
-    GaussianLoss,
-    PrivacyLoss,
-    Stated,
-    TeachingLoss,
-)
+from deniable.privacy import ApproximateLoss, ConcentratedLoss, ExponentialMechanismLoss, GaussianLoss, PrivacyLoss
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss as Abstract
+from deniable.privacy.losses import DominatedLoss, TeachingLoss
 
 
 @dataclass(frozen=True, init=False)

@@ -5,15 +5,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import BudgetExceededError, UnprovedError
-from deniable.privacy import (
-    AddRemove,
-    ApproximateLoss,
-    ConcentratedLoss,
-    GaussianLoss,
-    PureLoss,
-    Replace,
-    Stated,
-)
+from deniable.privacy import AddRemove, ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Replace
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
 from tests.privacy.budget.conversation import Mechanism, failing, gaussian, response, worst_delta
 

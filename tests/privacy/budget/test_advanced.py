@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.privacy import AddRemove, ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Stated
+from deniable.privacy import AddRemove, ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.budget.additive import ApproximateFilter
 from deniable.privacy.budget.advanced import AdvancedFilter
 from deniable.privacy.budget.filter import Filter

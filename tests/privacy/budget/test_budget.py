@@ -12,17 +12,17 @@ from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
     Budget,
-    Charge,
     ConcentratedLoss,
     DiscreteGaussianLoss,
     GaussianLoss,
     PureLoss,
-    Rule,
-    Stated,
-    gaussian_sigma_squared,
     of_count,
 )
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.budget.budget import Rule
 from deniable.privacy.budget.renyi import renyi_delta
+from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
+from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta, largest_mu_squared
 

@@ -7,7 +7,8 @@ import mpmath
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, PureLoss, Stated
+from deniable.privacy import AddRemove, ApproximateLoss, FiniteLoss, GaussianLoss, PureLoss
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.budget.renyi import RenyiFilter, RenyiGridFilter, divergence, largest_divergence, renyi_delta
 from tests.privacy.budget.conversation import Mechanism, failing, gaussian, response, worst_delta, worst_value
 

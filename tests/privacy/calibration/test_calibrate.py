@@ -18,12 +18,10 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     Replace,
-    gaussian_sigma_squared,
-    laplace_scale,
     of_clipped_sum,
     of_count,
 )
-from deniable.privacy.calibration.calibrate import calibrate, split
+from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 

@@ -18,13 +18,13 @@ from deniable.privacy import (
     GaussianLoss,
     Interval,
     LaplaceLoss,
-    PoissonReplacedLoss,
     PureLoss,
     Replace,
     Sensitivity,
-    Stated,
     of_count,
 )
+from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.renyi import bounded_divergence, directed, renyi
 
 ORDERS = ["1", "3/2", "2", "8"]

@@ -82,7 +82,7 @@ def test_the_quantile_of_the_loss_lies_within(failure: str) -> None:
 
 def test_delta_does_not_bound_the_tail_of_the_loss() -> None:
     """errata.md E06: with noise exactly (2, 1e-5)-DP the loss exceeds 2 with probability 9.317e-5, not 1e-5."""
-    from deniable.privacy import largest_mu_squared
+    from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 
     mu = math.sqrt(largest_mu_squared(Fraction(2), Fraction(1, 10**5)))
     tail = float(mpmath.ncdf(-(2 - mu * mu / 2) / mu))

@@ -19,10 +19,10 @@ from deniable.privacy import (
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
-    Restricted,
-    Stated,
     of_count,
 )
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.currencies.tradeoff_curve import TradeOffCurve
 

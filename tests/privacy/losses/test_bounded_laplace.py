@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import AddRemove, BoundedLaplaceLoss, PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy import AddRemove, PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy.losses import BoundedLaplaceLoss
 
 
 def laws(scale: float, width: int) -> NDArray[np.float64]:

@@ -10,23 +10,24 @@ from scipy.special import ndtr
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
-    DiscreteTruncatedLaplaceLoss,
-    DominatedLoss,
     ExponentialMechanismLoss,
     FiniteLoss,
-    FunctionLaw,
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
-    PermuteAndFlipLoss,
     PrivacyLoss,
     RandomizedResponseLoss,
     Replace,
-    SparseVectorLoss,
-    TruncatedLaplaceLoss,
     of_count,
 )
-from deniable.privacy.losses.dominated import curve_of
+from deniable.privacy.losses import (
+    DiscreteTruncatedLaplaceLoss,
+    DominatedLoss,
+    PermuteAndFlipLoss,
+    SparseVectorLoss,
+    TruncatedLaplaceLoss,
+)
+from deniable.privacy.losses.dominated import FunctionLaw, curve_of
 from deniable.privacy.pld.law import Floats
 from deniable.privacy.pld.laws import LaplaceLaw, NormalLaw
 

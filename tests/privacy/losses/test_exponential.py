@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import AddRemove, ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss, PureLoss
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, PrivacyLoss, PureLoss
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.losses import PermuteAndFlipLoss
 
 Scores = list[float]
 

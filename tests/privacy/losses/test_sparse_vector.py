@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss, SparseVectorLoss
+from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, PureLoss
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.losses import SparseVectorLoss
 from deniable.privacy.losses.bounded import bounded_law
 
 Array = np.ndarray

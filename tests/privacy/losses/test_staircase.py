@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    AddRemove,
-    DiscreteLaplaceLoss,
-    PrivacyLoss,
-    Replace,
-    Sensitivity,
-    StaircaseLoss,
-    of_count,
-)
+from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, Replace, Sensitivity, of_count
+from deniable.privacy.losses import StaircaseLoss
 
 
 def moved(rows: int, groups: int = 1) -> Sensitivity:

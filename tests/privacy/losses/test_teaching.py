@@ -13,24 +13,24 @@ from deniable.privacy import (
     ApproximateLoss,
     Budget,
     DiscreteLaplaceLoss,
-    GroupLoss,
     PrivacyLoss,
     PrivacyUnit,
     PureLoss,
     Replace,
-    Restricted,
-    Stated,
-    TeachingLoss,
     compose,
     mixture,
     of_count,
     parallel,
     under_replace,
 )
+from deniable.privacy.around.group import GroupLoss
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.stated import Stated
 from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
 from deniable.privacy.budget.advanced import AdvancedFilter
 from deniable.privacy.budget.odometer import ConcentratedOdometer, PureOdometer, RenyiOdometer
 from deniable.privacy.budget.renyi import RenyiFilter, RenyiGridFilter
+from deniable.privacy.losses import TeachingLoss
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))
 HARMLESS = TeachingLoss(PureLoss("0.5"))

@@ -11,16 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    AddRemove,
-    DiscreteLaplaceLoss,
-    DiscreteTruncatedLaplaceLoss,
-    LaplaceLoss,
-    PrivacyLoss,
-    Sensitivity,
-    TruncatedLaplaceLoss,
-    of_count,
-)
+from deniable.privacy import AddRemove, DiscreteLaplaceLoss, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss, TruncatedLaplaceLoss
 from deniable.privacy.losses.truncated_laplace import DiscreteTruncatedLaplaceLaw, TruncatedLaplaceLaw
 
 

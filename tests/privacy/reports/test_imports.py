@@ -21,11 +21,11 @@ from deniable.privacy import (
     PureLoss,
     Relation,
     Replace,
-    Restricted,
     Sensitivity,
     compose,
 )
 from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.reports.imports import of_dp_event, of_opacus

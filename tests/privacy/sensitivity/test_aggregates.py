@@ -7,17 +7,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import (
-    AddRemove,
-    Relation,
-    Replace,
-    Sensitivity,
-    of_clamped_unit_sum,
-    of_clipped_sum,
-    of_count,
-    of_distinct_units,
-    of_spread_sum,
-)
+from deniable.privacy import AddRemove, Relation, Replace, Sensitivity, of_clipped_sum, of_count
+from deniable.privacy.sensitivity import of_clamped_unit_sum, of_distinct_units, of_spread_sum
 
 Vector = tuple[int, ...]
 

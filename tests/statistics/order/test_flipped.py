@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 from deniable.noise.bits import DeterministicBits
-from deniable.privacy import AddRemove, PermuteAndFlipLoss, Relation, Replace, Restricted
+from deniable.privacy import AddRemove, Relation, Replace
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.losses import PermuteAndFlipLoss
 from deniable.statistics import Quantile
 from deniable.statistics.order.choice import reach
 from deniable.statistics.order.flipped import flip

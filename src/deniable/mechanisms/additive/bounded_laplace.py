@@ -13,7 +13,9 @@ from deniable.mechanisms.integers import clamped
 from deniable.noise import refine, truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, decimal_above, positive_rational, probability
-from deniable.privacy import AddRemove, BoundedLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy.calibration import laplace_scale
+from deniable.privacy.losses import BoundedLaplaceLoss
 
 if TYPE_CHECKING:
     from flint import arb

@@ -15,7 +15,8 @@ from deniable.mechanisms.base import Mechanism, WorstCase
 from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
+from deniable.privacy.calibration import gaussian_sigma_squared
 from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,8 @@ from deniable.mechanisms.integers import Integers
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, gaussian_sigma_squared, of_count
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
+from deniable.privacy.calibration import gaussian_sigma_squared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
-from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, of_count
+from deniable.privacy.calibration import laplace_scale
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,16 +15,9 @@ from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import positive_integer, positive_rational, probability
-from deniable.privacy import (
-    AddRemove,
-    Interval,
-    LaplaceLoss,
-    PureLoss,
-    Restricted,
-    Sensitivity,
-    laplace_scale,
-    of_count,
-)
+from deniable.privacy import AddRemove, Interval, LaplaceLoss, PureLoss, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.calibration import laplace_scale
 
 LARGEST_BOUND = 2**58
 

@@ -15,7 +15,9 @@ from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, shown
-from deniable.privacy import AddRemove, Sensitivity, StaircaseLoss, laplace_scale, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy.calibration import laplace_scale
+from deniable.privacy.losses import StaircaseLoss
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,9 @@ from deniable.mechanisms.integers import Integers
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown
-from deniable.privacy import AddRemove, DiscreteTruncatedLaplaceLoss, Sensitivity, laplace_scale, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy.calibration import laplace_scale
+from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,16 +16,9 @@ from deniable.mechanisms.interactive.session import Answers, Session
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability, whole_number, yes_or_no
-from deniable.privacy import (
-    AddRemove,
-    DiscreteLaplaceLoss,
-    PrivacyLoss,
-    PureLoss,
-    Restricted,
-    Sensitivity,
-    SparseVectorLoss,
-    of_count,
-)
+from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.losses import SparseVectorLoss
 
 _MOST_ANSWERS = 2**40
 _VALUE_BITS = 64  # of a released value in the number of a transcript

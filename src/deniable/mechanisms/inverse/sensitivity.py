@@ -14,7 +14,8 @@ from deniable.mechanisms.records import LARGEST_BOUND, Answer, records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
 
 _MOST_CANDIDATES = 10**8
 

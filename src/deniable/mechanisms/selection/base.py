@@ -15,7 +15,9 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import positive_rational, probability, yes_or_no
-from deniable.privacy import AddRemove, Composed, PrivacyLoss, PureLoss, Relation, Restricted, Sensitivity, calibrate
+from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
+from deniable.privacy.around.compose import Composed
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 

@@ -12,7 +12,8 @@ from deniable.mechanisms.selection import utility
 from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, PermuteAndFlipLoss, of_count
+from deniable.privacy import AddRemove, of_count
+from deniable.privacy.losses import PermuteAndFlipLoss
 
 _LARGEST_SET = 1000
 

@@ -18,14 +18,8 @@ from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, shown
-from deniable.privacy import (
-    AddRemove,
-    ExponentialMechanismLoss,
-    LaplaceLoss,
-    PermuteAndFlipLoss,
-    PrivacyLoss,
-    of_count,
-)
+from deniable.privacy import AddRemove, ExponentialMechanismLoss, LaplaceLoss, PrivacyLoss, of_count
+from deniable.privacy.losses import PermuteAndFlipLoss
 
 Noise = Literal["gumbel", "exponential", "laplace"]
 LARGEST_LAW = 10**5  # sequences whose probabilities are listed

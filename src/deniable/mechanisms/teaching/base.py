@@ -11,7 +11,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.integers import Integers
 from deniable.numbers.rationals import probability
-from deniable.privacy import ApproximateLoss, PrivacyLoss, Restricted, Sensitivity, TeachingLoss
+from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.losses import TeachingLoss
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome
 _MOST_RECORDS = 6

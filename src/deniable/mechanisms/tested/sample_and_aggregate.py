@@ -18,7 +18,8 @@ from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, shown, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Restricted, Sensitivity, of_count
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
 from deniable.rows import plain
 
 Rows = NDArray[Any]

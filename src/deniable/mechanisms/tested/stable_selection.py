@@ -15,7 +15,8 @@ from deniable.mechanisms.selection.base import moved_apart
 from deniable.mechanisms.tested.distance import NO, DistanceTest, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, shown, yes_or_no
-from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Restricted, Sensitivity, of_count
+from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
+from deniable.privacy.around.restricted import Restricted
 
 
 @dataclass(frozen=True, kw_only=True)

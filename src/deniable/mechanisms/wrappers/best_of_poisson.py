@@ -15,7 +15,8 @@ from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy import AddRemove, BestOfPoissonLoss, Sensitivity, of_count
+from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy.around.tuning import BestOfPoissonLoss
 
 _LARGEST_MEAN = 10**6
 

@@ -1,1 +1,18 @@
 """The setting of a mechanism that keeps a promise."""
+
+from deniable.privacy.calibration.calibrate import calibrate, gaussian_sigma_squared, laplace_scale, split
+from deniable.privacy.currencies.classical import (
+    analytic_gaussian_sigma,
+    classical_gaussian_sigma,
+    simple_gaussian_sigma,
+)
+
+__all__ = [
+    "analytic_gaussian_sigma",
+    "calibrate",
+    "classical_gaussian_sigma",
+    "gaussian_sigma_squared",
+    "laplace_scale",
+    "simple_gaussian_sigma",
+    "split",
+]

@@ -11,7 +11,8 @@ from math import ceil, floor
 
 from deniable.errors import UnsupportedQueryError
 from deniable.noise.lattice import Lattice
-from deniable.privacy import Sensitivity, of_clipped_sum, of_distinct_units, of_spread_sum
+from deniable.privacy import Sensitivity, of_clipped_sum
+from deniable.privacy.sensitivity import of_distinct_units, of_spread_sum
 from deniable.query.catalog import Table
 from deniable.query.expression import Kind
 from deniable.query.plan import Aggregate, Bounded, Question

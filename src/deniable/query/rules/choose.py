@@ -7,7 +7,9 @@ from math import log
 
 from deniable.errors import UnprovedError
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
-from deniable.privacy import Budget, PrivacyLoss, Stated, compose, gaussian_sigma_squared, laplace_scale
+from deniable.privacy import Budget, PrivacyLoss, compose
+from deniable.privacy.around.stated import Stated
+from deniable.privacy.calibration import gaussian_sigma_squared, laplace_scale
 from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.query.plan import Bounded, Request

@@ -10,7 +10,8 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational
-from deniable.privacy import Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import numbers
 from deniable.statistics.call import in_words

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy import Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import Floats, places_of
 from deniable.statistics.call import in_words

@@ -11,8 +11,9 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
-from deniable.privacy import PrivacyLoss, Relation, Restricted, Sensitivity, compose, of_spread_sum
-from deniable.privacy.sensitivity import of_rank_difference
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
 from deniable.rows import Floats, numbers
 from deniable.statistics.call import in_words

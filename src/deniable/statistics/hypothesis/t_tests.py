@@ -13,7 +13,8 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.numbers.rationals import exact_rational
-from deniable.privacy import Sensitivity, of_spread_sum
+from deniable.privacy import Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import Floats, numbers
 from deniable.statistics.bounded import Bounded

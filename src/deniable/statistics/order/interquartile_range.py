@@ -9,7 +9,8 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words

@@ -23,7 +23,8 @@ from scipy.optimize import brentq
 
 from deniable.noise import refine, uniform
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.rows import Floats
 from deniable.statistics.order.chain import Chain, Targets, coin
 from deniable.statistics.order.choice import EQUAL

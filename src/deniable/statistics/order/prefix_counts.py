@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity, of_spread_sum
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats
 from deniable.statistics.price import Price
 

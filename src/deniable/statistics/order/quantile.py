@@ -11,7 +11,9 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational, shown
-from deniable.privacy import ExponentialMechanismLoss, PermuteAndFlipLoss, PrivacyLoss, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
+from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.losses import PermuteAndFlipLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.release import Estimate, Key, Release
 from deniable.rows import Floats
 from deniable.statistics.call import in_words

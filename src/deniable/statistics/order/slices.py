@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from deniable.noise import laplace, race, uniform
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, PureLoss, Relation, Restricted
+from deniable.privacy import PrivacyLoss, PureLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.rows import Floats
 from deniable.statistics.order.choice import EQUAL

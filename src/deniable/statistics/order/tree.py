@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.rows import Floats
 from deniable.statistics.order.choice import EQUAL, choose, reach, window
 from deniable.statistics.order.measure import Codes, Measure

@@ -11,8 +11,9 @@ import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss, Sensitivity, of_clamped_unit_sum
+from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.relation import AddRemove
+from deniable.privacy.sensitivity import of_clamped_unit_sum
 from deniable.release import Bounds
 from deniable.rows import Floats
 from deniable.statistics.regression.linear import Rows

@@ -15,7 +15,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.privacy import Relation, Sensitivity, of_spread_sum
+from deniable.privacy import Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.privacy.sensitivity.vectors import of_product_sum
 from deniable.rows import Floats
 

@@ -13,7 +13,8 @@ from deniable.noise import uniform
 from deniable.noise.bits import Bits
 from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Restricted
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
+from deniable.privacy.around.restricted import Restricted
 from deniable.release import Bounds
 from deniable.rows import Floats
 from deniable.statistics.order.choice import choose

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation, Restricted
+from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation
+from deniable.privacy.around.restricted import Restricted
 from deniable.release import Release
 from deniable.rows import Floats
 from deniable.statistics.price import Price

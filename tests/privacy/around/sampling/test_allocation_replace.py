@@ -9,7 +9,6 @@ import pytest
 
 from deniable.privacy import (
     AddRemove,
-    AllocatedReplacedLoss,
     ApproximateLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -20,6 +19,7 @@ from deniable.privacy import (
 )
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.sampling.allocation import RandomlyAllocatedLoss
+from deniable.privacy.around.sampling.allocation_replace import AllocatedReplacedLoss
 
 
 @lru_cache

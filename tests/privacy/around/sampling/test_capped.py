@@ -12,7 +12,6 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
-    CappedPoissonLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
@@ -21,6 +20,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
+from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 
 PLACES = np.arange(-80, 81)

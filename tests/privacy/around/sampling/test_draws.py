@@ -16,7 +16,6 @@ from deniable.privacy import (
     ApproximateLoss,
     ConcentratedLoss,
     DiscreteLaplaceLoss,
-    DrawnLoss,
     ExponentialMechanismLoss,
     GaussianLoss,
     Interval,
@@ -27,6 +26,7 @@ from deniable.privacy import (
     Sensitivity,
     of_count,
 )
+from deniable.privacy.around.sampling.draws import DrawnLoss
 
 AXIS = np.linspace(-14, 14, 5601)
 

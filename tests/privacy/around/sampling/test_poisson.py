@@ -24,11 +24,11 @@ from deniable.privacy import (
     PrivacyLoss,
     PureLoss,
     Replace,
-    TruncatedLaplaceLoss,
     of_count,
 )
 from deniable.privacy.around.sampling.poisson import PoissonSampledLoss, SampledLaw
 from deniable.privacy.around.wrapped import WrappedLoss
+from deniable.privacy.losses import TruncatedLaplaceLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import ReversedLaw
 from deniable.privacy.pld.laws import NormalLaw
