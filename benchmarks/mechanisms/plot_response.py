@@ -25,10 +25,10 @@ def measured(epsilon: int, rows: int) -> tuple[float, float]:
     bits = DeterministicBits(rows + epsilon)
     people, response, noise = np.arange(rows) % 10 < 3, RandomizedResponse(epsilon=epsilon), Laplace(scale=1 / epsilon)
     shares = [
-        Shares.of_reports(response, response.release(people.astype(np.int64), bits=bits).values).values[1]
+        Shares.of_reports(response, response.release(people.astype(np.int64), bits=bits).value).values[1]
         for _ in range(RUNS)
     ]
-    counts = noise.release(np.full(RUNS, people.sum()), bits=bits).values / rows
+    counts = noise.release(np.full(RUNS, people.sum()), bits=bits).value / rows
     return tuple(float(np.sqrt(np.mean((np.array(each) - 0.3) ** 2))) for each in (shares, counts))
 
 

@@ -48,17 +48,19 @@ WRONG: dict[str, Any] = {
     "a class": int,
     "a function": lambda value: 0,
 }
-ROWS = {"rows", "exact of randomized_response"}  # private rows: what stands in one place of them is not refused
+ROWS = {"exact of randomized_response"}  # private rows: what stands in one place of them is not refused
 
 
 def inputs_of(name: str) -> dict[str, Any]:
     """What a release takes, apart from bits and from what has a default."""
     case = MECHANISMS[name].worst_case()
-    known = {"exact": case.exact, "scores": case.exact, "rows": [1, 2], "threshold": 0, "function": len, "breaks": [2]}
-    if name == "continuous_exponential":
-        known["scores"] = [1, 0]
-    release = inspect.signature(case.mechanism.release)  # type: ignore[attr-defined]
-    return {parameter: known[parameter] for parameter in release.parameters if parameter in known}
+    pairs = {"continuous_exponential": ([2], [1, 0]), "sample_and_aggregate": ([1, 2], len)}
+    inputs = {"exact": pairs.get(name, case.exact), "threshold": 0}
+    return {
+        parameter: inputs[parameter]
+        for parameter in inspect.signature(case.mechanism.release).parameters
+        if parameter in inputs
+    }
 
 
 def refusals(call: Any, cases: Iterable[tuple[str, str, object]]) -> list[tuple[str, str, InvalidParameterError]]:
@@ -189,7 +191,7 @@ def test_calibration_names_slips_too() -> None:
 def test_a_function_of_blocks_that_is_none_is_not_taken_for_one_that_fails() -> None:
     mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=2, lower=0, upper=2)
     with pytest.raises(InvalidParameterError, match="function must be a function of rows, got NoneType"):
-        mechanism.release([1, 2], None)  # type: ignore[arg-type]
+        mechanism.release(([1, 2], None))  # type: ignore[arg-type]
 
 
 def test_the_contract_itself_sees_an_error_of_python() -> None:

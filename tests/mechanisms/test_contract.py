@@ -190,7 +190,7 @@ def test_error_bars_hold_the_stated_share_of_the_noise(name: str) -> None:
     """Binomial with 400,000 draws: six standard deviations, one seed in 10^9. At most one atom more than needed."""
     mechanism = case_of(name).mechanism
     assert isinstance(mechanism, AdditiveNoise)
-    noise = mechanism.release(np.zeros(400_000, dtype=np.int64), bits=DeterministicBits(16)).values.astype(np.int64)
+    noise = mechanism.release(np.zeros(400_000, dtype=np.int64), bits=DeterministicBits(16)).value.astype(np.int64)
     for level in (0.5, 0.8, 0.95, 0.999):
         t = mechanism.half_width(level)
         slack = 6 * math.sqrt(level * (1 - level) / 400_000)
@@ -208,7 +208,7 @@ def test_noise_is_fresh_in_every_cell_and_release(name: str) -> None:
     assert isinstance(mechanism, AdditiveNoise)
     bits = DeterministicBits(17)
     zeros = np.zeros((2, 1000), dtype=np.int64)
-    first, second = mechanism.release(zeros, bits=bits).values, mechanism.release(zeros, bits=bits).values
+    first, second = mechanism.release(zeros, bits=bits).value, mechanism.release(zeros, bits=bits).value
     assert not np.array_equal(first, second)
     assert not np.array_equal(first[0], first[1])
     correlation = np.corrcoef(np.concatenate([first, second]).astype(np.float64))

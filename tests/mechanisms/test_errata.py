@@ -40,7 +40,7 @@ def test_errata_e56_noise_of_a_small_seed_is_found_by_trying_all() -> None:
     found = [
         seed
         for seed in range(2**11)
-        if np.array_equal(mechanism.release([0] * 10, bits=DeterministicBits(seed)).values, told.values)
+        if np.array_equal(mechanism.release([0] * 10, bits=DeterministicBits(seed)).value, told.value)
     ]
     assert found == [secret_seed]
     assert not told.safe

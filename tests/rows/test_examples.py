@@ -43,7 +43,7 @@ def test_a_function_of_blocks_gets_one_type_with_and_without_a_missing_row(make:
     mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=20, lower=0, upper=10)
 
     def answer(rows: list[bool | None]) -> int:
-        return mechanism.release(make(rows), lambda part: 10 * (part.dtype == np.float64), bits=BITS).value
+        return mechanism.release((make(rows), lambda part: 10 * (part.dtype == np.float64)), bits=BITS).value
 
     assert answer([True] * 400) == answer([True] * 399 + [None]) == 200
     types: set[str] = set()
@@ -159,7 +159,7 @@ def test_whatever_a_function_of_the_user_raises_is_a_bad_answer(raised: type[Bas
     answer = st.subsampled_test([1.0] * 40, test=function, blocks=4, **SURE)
     assert float(answer["statistic"][0]) == 0
     mechanism = SampleAndAggregate(inner=Laplace(scale="1/100"), blocks=4, lower=2, upper=10)
-    assert mechanism.release([1] * 40, function, bits=BITS).value == 8
+    assert mechanism.release(([1] * 40, function), bits=BITS).value == 8
 
 
 def test_the_type_of_an_object_column_in_sql_is_not_that_of_its_rows() -> None:

@@ -197,13 +197,12 @@ RECORDS = [3, 9, 1, 4, 4]
 MIDDLE = 4  # of the bounds
 
 
-def released(mechanism: Any, **given: Any) -> Callable[[list[Any]], Any]:
+def released(mechanism: Any, *more: Any) -> Callable[[list[Any]], Any]:
     """A release as a function of rows, with the same bits each time: equal if the laws are those of equal inputs."""
 
     def call(rows: list[Any]) -> Any:
-        found = mechanism.release(rows, **given, bits=DeterministicBits(5))
-        values = getattr(found, "values", getattr(found, "value", None))
-        return found if values is None else np.asarray(values).tolist()
+        found = mechanism.release((rows, *more) if more else rows, bits=DeterministicBits(5))
+        return np.asarray(found.value).tolist()
 
     return call
 
@@ -238,14 +237,14 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
         0,
         (2**70, 0),
     ),
-    "name_and_shame": (lambda rows: exposed(NameAndShame(delta="1/2"), rows), RECORDS, 0, (math.inf, 0)),
+    "name_and_shame": (released(NameAndShame(delta="1/2")), RECORDS, 0, (math.inf, 0)),
     "all_or_nothing": (
-        lambda rows: exposed(AllOrNothing(delta=1 - Fraction(1, 2**30)), rows),
+        released(AllOrNothing(delta=1 - Fraction(1, 2**30))),
         RECORDS,
         0,
         (math.inf, 0),
     ),
-    "random_record": (lambda rows: exposed(RandomRecord(population=6), rows), RECORDS, 0, (math.inf, 0)),
+    "random_record": (released(RandomRecord(population=6)), RECORDS, 0, (math.inf, 0)),
     "of_quantile": (
         lambda rows: stability.of_quantile(rows, quantile="1/2", bound=2, lower=0, upper=9),
         RECORDS,
@@ -270,11 +269,6 @@ OF_AGGREGATES = {
     *("grouped", "mixed", "post_processed", "best_of", "best_of_poisson"),  # as what they wrap
 }
 """Those whose input a program computes, one number or a list of public length; its type is part of the program."""
-
-
-def exposed(mechanism: Any, rows: list[Any]) -> tuple[list[int], list[int]]:
-    found = mechanism.release(rows, bits=DeterministicBits(5))
-    return found.places.tolist(), found.records.tolist()
 
 
 def test_every_mechanism_takes_rows_or_aggregates() -> None:
@@ -302,8 +296,8 @@ def test_whatever_a_row_is_one_block_alone_has_another_value(what: str) -> None:
     """The function gets the rows as they are, and where it fails for one of them, its block has the value `lower`."""
     odd = SPOILT[what] if what in SPOILT else READ[what][0]
     mechanism = SampleAndAggregate(inner=Laplace(scale=1), blocks=3, lower=0, upper=9)
-    values = [released(mechanism, function=function)(with_row(RECORDS, odd)) for function in (sum, len, max)]
-    without = [released(mechanism, function=function)(with_row(RECORDS, 0)) for function in (sum, len, max)]
+    values = [released(mechanism, function)(with_row(RECORDS, odd)) for function in (sum, len, max)]
+    without = [released(mechanism, function)(with_row(RECORDS, 0)) for function in (sum, len, max)]
     assert np.abs(np.subtract(values, without)).max() <= 9
 
 

@@ -158,7 +158,7 @@ def test_all_counts_are_within_the_simultaneous_error() -> None:
     plan = Histogram(keys=range(50), epsilon=1, relation=Replace)
     bound = plan.simultaneous_error(0.9)
     assert bound <= ceil(2 * log(50 / 0.1))
-    noise = plan.mechanism.release(np.zeros((2000, 50), dtype=np.int64), bits=DeterministicBits(3)).values
+    noise = plan.mechanism.release(np.zeros((2000, 50), dtype=np.int64), bits=DeterministicBits(3)).value
     inside = (np.abs(noise).max(axis=1) <= bound).mean()
     assert 0.9 - 0.035 <= inside <= 0.965
     narrow = (np.abs(noise).max(axis=1) <= 0.7 * bound).mean()

@@ -174,7 +174,7 @@ def test_units_are_checked() -> None:
 
 def test_the_expected_error_is_that_of_the_noise() -> None:
     plan = KeyCounts(epsilon=1, delta=1e-6)
-    noise = plan.mechanism.release(np.zeros(20_000, dtype=np.int64), bits=DeterministicBits(2)).values
+    noise = plan.mechanism.release(np.zeros(20_000, dtype=np.int64), bits=DeterministicBits(2)).value
     assert noise.std() == pytest.approx(plan.expected_error(0), rel=0.04)
 
 

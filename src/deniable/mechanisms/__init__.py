@@ -3,14 +3,13 @@
 from deniable.mechanisms.additive import *  # noqa: F403
 from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.additive import __all__ as _additive
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.interactive import *  # noqa: F403
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.interactive import __all__ as _interactive
 from deniable.mechanisms.inverse import *  # noqa: F403
 from deniable.mechanisms.inverse import INVERSE
 from deniable.mechanisms.inverse import __all__ as _inverse
-from deniable.mechanisms.records import Answer
 from deniable.mechanisms.response import *  # noqa: F403
 from deniable.mechanisms.response import RESPONSE
 from deniable.mechanisms.response import __all__ as _response
@@ -47,10 +46,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 _NAMES = (_additive, _selection, _response, _interactive, _smooth, _inverse, _tested, _wrappers, _teaching)
 __all__ = [  # noqa: PLE0604 - strings, all of them
-    "Answer",
     "FAMILIES",
     "MECHANISMS",
     "Mechanism",
+    "Released",
     "WorstCase",
     *sorted(name for names in _NAMES for name in names),
 ]

@@ -2,22 +2,44 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise.bits import Bits
+from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import read_json, shown
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.call import InWords, in_words
 from deniable.rows import silence
 
+NO_ANSWER = -(2**62)
+"""What stands for "no answer" among outcomes."""
+
 _KINDS: dict[str, type["Mechanism"]] = {}
+Value_co = TypeVar("Value_co", covariant=True)
+Other = TypeVar("Other")
+
+
+@dataclass(frozen=True)
+class Released(Generic[Value_co]):
+    """What a mechanism releases.
+
+    Args:
+        value: an int, a tuple of ints or an array; None where the mechanism gives no answer, which is public too.
+        safe: whether it may be published: not if the noise came from test bits, nor from a mechanism for teaching.
+    """
+
+    value: Value_co
+    safe: bool
+
+    def map(self, function: Callable[[Value_co], Other]) -> "Released[Other | None]":
+        """The same with a function of the value in its place; no answer stays no answer."""
+        return Released(None if self.value is None else function(self.value), self.safe)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +73,14 @@ class Mechanism(metaclass=InWords):
     """What turns secret numbers into a public answer.
 
     A subclass is a frozen dataclass of exact public parameters in one file, listed in `MECHANISMS`; `privacy_loss` is
-    the only place where its guarantee is computed. What it releases, and how, its own `release` says; the secret input
+    the only place where its guarantee is computed. What it takes and releases, its own `release` says; the secret input
     consists of integers, always. `kind` is its name in JSON, `guarantee` and `source` stand in the generated table.
     """
 
     kind: ClassVar[str]
     guarantee: ClassVar[str]  # one line for the generated table
     source: ClassVar[str]
+    _of_sums: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -72,11 +95,25 @@ class Mechanism(metaclass=InWords):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """What one release of an input with this sensitivity reveals."""
 
+    @property
+    def takes_sums(self) -> bool:
+        """Whether the input is a vector of sums over units, whose norms are the sensitivity of the loss."""
+        return self._of_sums
+
+    @abstractmethod
+    def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
+        """A public answer to one secret input.
+
+        Args:
+            exact: secret; what it is, each mechanism says.
+            bits: leave it out, except in tests.
+        """
+
     @abstractmethod
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The results of `runs` independent releases of one small input, one entry a run: for audits and simulations.
 
-        Entries can be compared and sorted: numbers, or numbers that stand for whole transcripts.
+        Entries can be compared and sorted: numbers, or numbers that stand for whole transcripts; NO_ANSWER for none.
         """
 
     @classmethod

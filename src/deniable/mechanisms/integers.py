@@ -45,6 +45,16 @@ def clamped(
     return np.asarray(np.clip(found, lower, upper)).astype(np.int64, copy=False)
 
 
+def as_pair(name: str, exact: object, *parts: str) -> tuple[Any, Any]:
+    """An input of two parts.
+
+    Raises: InvalidParameterError for anything but a pair.
+    """
+    if not isinstance(exact, tuple | list) or len(exact) != 2:
+        raise InvalidParameterError(f"{name} must be a pair ({', '.join(parts)})")
+    return exact[0], exact[1]
+
+
 def plus(secret: Integers, noise: Integers) -> Integers:
     """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
     if secret.dtype == np.int64 and noise.dtype == np.int64:

@@ -1,6 +1,5 @@
 """Secret records in order, and the loss of a unit that owns several: for mechanisms whose input is records."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -14,14 +13,6 @@ from deniable.privacy.around.restricted import Restricted
 from deniable.rows import left_out, replaced
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One integer that may be published if `safe`; None where the mechanism gives no answer, which is public too."""
-
-    value: int | None
-    safe: bool
 
 
 def loss_of_rows(

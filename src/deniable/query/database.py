@@ -289,7 +289,7 @@ class Database(Statistics):
         """Look and add noise: after the payment."""
         exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"), progress=progress)
         drawn = [part.mechanism.release(value, bits=self._bits) for part, value in zip(plan.parts, exact, strict=True)]
-        return _to_json([draw.values for draw in drawn])
+        return _to_json([draw.value for draw in drawn])
 
     def _notes(self, *, grouped: bool) -> tuple[str, ...]:
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""

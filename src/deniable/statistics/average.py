@@ -40,7 +40,7 @@ class Average:
     ) -> "Average":
         """Add noise to the sums of shares, which come in blocks."""
         count, exact = exact_sums(blocks, size_is_public=size_is_public)
-        noisy = mechanism.release(exact, bits=bits).values
+        noisy = mechanism.release(exact, bits=bits).value
         return cls(
             name=name,
             mechanism=mechanism,

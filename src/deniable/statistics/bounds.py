@@ -103,7 +103,7 @@ class Bounding:
         if self.public is not None:
             return self.public
         assert self.mechanism is not None
-        return _range(self.mechanism, self.mechanism.release(_counts(values), bits=bits).values)
+        return _range(self.mechanism, self.mechanism.release(_counts(values), bits=bits).value)
 
     def notes(self, *ends: tuple[float, float]) -> tuple[str, ...]:
         """What a reader must know about ends that were found."""

@@ -38,7 +38,7 @@ class Count(Noised):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         present = labels(values) >= 0
         exact = int(np.count_nonzero(bounded_rows(units, rows=self.rows, present=present, bits=bits)))
-        noisy = self.mechanism.release([exact], bits=bits).values
+        noisy = self.mechanism.release([exact], bits=bits).value
         return Answer(
             parts=(Measure(name="count", bases=("count",), lower=0),),
             noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),

@@ -120,7 +120,7 @@ class Covariance(Statistic):
         for block in shares(rows, ends, relation=self.relation):
             count += block.shape[1]
             totals = [total + part for total, part in zip(totals, self.design.sums(block), strict=True)]
-        noisy = self.mechanism.release(totals, bits=bits).values.astype(np.float64) / UNIT
+        noisy = self.mechanism.release(totals, bits=bits).value.astype(np.float64) / UNIT
         widths = np.array([upper - lower for lower, upper in ends])
         return self._published(noisy, count if self.size_is_public else None, widths, names, ends)
 

@@ -87,7 +87,7 @@ class Histogram(Noised):
         return self.mechanism.half_width(level ** (1 / self.cells))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
-        noisy = self.mechanism.release(self._exact(values, units, bits), bits=bits).values
+        noisy = self.mechanism.release(self._exact(values, units, bits), bits=bits).value
         return Answer(
             parts=(*self._labels(), Measure(name="count", bases=("count",), lower=0)),
             noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),

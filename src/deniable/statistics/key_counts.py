@@ -109,7 +109,7 @@ class KeyCounts(Statistic):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         counts, keys = self._exact(values, units, bits)
-        noisy = self.mechanism.release(counts, bits=bits).values.astype(np.int64)
+        noisy = self.mechanism.release(counts, bits=bits).value.astype(np.int64)
         places = np.flatnonzero(
             (noisy > self.threshold) & (counts > 0)
         )  # a unit may have any number of keys of count 0

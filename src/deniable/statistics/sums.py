@@ -80,7 +80,7 @@ class Sum(Bounded):
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, ends = self._bounded(values, units, bits)
         lower, upper = ends
-        (noisy,) = self.mechanism.release([self._exact(column, ends)], bits=bits).values
+        (noisy,) = self.mechanism.release([self._exact(column, ends)], bits=bits).value
         step = self._step(ends)
         if self.size_is_public:
             start, least, most = len(column) * lower, len(column) * lower, len(column) * upper

@@ -123,7 +123,7 @@ class Variance(Bounded):
         """The answer from the distances of all pairs of rows; their number is public."""
         size, scale = len(column), (ends[1] - ends[0]) ** 2
         exact = pair_distances(shares(column, [ends], relation=self.relation), size)
-        noisy = self.mechanism.release([exact], bits=bits).values.astype(np.float64) / UNIT
+        noisy = self.mechanism.release([exact], bits=bits).value.astype(np.float64) / UNIT
         measure = Measure(
             name=self.name,
             bases=("pairs",),

@@ -38,23 +38,23 @@ def test_anything_but_integers_is_refused_without_naming_a_value(exact: object) 
 def test_every_integer_type_gives_the_same_release(dtype: type) -> None:
     exact = np.array([[1, 2, 100]]).astype(dtype)
     noisy = Laplace(scale=3).release(exact, bits=DeterministicBits(5))
-    assert noisy.values.dtype == np.int64
-    assert noisy.values.shape == (1, 3)
-    assert np.array_equal(noisy.values, Laplace(scale=3).release([[1, 2, 100]], bits=DeterministicBits(5)).values)
+    assert noisy.value.dtype == np.int64
+    assert noisy.value.shape == (1, 3)
+    assert np.array_equal(noisy.value, Laplace(scale=3).release([[1, 2, 100]], bits=DeterministicBits(5)).value)
 
 
 def test_lists_of_large_integers_of_either_sign_are_integers() -> None:
-    noisy = Laplace(scale=1).release([2**63, -1, 2**70], bits=DeterministicBits(3)).values
+    noisy = Laplace(scale=1).release([2**63, -1, 2**70], bits=DeterministicBits(3)).value
     assert all(abs(int(a) - b) < 100 for a, b in zip(noisy, [2**63, -1, 2**70], strict=True))
 
 
 def test_a_scalar_stays_a_scalar() -> None:
-    assert Laplace(scale=1).release(7, bits=SECURE).values.shape == ()
+    assert Laplace(scale=1).release(7, bits=SECURE).value.shape == ()
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
     exact = np.array([2**100, -(2**90), 5], dtype=object)
-    noisy = Laplace(scale=10).release(exact, bits=DeterministicBits(1)).values
+    noisy = Laplace(scale=10).release(exact, bits=DeterministicBits(1)).value
     assert noisy.dtype == object
     assert all(abs(int(a) - int(b)) < 1000 for a, b in zip(noisy, exact, strict=True))
 
@@ -62,7 +62,7 @@ def test_sums_beyond_64_bits_are_exact() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_noise_at_the_edge_of_64_bits_does_not_wrap(sign: int) -> None:
     exact = np.full(64, sign * LIMIT)
-    noisy = Laplace(scale=2**40).release(exact, bits=DeterministicBits(2)).values
+    noisy = Laplace(scale=2**40).release(exact, bits=DeterministicBits(2)).value
     assert noisy.dtype == object
     assert all(abs(int(value) - sign * LIMIT) < 2**50 for value in noisy)
     assert any(int(value) * sign > LIMIT for value in noisy)

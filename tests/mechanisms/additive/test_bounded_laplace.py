@@ -46,7 +46,7 @@ def test_enumeration_agrees_with_the_calibrated_epsilon() -> None:
 def test_inputs_outside_the_range_are_moved_and_answers_stay_inside() -> None:
     mechanism = BoundedLaplace(scale=2, lower=-4, upper=6)
     exact = np.array([[-(10**9), -4], [6, 2**100]], dtype=object)
-    answers = np.stack([mechanism.release(exact, bits=DeterministicBits(seed)).values for seed in range(400)])
+    answers = np.stack([mechanism.release(exact, bits=DeterministicBits(seed)).value for seed in range(400)])
     assert answers.dtype == np.int64
     assert (answers.min(), answers.max()) == (-4, 6)
     low, end = answers[:, 0, 0], answers[:, 0, 1]

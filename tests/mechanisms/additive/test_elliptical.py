@@ -58,22 +58,22 @@ def test_the_identity_is_plain_gaussian_noise() -> None:
     reach = of_count(rows=2, groups=2, relation=AddRemove)
     assert whole.privacy_loss(reach).rho == plain.privacy_loss(reach).rho
     assert np.array_equal(
-        whole.release([5, 7], bits=DeterministicBits(2)).values, plain.release([5, 7], bits=DeterministicBits(2)).values
+        whole.release([5, 7], bits=DeterministicBits(2)).value, plain.release([5, 7], bits=DeterministicBits(2)).value
     )
 
 
 def test_large_sums_do_not_wrap() -> None:
     mechanism = EllipticalGaussian(strategy=((2, 2), (1, 0)), sigma_squared=1)
     noisy = mechanism.release(np.array([2**63 - 1, 2**63 - 1]), bits=DeterministicBits(3))
-    assert noisy.values.dtype == object
-    assert abs(int(noisy.values[0]) - 4 * (2**63 - 1)) < 50
+    assert noisy.value.dtype == object
+    assert abs(int(noisy.value[0]) - 4 * (2**63 - 1)) < 50
     assert not noisy.safe
 
 
 def test_a_workload_that_the_strategy_does_not_determine_is_refused() -> None:
     mechanism = EllipticalGaussian(strategy=((1, 1, 0),), sigma_squared=1)
     noisy = mechanism.release([1, 2, 3], bits=DeterministicBits(4))
-    assert mechanism.answer(noisy, [2, 2, 0])[0] == pytest.approx(2 * float(noisy.values[0]))
+    assert mechanism.answer(noisy, [2, 2, 0])[0] == pytest.approx(2 * float(noisy.value[0]))
     with pytest.raises(InvalidParameterError, match="does not determine the workload"):
         mechanism.answer(noisy, [[1, 0, 0]])
     for wrong in ([[1, 0]], [[1, 0, np.nan]], np.zeros((1, 2, 3))):

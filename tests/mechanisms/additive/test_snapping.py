@@ -26,7 +26,7 @@ def test_the_grid_is_the_least_power_of_two_that_is_not_below_the_scale(scale: s
 def test_the_law_is_that_of_a_rounded_real_number(scale: str, bound: int, exact: int) -> None:
     """Integrals over the cells; 200,000 draws, each cell within six deviations and 10^-4: one seed in 10^7."""
     mechanism = Snapping(scale=scale, bound=bound)
-    draws = mechanism.release(np.full(200_000, exact), bits=DeterministicBits(1)).values
+    draws = mechanism.release(np.full(200_000, exact), bits=DeterministicBits(1)).value
 
     def cdf(x: float) -> float:
         z = (x - exact) / float(mechanism.scale)
@@ -58,17 +58,17 @@ def test_the_loss_holds_for_the_relation_of_the_sensitivity() -> None:
 
 def test_rounding_costs_accuracy_that_laplace_does_not_pay() -> None:
     exact = np.arange(-5000, 5000)
-    snapped = Snapping(scale=33, bound=10**6).release(exact, bits=DeterministicBits(2)).values - exact
-    plain = Laplace(scale=33).release(exact, bits=DeterministicBits(2)).values - exact
+    snapped = Snapping(scale=33, bound=10**6).release(exact, bits=DeterministicBits(2)).value - exact
+    plain = Laplace(scale=33).release(exact, bits=DeterministicBits(2)).value - exact
     assert snapped.std() > 1.05 * plain.std()
 
 
 def test_inputs_and_outputs_are_clamped() -> None:
     mechanism = Snapping(scale="1/10", bound=5)
     noisy = mechanism.release(np.array([2**90, -(2**90), 3], dtype=object), bits=DeterministicBits(3))
-    assert noisy.values.tolist() == [5, -5, 3]
+    assert noisy.value.tolist() == [5, -5, 3]
     assert not noisy.safe
-    wide = Snapping(scale=2**56, bound=2**58).release(np.zeros(2000, dtype=int), bits=DeterministicBits(4)).values
+    wide = Snapping(scale=2**56, bound=2**58).release(np.zeros(2000, dtype=int), bits=DeterministicBits(4)).value
     assert wide.dtype == np.int64
     assert np.abs(wide).max() == 2**58
     assert not (wide % 2**56).any()

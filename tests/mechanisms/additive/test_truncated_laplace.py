@@ -49,7 +49,7 @@ def test_the_same_tau_serves_a_vector() -> None:
 
 def test_no_answer_is_further_off_than_the_bound() -> None:
     mechanism = TruncatedLaplace(scale=50, bound=20)
-    noisy = mechanism.release(np.full(100_000, 7), bits=DeterministicBits(1)).values
+    noisy = mechanism.release(np.full(100_000, 7), bits=DeterministicBits(1)).value
     assert (noisy.min(), noisy.max()) == (7 - 20, 7 + 20)
     assert mechanism.half_width(1 - 1e-12) == 20
     assert mechanism.standard_deviation() < Laplace(scale=50).standard_deviation()

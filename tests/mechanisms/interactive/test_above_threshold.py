@@ -22,9 +22,9 @@ def test_it_is_the_sparse_vector_with_one_answer(monotone: bool) -> None:
     assert one.half_width("0.9", questions=7) == other.half_width("0.9", questions=7)
     stream = np.arange(-300, 300)
     found, again = (each.release(stream, threshold=5, bits=DeterministicBits(3)) for each in (one, other))
-    assert np.array_equal(found.above, again.above)
-    assert found.above[-1]
-    assert found.above.sum() == 1
+    assert np.array_equal(found.value, again.value)
+    assert found.value[-1]
+    assert found.value.sum() == 1
 
 
 def test_a_session_ends_with_its_first_answer() -> None:

@@ -178,7 +178,7 @@ def test_from_reports_to_shares() -> None:
     """50,000 people: within six standard deviations, one seed in 10^8; the counts sum to n."""
     mechanism = RandomizedResponse(choices=3, epsilon=1)
     truth = np.repeat([0, 1, 2], [10_000, 15_000, 25_000])
-    shares = Shares.of_reports(mechanism, mechanism.release(truth, bits=DeterministicBits(1)).values)
+    shares = Shares.of_reports(mechanism, mechanism.release(truth, bits=DeterministicBits(1)).value)
     assert shares.counts.sum() == pytest.approx(50_000)
     assert (np.abs(shares.values - [0.2, 0.3, 0.5]) <= 6 * np.sqrt(shares.variance())).all()
 

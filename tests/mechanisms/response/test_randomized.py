@@ -38,7 +38,7 @@ def test_golden_epsilons() -> None:
 @pytest.mark.parametrize(("epsilon", "truth"), [(8, 0.99966), (4, 0.98201)])
 def test_at_epsilon_8_an_answer_is_as_good_as_the_truth(epsilon: int, truth: float) -> None:
     """E73; 10^6 reports, five standard deviations: one seed in 10^6."""
-    told = RandomizedResponse(epsilon=epsilon).release(np.ones(10**6, dtype=int), bits=DeterministicBits(1)).values
+    told = RandomizedResponse(epsilon=epsilon).release(np.ones(10**6, dtype=int), bits=DeterministicBits(1)).value
     assert told.mean() == pytest.approx(truth, abs=5 * math.sqrt(truth * (1 - truth) / 1e6) + 5e-6)
 
 
@@ -56,7 +56,7 @@ def test_at_epsilon_8_an_answer_is_as_good_as_the_truth(epsilon: int, truth: flo
 @pytest.mark.parametrize("answer", [0, 1])
 def test_reports_follow_the_law_for_every_answer(mechanism: RandomizedResponse, answer: int) -> None:
     """Chi-square, one seed in 10^6; the same counts are rejected at a truth that is 0.02 larger."""
-    told = mechanism.release(np.full(200_000, answer), bits=DeterministicBits(2)).values.astype(np.int64)
+    told = mechanism.release(np.full(200_000, answer), bits=DeterministicBits(2)).value.astype(np.int64)
     counts = np.bincount(told, minlength=mechanism.choices)
     odds = math.exp(float(mechanism.epsilon)) if mechanism.epsilon else None
     truth = odds / (odds + mechanism.choices - 1) if odds else float(mechanism.truth or 0)
@@ -98,11 +98,11 @@ def test_add_remove_and_unbounded_reports_are_refused() -> None:
 def test_answers_that_do_not_exist_are_moved_and_not_told() -> None:
     mechanism = RandomizedResponse(choices=3, epsilon=30)
     told = mechanism.release(np.array([-5, 0, 2, 3, 2**62]), bits=DeterministicBits(3))
-    assert told.values.tolist() == [0, 0, 2, 2, 2]
+    assert told.value.tolist() == [0, 0, 2, 2, 2]
     assert not told.safe
     assert mechanism.release(1, bits=SECURE).safe
-    assert mechanism.release([[1, 2], None, 1.2], bits=DeterministicBits(3)).values.tolist() == [0, 0, 1]
-    assert mechanism.release(None, bits=DeterministicBits(3)).values.tolist() == 0
+    assert mechanism.release([[1, 2], None, 1.2], bits=DeterministicBits(3)).value.tolist() == [0, 0, 1]
+    assert mechanism.release(None, bits=DeterministicBits(3)).value.tolist() == 0
     with pytest.raises(InvalidParameterError, match="exact must hold integers"):
         mechanism.release(np.array(["yes"]))
 

@@ -5,13 +5,13 @@ import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import (
-    Chosen,
     ContinuousExponential,
     ExponentialMechanism,
     JointTopK,
     Mechanism,
     NoisyMax,
     PermuteAndFlip,
+    Released,
     Selection,
     TopK,
 )
@@ -181,9 +181,9 @@ def test_scores_that_nobody_can_change_cost_nothing_and_need_no_noise() -> None:
 @pytest.mark.parametrize("kind", SIMPLE)
 def test_the_choice_says_whether_it_may_be_published(kind: type[Selection]) -> None:
     mechanism = kind(rate=Fraction(50))
-    assert mechanism.release([3, 9, 1], bits=DeterministicBits(1)) == Chosen(1, False)  # type: ignore[attr-defined]
-    assert mechanism.release(np.array([3, 9, 1], dtype=np.int8)) == Chosen(1, True)  # type: ignore[attr-defined]
-    assert mechanism.release([4]) == Chosen(0, True)  # type: ignore[attr-defined]
+    assert mechanism.release([3, 9, 1], bits=DeterministicBits(1)) == Released(1, False)  # type: ignore[attr-defined]
+    assert mechanism.release(np.array([3, 9, 1], dtype=np.int8)) == Released(1, True)  # type: ignore[attr-defined]
+    assert mechanism.release([4]) == Released(0, True)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", SIMPLE)
@@ -248,7 +248,7 @@ def test_integers_of_every_width_are_taken(kind: type) -> None:
     assert TopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
     assert JointTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
     interval = ContinuousExponential(rate=Fraction(50), lower=0, upper=3)
-    assert interval.release(np.array([1, 2], dtype=kind), scores).value == 1
+    assert interval.release((np.array([1, 2], dtype=kind), scores)).value == 1
 
 
 def test_differences_of_large_scores_are_exact() -> None:

@@ -16,7 +16,7 @@ def test_single_releases_follow_the_law() -> None:
     third = 2**40 // 3
     mechanism = ContinuousExponential(rate=Fraction(1, 2), lower=0, upper=2**40)
     bits, runs = DeterministicBits(1), 2000
-    found = np.array([mechanism.release([third], [3, 1], bits=bits).value for _ in range(runs)])
+    found = np.array([mechanism.release(([third], [3, 1]), bits=bits).value for _ in range(runs)])
     p = mechanism.probabilities([third], [3, 1])
     assert p[0] / p[1] == pytest.approx(np.e / 2, rel=1e-9)
     left = found[found < third]
@@ -30,7 +30,7 @@ def test_breaks_outside_move_to_the_ends_and_empty_pieces_are_never_chosen() -> 
     breaks, scores = [-100, -2, -2, 3, 2**62], [10**6, 1, 10**6, 1, 1, 10**6]
     assert mechanism.probabilities(breaks, scores) == pytest.approx([0, 0.3, 0, 0.5, 0.2, 0])
     for seed in range(50):
-        assert -5 <= mechanism.release(breaks, scores, bits=DeterministicBits(seed)).value < 5  # type: ignore[operator]
+        assert -5 <= mechanism.release((breaks, scores), bits=DeterministicBits(seed)).value < 5  # type: ignore[operator]
 
 
 def test_without_breaks_it_is_uniform() -> None:
@@ -42,7 +42,7 @@ def test_without_breaks_it_is_uniform() -> None:
 def test_long_intervals_and_large_numbers_do_not_overflow() -> None:
     mechanism = ContinuousExponential(rate=Fraction(1), lower=-(2**61), upper=2**61)
     breaks = np.array([2**63 + 5, 2**64 - 1], dtype=np.uint64)
-    found = mechanism.release(breaks, [0, 5, 9], bits=DeterministicBits(3))
+    found = mechanism.release((breaks, [0, 5, 9]), bits=DeterministicBits(3))
     assert -(2**61) <= found.value < 2**61  # type: ignore[operator]
     assert not found.safe
 
@@ -88,7 +88,7 @@ def test_wrong_intervals_are_refused(lower: int, upper: int, words: str) -> None
 )
 def test_wrong_pieces_are_refused(breaks: list[int], scores: list[int], words: str) -> None:
     with pytest.raises(InvalidParameterError, match=words):
-        ContinuousExponential(rate=Fraction(1), lower=0, upper=9).release(breaks, scores)
+        ContinuousExponential(rate=Fraction(1), lower=0, upper=9).release((breaks, scores))
 
 
 def test_the_gap_on_average_is_below_its_bound_and_can_be_near_it() -> None:

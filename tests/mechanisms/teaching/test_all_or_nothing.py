@@ -14,7 +14,7 @@ from deniable.privacy import AddRemove, of_count
 def test_everything_or_nothing_is_shown() -> None:
     """With delta = 1/2 both come in 60 releases, but for a chance of 2^-59."""
     bits, table = DeterministicBits(2), np.arange(100)
-    sizes = {AllOrNothing(delta=Fraction(1, 2)).release(table, bits=bits).records.size for _ in range(60)}
+    sizes = {AllOrNothing(delta=Fraction(1, 2)).release(table, bits=bits).value.size for _ in range(60)}
     assert sizes == {0, 100}
 
 

@@ -20,9 +20,7 @@ def test_some_record_is_published_almost_surely_when_delta_is_one_over_n() -> No
     chance = float(mechanism.exposure(records=1000))
     assert chance == pytest.approx(1 - (1 - 1e-3) ** 1000)
     bits = DeterministicBits(2)
-    shown = np.mean(
-        [mechanism.release(np.zeros(1000, dtype=np.int64), bits=bits).records.size > 0 for _ in range(2000)]
-    )
+    shown = np.mean([mechanism.release(np.zeros(1000, dtype=np.int64), bits=bits).value.size > 0 for _ in range(2000)])
     slack = 6 * np.sqrt(chance * (1 - chance) / 2000)
     assert abs(shown - chance) < slack
     assert abs(shown - (1 - (1 - 5e-4) ** 1000)) > slack
@@ -34,7 +32,7 @@ def test_units_of_many_records_are_shown_more_often() -> None:
 
 
 def test_nothing_is_shown_of_an_empty_table() -> None:
-    assert NameAndShame(delta=Fraction(1, 2)).release([]).records.size == 0
+    assert NameAndShame(delta=Fraction(1, 2)).release([]).value.size == 0
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, "nan"])

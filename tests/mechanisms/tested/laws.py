@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.tested.distance import NO
+from deniable.mechanisms.base import NO_ANSWER
 from tests.mechanisms.additive.laws import of_weights
 from tests.mechanisms.inverse.laws import of_inverse_quantile
 from tests.mechanisms.laws import Law, Weaker
@@ -27,13 +27,13 @@ def of_proposal(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int6
     passes = laplace_tail(mechanism, mechanism.threshold - distance)
     k = np.arange(-200, 201)
     mass = np.exp(-np.abs(k) / float(mechanism.noise.scale))
-    return np.append(NO, value + k), np.append(1 - passes, passes * mass / mass.sum())
+    return np.append(NO_ANSWER, value + k), np.append(1 - passes, passes * mass / mass.sum())
 
 
 def of_lead(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     second, first = np.sort(exact)[-2:]
     passes = laplace_tail(mechanism, mechanism.threshold - (first - second))
-    return np.array([NO, exact.index(first)]), np.array([1 - passes, passes])
+    return np.array([NO_ANSWER, exact.index(first)]), np.array([1 - passes, passes])
 
 
 def of_blocks(mechanism: Any, exact: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -5,7 +5,8 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace, StableSelection
-from deniable.mechanisms.tested.distance import NO, least_margin, of_steps, tail
+from deniable.mechanisms.base import NO_ANSWER
+from deniable.mechanisms.tested.distance import least_margin, of_steps, tail
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
@@ -61,7 +62,7 @@ def test_no_answer_is_as_likely_as_its_sum_says(scale: Fraction) -> None:
         truth = mass[k <= 7 - distance].sum() / mass.sum()
         assert mechanism.no_answer(distance=distance) == pytest.approx(truth, rel=1e-10, abs=1e-300)
         drawn = mechanism.outcomes((distance, 0), 100_000, bits=DeterministicBits(1))
-        assert (drawn == NO).mean() == pytest.approx(truth, abs=6 * np.sqrt(truth / 100_000) + 1e-4)
+        assert (drawn == NO_ANSWER).mean() == pytest.approx(truth, abs=6 * np.sqrt(truth / 100_000) + 1e-4)
     assert mechanism.no_answer(distance=10**6) <= 1e-290
     with pytest.raises(InvalidParameterError, match="distance must be"):
         mechanism.no_answer(distance=-1)

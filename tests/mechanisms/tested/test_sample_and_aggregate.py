@@ -1,6 +1,7 @@
 import sys
 import warnings
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +32,7 @@ def seen_blocks(mechanism: SampleAndAggregate, rows: np.ndarray, seed: int) -> l
         seen.append(tuple(part.tolist()))
         return 0
 
-    mechanism.release(rows, function, bits=DeterministicBits(seed))
+    mechanism.release((rows, function), bits=DeterministicBits(seed))
     return seen
 
 
@@ -56,7 +57,8 @@ def test_a_unit_of_a_list_changes_no_other_block(row: object, odd: object) -> No
     def seen(rows: list[object]) -> Counter[str]:
         blocks: list[str] = []
         width = np.size(row) if np.ndim(row) else None
-        mechanism.release(rows, lambda part: blocks.append(repr(part)), columns=width, bits=DeterministicBits(1))
+        function = lambda part: blocks.append(repr(part))  # noqa: E731
+        replace(mechanism, columns=width).release((rows, function), bits=DeterministicBits(1))
         return Counter(blocks)
 
     assert (seen([row] * 21) - seen([*[row] * 20, odd])).total() == 1
@@ -66,7 +68,7 @@ def test_releases_follow_the_law_of_all_ways_to_make_blocks() -> None:
     """Chi-square statistic of 1,000 releases with 4 degrees of freedom: above 45 for one seed in 10^8."""
     mechanism = SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4)
     bits = DeterministicBits(1)
-    drawn = [mechanism.release((1, 3, 3), np.sum, bits=bits).value for _ in range(1000)]
+    drawn = [mechanism.release(((1, 3, 3), np.sum), bits=bits).value for _ in range(1000)]
     expected = 1000 * of_blocks(mechanism, (1, 3, 3))[1]
     assert ((np.bincount(drawn, minlength=5) - expected) ** 2 / expected).sum() < 45
     wrong = 1000 * of_blocks(mechanism, (1, 1, 3))[1]
@@ -90,8 +92,8 @@ def test_a_function_that_fails_looks_like_its_lowest_value() -> None:
         (lambda part: 2.6, 12),
         (lambda part: 10**30, 36),
     ):
-        assert mechanism.release(np.arange(10), function, bits=DeterministicBits(1)).value == total
-    assert mechanism.release(np.empty((0, 3)), fails).safe
+        assert mechanism.release((np.arange(10), function), bits=DeterministicBits(1)).value == total
+    assert mechanism.release((np.empty((0, 3)), fails)).safe
 
 
 def test_the_loss_is_that_of_one_block_for_either_relation() -> None:
@@ -114,12 +116,12 @@ def test_what_does_not_aggregate_records_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="blocks"):
         SampleAndAggregate(inner=MEDIAN, blocks=0, lower=0, upper=4)
     with pytest.raises(InvalidParameterError, match="Pass the rows themselves"):
-        SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4).release(3, np.sum)
+        SampleAndAggregate(inner=MEDIAN, blocks=2, lower=0, upper=4).release((3, np.sum))
 
 
 def test_a_function_that_leaves_the_program_counts_as_failed() -> None:
     mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=2, upper=9)
-    released = mechanism.release(np.arange(12), lambda _: sys.exit("row 7 is odd"), bits=DeterministicBits(1))
+    released = mechanism.release((np.arange(12), lambda _: sys.exit("row 7 is odd")), bits=DeterministicBits(1))
     assert released.value == 6
 
 
@@ -134,13 +136,13 @@ def test_no_exception_tells_of_rows_and_who_waits_may_stop() -> None:
         raise KeyboardInterrupt
 
     mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=2, upper=9)
-    assert mechanism.release(np.arange(12), leaves, bits=DeterministicBits(1)).value == 6
+    assert mechanism.release((np.arange(12), leaves), bits=DeterministicBits(1)).value == 6
     with pytest.raises(KeyboardInterrupt):
-        mechanism.release(np.arange(12), stopped, bits=DeterministicBits(1))
+        mechanism.release((np.arange(12), stopped), bits=DeterministicBits(1))
     with pytest.raises(InvalidParameterError, match=r"blocks must be <= 2\^24"):
         SampleAndAggregate(inner=Laplace(scale=1), blocks=10**12, lower=2, upper=9)
 
 
 def test_a_function_sees_no_other_block() -> None:
     mechanism = SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=3, lower=0, upper=99)
-    assert mechanism.release(np.arange(12), lambda part: part.base is not None, bits=DeterministicBits(1)).value == 0
+    assert mechanism.release((np.arange(12), lambda part: part.base is not None), bits=DeterministicBits(1)).value == 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.mechanisms import Laplace
+from deniable.mechanisms.base import NO_ANSWER
 from tests.mechanisms.laws import Law, Weaker
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ def best(runs: Callable[[Any], Floats], nothing: bool) -> Law:
         found = np.diff(np.polynomial.polynomial.polyval(upto, chances))
         places = np.arange(-_REACH, _REACH + 1)
         if nothing:
-            return np.concatenate(([-(2**63)], places)), np.concatenate(([chances[0]], found))
+            return np.concatenate(([NO_ANSWER], places)), np.concatenate(([chances[0]], found))
         return places, found
 
     return law

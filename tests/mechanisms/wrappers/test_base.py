@@ -14,6 +14,7 @@ from deniable.mechanisms import (
     AboveThreshold,
     BestOf,
     BestOfPoisson,
+    ContinuousExponential,
     ExponentialMechanism,
     Gaussian,
     Grouped,
@@ -25,9 +26,10 @@ from deniable.mechanisms import (
     PoissonSampled,
     PostProcessed,
     RandomizedResponse,
+    Released,
+    SampleAndAggregate,
     SubsetSampled,
 )
-from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.wrappers.base import column_sums
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace, of_count
@@ -121,19 +123,16 @@ def test_a_sample_is_summed_and_released(mechanism: PoissonSampled | SubsetSampl
     seen = set()
     for seed in range(60):
         found = mechanism.release(rows, bits=DeterministicBits(seed))
-        assert isinstance(found, Noisy)
         assert not found.safe
-        assert found.values[0] == -found.values[1]
-        seen.add(int(found.values[0]))
+        assert found.value[0] == -found.value[1]
+        seen.add(int(found.value[0]))
     assert seen <= set(range(16))
     assert len(seen) > 5
     if isinstance(mechanism, SubsetSampled):
         assert {bin(value).count("1") for value in seen} == {2}
     alone, small = (mechanism.release(rows[:, 0].astype(kind), bits=DeterministicBits(1)) for kind in ("i8", "i2"))
-    assert isinstance(alone, Noisy)
-    assert isinstance(small, Noisy)
-    assert alone.values.shape == (1,)
-    assert alone.values == small.values
+    assert alone.value.shape == (1,)
+    assert alone.value == small.value
 
 
 @pytest.mark.parametrize("wrong", [np.array(5), np.zeros((2, 2, 2)), np.array(["a"])])
@@ -157,8 +156,7 @@ def test_the_shape_of_a_sum_is_that_of_a_table_or_declared() -> None:
         (np.zeros((4, 3)), 3, 3),
     ):
         found = replace(mechanism, columns=columns).release(rows)  # type: ignore[arg-type]
-        assert isinstance(found, Noisy)
-        assert found.values.shape == (size,)
+        assert found.value.shape == (size,)
     for wrong in (0, 2**25, 1.5):
         with pytest.raises(InvalidParameterError, match="columns must be"):
             replace(mechanism, columns=wrong)  # type: ignore[arg-type]
@@ -176,14 +174,12 @@ def test_columns_reach_a_sample_inside_a_group() -> None:
     sampled = PoissonSampled(base=QUIET, rate=Fraction(1, 2), columns=3)
     for mechanism in (Grouped(base=sampled, size=2), PostProcessed(base=sampled, function="sign")):
         found = mechanism.release([[1, 2, 3]] * 50, bits=DeterministicBits(1))
-        assert isinstance(found, Noisy)
-        assert (found.values > 0).tolist() == [True] * 3
+        assert (found.value > 0).tolist() == [True] * 3
 
 
 def test_a_sample_of_nobody_has_the_sum_zero() -> None:
     found = PoissonSampled(base=QUIET, rate=Fraction(1, 2), columns=1).release([])
-    assert isinstance(found, Noisy)
-    assert found.values.tolist() == [0]
+    assert found.value.tolist() == [0]
 
 
 def test_sums_do_not_wrap_around() -> None:
@@ -191,3 +187,25 @@ def test_sums_do_not_wrap_around() -> None:
     rows = np.array([[top, bottom, 5], [top, bottom, -7], [1, -1, 0]])
     assert column_sums(rows).tolist() == [2 * top + 1, 2 * bottom - 1, -2]
     assert column_sums(rows[:, 2:]).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("base", "exact", "answer"),
+    [
+        (ContinuousExponential(rate=Fraction(100), lower=0, upper=10), ([3, 4], [0, 5, 0]), 3),
+        (SampleAndAggregate(inner=Laplace(scale=Fraction(1, 1000)), blocks=1, lower=-9, upper=9), ([1, 2, 3], sum), 6),
+    ],
+    ids=["breaks", "rows"],
+)
+def test_inputs_of_two_parts_reach_the_mechanism_inside(base: Mechanism, exact: Any, answer: int) -> None:
+    wrapped: list[Mechanism] = [
+        Grouped(base=base, size=2),
+        PostProcessed(base=base, function="absolute"),
+        Mixed(parts=(("1/2", base), ("1/2", base))),  # type: ignore[arg-type]
+        BestOf(base=base, stop=Fraction(1, 2)),
+        Grouped(base=BestOf(base=Grouped(base=base, size=2), stop=Fraction(1, 2)), size=2),
+    ]
+    for mechanism in wrapped:
+        assert mechanism.release(exact, bits=DeterministicBits(1)) == Released(answer, False)
+        with pytest.raises(InvalidParameterError, match="exact must be a pair"):
+            mechanism.release([1])

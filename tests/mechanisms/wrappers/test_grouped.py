@@ -8,7 +8,6 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Grouped, Laplace
-from deniable.mechanisms.additive.base import Noisy
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ApproximateLoss, of_count
 
@@ -34,8 +33,7 @@ def test_delta_grows_by_more_than_the_size_of_the_group() -> None:
 def test_the_release_is_that_of_the_mechanism() -> None:
     base = Laplace(scale=Fraction(10))
     found = Grouped(base=base, size=4).release([1, 2], bits=DeterministicBits(1))
-    assert isinstance(found, Noisy)
-    assert np.array_equal(found.values, base.release([1, 2], bits=DeterministicBits(1)).values)
+    assert np.array_equal(found.value, base.release([1, 2], bits=DeterministicBits(1)).value)
 
 
 def test_the_size_is_checked() -> None:

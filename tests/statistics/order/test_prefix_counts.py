@@ -57,7 +57,7 @@ def test_a_known_total_gives_the_least_squares_that_allow_it(branch: int) -> Non
     counts = np.random.default_rng(1).integers(0, 30, cells)
     found = plan.release(counts, bits=DeterministicBits(1), total=int(counts.sum()))
     tree, _ = matrices(cells, branch)
-    noisy = plan.mechanism.release(tree.astype(np.int64) @ counts, bits=DeterministicBits(1)).values
+    noisy = plan.mechanism.release(tree.astype(np.int64) @ counts, bits=DeterministicBits(1)).value
     free, last = tree[:, :-1] - tree[:, -1:], tree[:, -1]
     solved, *_ = np.linalg.lstsq(free, noisy - last * counts.sum(), rcond=None)
     assert np.allclose(found, np.append(np.cumsum(solved), counts.sum()))

@@ -1,6 +1,6 @@
 """Noise added to integers: one law per file."""
 
-from deniable.mechanisms.additive.base import AdditiveNoise, Noisy
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.additive.bounded_laplace import BoundedLaplace
 from deniable.mechanisms.additive.elliptical import EllipticalGaussian
 from deniable.mechanisms.additive.gaussian import Gaussian
@@ -27,7 +27,6 @@ __all__ = [
     "EllipticalGaussian",
     "Gaussian",
     "Laplace",
-    "Noisy",
     "Snapping",
     "Staircase",
     "TruncatedLaplace",

@@ -3,27 +3,18 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import Mechanism, Released
 from deniable.mechanisms.integers import Integers, integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """Integers that may be published if `safe`: int64, or Python ints in an object array where int64 cannot hold
-    them."""
-
-    values: Integers
-    safe: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +24,8 @@ class AdditiveNoise(Mechanism):
     Integers come from the caller: counts are integers, and reals are put on a lattice first (deniable.noise.lattice),
     whose steps are the unit of every parameter here.
     """
+
+    _of_sums: ClassVar[bool] = True
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
@@ -58,8 +51,8 @@ class AdditiveNoise(Mechanism):
         """
         return self._half_width(probability("level", level))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
-        """The exact integers plus fresh noise; whatever the size of either, nothing wraps around.
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+        """The exact integers plus fresh noise: int64, or Python ints in an object array where int64 cannot hold them.
 
         Args:
             exact: secret; integers of any shape, in any integer dtype or as Python ints.
@@ -68,11 +61,11 @@ class AdditiveNoise(Mechanism):
         Raises: InvalidParameterError if `exact` holds anything but integers.
         """
         secret = integers("exact", exact)
-        return Noisy(plus(secret, self._noise(secret.shape, bits)), bits.safe)
+        return Released(plus(secret, self._noise(secret.shape, bits)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release; worst cases differ in one entry or in all of them alike."""
-        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).value.sum(axis=1))
 
 
 def checked_scale(name: str, value: object) -> Fraction:

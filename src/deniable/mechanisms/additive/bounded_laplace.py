@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.additive.base import Noisy, checked_scale
-from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.additive.base import checked_scale
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise import refine, truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, decimal_above, positive_rational, probability
@@ -43,6 +43,7 @@ class BoundedLaplace(Mechanism):
     kind: ClassVar[str] = "bounded_laplace"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale + ln(ratio of total weights)"
     source: ClassVar[str] = "Holohan, Antonatos, Braghin, Mac Aonghusa (2020)"
+    _of_sums: ClassVar[bool] = True
 
     scale: Fraction
     lower: int
@@ -77,7 +78,7 @@ class BoundedLaplace(Mechanism):
     def privacy_loss(self, sensitivity: Sensitivity) -> BoundedLaplaceLoss:
         return BoundedLaplaceLoss(self.scale, self.width, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """An answer of the range for each secret integer.
 
         Args:
@@ -91,7 +92,7 @@ class BoundedLaplace(Mechanism):
         noise = truncated_laplace.sample_within(
             scale=self.scale, left=flat - self.lower, right=self.upper - flat, bits=bits
         )
-        return Noisy(secret + noise.reshape(secret.shape), bits.safe)
+        return Released(secret + noise.reshape(secret.shape), bits.safe)
 
     def half_width(self, level: object) -> int:
         """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
@@ -121,7 +122,7 @@ class BoundedLaplace(Mechanism):
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release."""
-        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).value.sum(axis=1))
 
     @classmethod
     def worst_case(cls) -> WorstCase:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive.base import Noisy
 from deniable.mechanisms.additive.gaussian import Gaussian
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
@@ -42,6 +41,7 @@ class EllipticalGaussian(Mechanism):
     kind: ClassVar[str] = "elliptical_gaussian"
     guarantee: ClassVar[str] = "rho-zCDP, rho = (l2 of strategy @ change)^2 / (2 sigma_squared)"
     source: ClassVar[str] = "Li, Miklau, Hay, McGregor, Rastogi (2015)"
+    _of_sums: ClassVar[bool] = True
 
     strategy: tuple[tuple[int, ...], ...]
     sigma_squared: Fraction
@@ -71,7 +71,7 @@ class EllipticalGaussian(Mechanism):
         """For the sensitivity of the secret vector."""
         return DiscreteGaussianLoss(self.sigma_squared, of_linear_map(self.strategy, sensitivity))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """The noisy answers of the strategy, one for each of its rows.
 
         Args:
@@ -82,19 +82,19 @@ class EllipticalGaussian(Mechanism):
         """
         answers = self._answers(exact)
         noise = gaussian.sample(sigma_squared=self.sigma_squared, size=answers.shape, bits=bits)
-        return Noisy(plus(answers, noise), bits.safe)
+        return Released(plus(answers, noise), bits.safe)
 
-    def answer(self, noisy: Noisy, workload: ArrayLike) -> Floats:
+    def answer(self, noisy: Released[Integers], workload: ArrayLike) -> Floats:
         """The best linear estimate of workload @ x without bias, from a release.
 
         Raises: InvalidParameterError if the strategy does not determine the workload, or for another release.
         """
         made_by = self._reconstruction(workload)
-        if not isinstance(noisy, Noisy) or noisy.values.shape != (len(self.strategy),):
+        if not isinstance(noisy, Released) or np.shape(noisy.value) != (len(self.strategy),):
             raise InvalidParameterError(
                 f"noisy must be a release of this mechanism, with {len(self.strategy)} answers of the strategy"
             )
-        return np.asarray(made_by @ noisy.values.astype(np.float64))
+        return np.asarray(made_by @ noisy.value.astype(np.float64))
 
     def covariance(self, workload: ArrayLike) -> Floats:
         """Of the noise in `answer`; the square roots of its diagonal are the standard errors."""

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.additive.base import Noisy, require_range
-from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.additive.base import require_range
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
@@ -42,6 +42,7 @@ class Snapping(Mechanism):
     kind: ClassVar[str] = "snapping"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale"
     source: ClassVar[str] = "Mironov (2012)"
+    _of_sums: ClassVar[bool] = True
 
     scale: Fraction
     bound: int
@@ -78,7 +79,7 @@ class Snapping(Mechanism):
         noise = certified(lambda: -ball(miss).log() * ball(self.scale), within=Interval(0.0, math.inf)).upper
         return min(math.floor(Fraction(noise) + Fraction(self.grid, 2)), 2 * self.bound)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """A multiple of `grid` within the bound, or one of its ends, for each secret integer.
 
         Args:
@@ -92,11 +93,11 @@ class Snapping(Mechanism):
         noise = geometric.floored_laplace(scale=2 * self.scale, size=secret.shape, bits=bits)
         doubled = clamped("noise", noise, lower=-enough, upper=enough)
         rounded = (2 * secret + doubled + grid) // (2 * grid) * grid
-        return Noisy(np.asarray(np.clip(rounded, -self.bound, self.bound)), bits.safe)
+        return Released(np.asarray(np.clip(rounded, -self.bound, self.bound)), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release."""
-        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).values.sum(axis=1))
+        return np.asarray(self.release(np.tile(exact, (runs, 1)), bits=bits).value.sum(axis=1))
 
     @classmethod
     def worst_case(cls) -> WorstCase:

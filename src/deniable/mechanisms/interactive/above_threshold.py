@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.interactive.session import Answers, Session
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.interactive.session import Session
 from deniable.mechanisms.interactive.sparse_vector import SparseVector
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
@@ -52,7 +52,7 @@ class AboveThreshold(Mechanism):
         """A session about a public threshold; each session costs the whole loss."""
         return self._with_one_answer.open(threshold=threshold, bits=bits)
 
-    def release(self, exact: ArrayLike, *, threshold: int, bits: Bits = SECURE) -> Answers:
+    def release(self, exact: ArrayLike, *, threshold: int = 0, bits: Bits = SECURE) -> Released[NDArray[Any]]:
         """A session about questions that are known in advance."""
         return self._with_one_answer.release(exact, threshold=threshold, bits=bits)
 

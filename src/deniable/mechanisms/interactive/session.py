@@ -2,34 +2,19 @@
 
 import os
 import threading
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import Released
 from deniable.mechanisms.integers import Integers, integers
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import whole_number
 
 _BLOCK = 1 << 16  # questions whose noise is drawn at once
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers to the first questions of a stream, up to the last "above": what is shorter than the stream ended it.
-
-    Args:
-        above: one bool for each question that was answered.
-        values: a noisy value for each True, where the mechanism gives values; else None.
-        safe: whether they may be published.
-    """
-
-    above: NDArray[np.bool_]
-    values: Integers | None
-    safe: bool
 
 
 class Session:
@@ -50,7 +35,7 @@ class Session:
         bits: Bits,
     ) -> None:
         level = whole_number("threshold", threshold)
-        self._level = int(threshold_noise.release([level], bits=bits).values[0])
+        self._level = int(threshold_noise.release([level], bits=bits).value[0])
         self._query_noise, self._value_noise = query_noise, value_noise
         self._left, self._bits = answers, bits
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -73,14 +58,13 @@ class Session:
         """
         if isinstance(exact, bool) or not isinstance(exact, int | np.integer):
             raise InvalidParameterError("a session takes whole numbers. Put real numbers on a lattice first.")
-        found = self.ask_many([int(exact)])
-        above = bool(found.above[0])
-        if found.values is None:
-            return above
-        return int(found.values[0]) if above else None
+        answer: bool | int | None = self.ask_many([int(exact)]).value.tolist()[0]
+        return answer
 
-    def ask_many(self, exact: ArrayLike) -> Answers:
-        """The answers to a stream of secret whole numbers, as if asked one by one; it stops at the last answer.
+    def ask_many(self, exact: ArrayLike) -> Released[NDArray[Any]]:
+        """The answers to a stream of secret whole numbers, as if asked one by one; it stops at the last "above".
+
+        The array has one entry for each question that was answered: what `ask` returns.
 
         Raises: UnprovedError after the last answer. InvalidParameterError unless `exact` is a line of integers.
         """
@@ -89,17 +73,18 @@ class Session:
         with self._lock:
             self._require_open()
             above = self._compared(stream)
-            values = None
+            answers: NDArray[Any] = above
             if self._value_noise is not None:
-                values = self._value_noise.release(stream[: above.size][above], bits=self._bits).values
+                answers = np.full(above.size, None, dtype=object)
+                answers[above] = self._value_noise.release(stream[: above.size][above], bits=self._bits).value
             self._left -= int(np.count_nonzero(above))
-        return Answers(above, values, self.safe)
+        return Released(answers, self.safe)
 
     def _compared(self, stream: Integers) -> NDArray[np.bool_]:
         """Whether each noisy value reaches the noisy threshold, up to the last answer."""
         found, left = [np.zeros(0, dtype=np.bool_)], self._left
         for start in range(0, stream.size, _BLOCK):
-            noisy = self._query_noise.release(stream[start : start + _BLOCK], bits=self._bits).values
+            noisy = self._query_noise.release(stream[start : start + _BLOCK], bits=self._bits).value
             above = np.asarray(noisy >= self._level, dtype=np.bool_)
             places = np.flatnonzero(above)
             if places.size >= left:

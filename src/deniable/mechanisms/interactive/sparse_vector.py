@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import checked_scale
-from deniable.mechanisms.base import Mechanism, WorstCase
-from deniable.mechanisms.interactive.session import Answers, Session
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.interactive.session import Session
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability, whole_number, yes_or_no
@@ -135,7 +135,7 @@ class SparseVector(Mechanism):
             bits=bits,
         )
 
-    def release(self, exact: ArrayLike, *, threshold: int, bits: Bits = SECURE) -> Answers:
+    def release(self, exact: ArrayLike, *, threshold: int = 0, bits: Bits = SECURE) -> Released[NDArray[Any]]:
         """A session about questions that are known in advance."""
         return self.open(threshold=threshold, bits=bits).ask_many(exact)
 
@@ -153,14 +153,14 @@ class SparseVector(Mechanism):
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Sessions about the threshold 0, each as a number: bit i says that question i was above, values follow."""
-        level = Laplace(scale=self.threshold_scale).release(np.zeros((runs, 1), dtype=np.int64), bits=bits).values
+        level = Laplace(scale=self.threshold_scale).release(np.zeros((runs, 1), dtype=np.int64), bits=bits).value
         questions = np.tile(np.array(exact, dtype=np.int64), (runs, 1))
-        above = np.asarray(Laplace(scale=self.query_scale).release(questions, bits=bits).values >= level)
+        above = np.asarray(Laplace(scale=self.query_scale).release(questions, bits=bits).value >= level)
         above &= np.cumsum(above, axis=1) <= self.answers
         codes = np.asarray(above @ (1 << np.arange(len(exact), dtype=np.int64)))
         if self.value_scale is None:
             return codes
-        values = Laplace(scale=self.value_scale).release(questions, bits=bits).values.astype(object)
+        values = Laplace(scale=self.value_scale).release(questions, bits=bits).value.astype(object)
         shown = np.where(above, np.where(values < 0, -2 * values - 1, 2 * values), 0)
         places = [1 << (len(exact) + _VALUE_BITS * place) for place in range(len(exact))]
         return np.asarray(codes.astype(object) + shown @ np.array(places, dtype=object))

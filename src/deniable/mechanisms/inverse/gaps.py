@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.mechanisms.base import Released
 from deniable.mechanisms.inverse.sensitivity import InverseSensitivity
-from deniable.mechanisms.records import Answer, clamped_records
+from deniable.mechanisms.records import clamped_records
 from deniable.noise import bernoulli, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import Relation
@@ -37,7 +38,7 @@ class InverseByGaps(InverseSensitivity):
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """len of values with that many records below them, and up to them, of `count` in all."""
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
         """One value of {lower, ..., upper}.
 
         Gaps that are many records away hardly matter: they run as two, each with the least len of its gaps, and a value
@@ -50,7 +51,7 @@ class InverseByGaps(InverseSensitivity):
             value = int(start[gap]) + int(uniform.below(int(weight[gap]), bits=bits))
             excess = int(self._lengths_at(records, np.array([value]))[0] - length[gap])
             if not excess or bernoulli.sample_enclosed(p=refine.exp_of_minus(self.rate * excess), bits=bits):
-                return Answer(value, bits.safe)
+                return Released(value, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         records = self._records(exact)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import LARGEST_BOUND, Answer, records_of
+from deniable.mechanisms.records import LARGEST_BOUND, records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
@@ -64,10 +64,10 @@ class InverseSensitivity(Mechanism):
         records = records_of(sensitivity, proved=self._proved)
         return Restricted(ExponentialMechanismLoss(2 * self.rate * records), sensitivity.relation)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
         """One value of the grid."""
         lengths = self._smoothed(exact)
-        return Answer(self.lower + race.exponential_mechanism(-lengths, rate=self.rate, bits=bits), bits.safe)
+        return Released(self.lower + race.exponential_mechanism(-lengths, rate=self.rate, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         scores = np.broadcast_to(-self._smoothed(exact), (runs, len(exact)))

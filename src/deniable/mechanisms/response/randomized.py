@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.additive.base import Noisy
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, whole_number
@@ -94,7 +93,7 @@ class RandomizedResponse(Mechanism):
             sensitivity.coordinates
         )
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Noisy:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
         """A report for each answer.
 
         Args:
@@ -116,7 +115,7 @@ class RandomizedResponse(Mechanism):
             other = uniform.below(self.choices - 1, size=answers.shape, bits=bits) + 1
         told = answers + np.where(self._lies(answers.shape, bits), other, 0)
         told -= np.where(told >= self.choices, self.choices, 0)
-        return Noisy(told, bits.safe)
+        return Released(told, bits.safe)
 
     def _lies(self, shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
         if self.truth is not None:
@@ -126,7 +125,7 @@ class RandomizedResponse(Mechanism):
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The reports of each run as one number, with `choices` as its base."""
-        told = self.release(np.tile(exact, (runs, 1)), bits=bits).values
+        told = self.release(np.tile(exact, (runs, 1)), bits=bits).value
         return np.asarray(told @ self.choices ** np.arange(len(exact)))
 
     @classmethod

@@ -1,7 +1,7 @@
 """A choice among candidates by noisy scores."""
 
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.selection.base import Chosen, Selection
+from deniable.mechanisms.selection.base import Selection
 from deniable.mechanisms.selection.continuous import ContinuousExponential
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.joint_top_k import JointTopK
@@ -20,7 +20,6 @@ SELECTION: tuple[type[Mechanism], ...] = (
 
 __all__ = [
     "SELECTION",
-    "Chosen",
     "ContinuousExponential",
     "ExponentialMechanism",
     "JointTopK",

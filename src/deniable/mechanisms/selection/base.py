@@ -24,14 +24,6 @@ from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A choice that may be published if `safe`: an index, a tuple of indices, or a value."""
-
-    value: int | tuple[int, ...]
-    safe: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class Selection(Mechanism):
     """Chooses by noisy scores; `rate` is the noise's per unit of score, the larger the more exact.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import clamped, integers
+from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.integers import as_pair, clamped, integers
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, below_the_best, checked_array
+from deniable.mechanisms.selection.base import Selection, below_the_best, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds
@@ -55,21 +55,21 @@ class ContinuousExponential(Selection):
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
-    def release(self, breaks: ArrayLike, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: tuple[ArrayLike, ArrayLike], *, bits: Bits = SECURE) -> Released[int]:
         """One point of the grid.
 
         Args:
-            breaks: secret; integers, one fewer than scores; they are put in order, and those outside the interval
-                are moved to its ends. Pieces without a point are never chosen.
-            scores: secret; scores[0] holds below breaks[0], scores[i] for breaks[i-1] <= x < breaks[i].
+            exact: secret; a pair (breaks, scores) of lists of integers. There is one break fewer than scores; they are
+                put in order, and those outside the interval are moved to its ends. scores[0] holds below breaks[0],
+                scores[i] for breaks[i-1] <= x < breaks[i]. Pieces without a point are never chosen.
             bits: leave it out, except in tests.
 
         Raises: InvalidParameterError if breaks are not as many, or anything is no integer.
         """
-        ends, array = self._pieces(breaks, scores)
+        ends, array = self._pieces(*as_pair("exact", exact, "breaks", "scores"))
         piece = race.exponential_mechanism(array, rate=self.rate, weights=np.diff(ends), bits=bits)
         inside = uniform.sample(np.diff(ends)[piece : piece + 1], bits=bits)[0]
-        return Chosen(int(ends[piece]) + int(inside), bits.safe)
+        return Released(int(ends[piece]) + int(inside), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Points, for `exact` = the breakpoints, then the scores."""

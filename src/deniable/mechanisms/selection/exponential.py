@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
@@ -39,6 +39,7 @@ class ExponentialMechanism(Selection):
     kind: ClassVar[str] = "exponential_mechanism"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf); epsilon^2/8-zCDP"
     source: ClassVar[str] = "McSherry, Talwar (2007)"
+    _of_sums: ClassVar[bool] = True
 
     weights: tuple[int, ...] | None = None
 
@@ -57,18 +58,18 @@ class ExponentialMechanism(Selection):
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit, monotone=self.monotone)
 
-    def release(self, scores: Scores, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
         """The index of one candidate.
 
         Args:
-            scores: secret; 64-bit integers, or an iterator of arrays of them where they do not fit the memory.
+            exact: secret scores; 64-bit integers, or an iterator of arrays of them where they do not fit the memory.
             bits: leave it out, except in tests.
 
         Raises: InvalidParameterError if there is no candidate, a score is no integer, or weights are not as many.
         """
-        checked = checked_scores(scores)
+        checked = checked_scores(exact)
         weights = None if self.weights is None else self._weights
-        return Chosen(race.exponential_mechanism(checked, rate=self.rate, weights=weights, bits=bits), bits.safe)
+        return Released(race.exponential_mechanism(checked, rate=self.rate, weights=weights, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Indices."""

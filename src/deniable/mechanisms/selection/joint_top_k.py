@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import sequences, utility
-from deniable.mechanisms.selection.base import Chosen, Selection, behind, checked_array
+from deniable.mechanisms.selection.base import Selection, behind, checked_array
 from deniable.mechanisms.selection.top_k import require_enough, require_few, transcripts
 from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
@@ -48,6 +48,7 @@ class JointTopK(Selection):
     kind: ClassVar[str] = "joint_top_k"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 4 rate linf (monotone: 2 rate linf); epsilon^2/8-zCDP"
     source: ClassVar[str] = "Gillenwater, Joseph, Munoz Medina, Ribero (2022)"
+    _of_sums: ClassVar[bool] = True
 
     count: int
 
@@ -58,10 +59,10 @@ class JointTopK(Selection):
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit if self.count == 1 else 2 * limit, monotone=self.monotone)
 
-    def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
-        array = checked_array(scores)
-        return Chosen(tuple(self._draw(array, 1, bits)[0].tolist()), bits.safe)
+        array = checked_array(exact)
+        return Released(tuple(self._draw(array, 1, bits)[0].tolist()), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
@@ -38,13 +38,14 @@ class NoisyMax(Selection):
     kind: ClassVar[str] = "noisy_max"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf)"
     source: ClassVar[str] = "Dwork, Roth (2014)"
+    _of_sums: ClassVar[bool] = True
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:
         return LaplaceLoss(1 / limit)
 
-    def release(self, scores: Scores, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
         """The index of one candidate; arguments and errors as in `ExponentialMechanism.release`."""
-        return Chosen(race.noisy_max(checked_scores(scores), rate=self.rate, bits=bits), bits.safe)
+        return Released(race.noisy_max(checked_scores(exact), rate=self.rate, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Indices."""

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, of_count
@@ -34,13 +34,14 @@ class PermuteAndFlip(Selection):
     kind: ClassVar[str] = "permute_and_flip"
     guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf)"
     source: ClassVar[str] = "McKenna, Sheldon (2020); Ding et al. (2021)"
+    _of_sums: ClassVar[bool] = True
 
     def _loss(self, limit: Fraction) -> PermuteAndFlipLoss:
         return PermuteAndFlipLoss(limit, monotone=self.monotone)
 
-    def release(self, scores: Scores, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: Scores, *, bits: Bits = SECURE) -> Released[int]:
         """The index of one candidate; arguments and errors as in `ExponentialMechanism.release`."""
-        return Chosen(race.permute_and_flip(checked_scores(scores), rate=self.rate, bits=bits), bits.safe)
+        return Released(race.permute_and_flip(checked_scores(exact), rate=self.rate, bits=bits), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         """Indices."""

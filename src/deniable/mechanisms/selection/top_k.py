@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Chosen, Selection, checked_array
+from deniable.mechanisms.selection.base import Selection, checked_array
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.noisy_max import NoisyMax
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
@@ -45,6 +45,7 @@ class TopK(Selection):
     kind: ClassVar[str] = "top_k"
     guarantee: ClassVar[str] = "count rounds of noisy max: count 2 rate linf (monotone: half)"
     source: ClassVar[str] = "Durfee, Rogers (2019)"
+    _of_sums: ClassVar[bool] = True
 
     count: int
     noise: Noise = "gumbel"
@@ -63,20 +64,20 @@ class TopK(Selection):
         }
         return rounds[self.noise] * self.count
 
-    def release(self, scores: ArrayLike, *, bits: Bits = SECURE) -> Chosen:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
         """The indices of the chosen, the first first; arguments and errors as in `ExponentialMechanism.release`."""
-        array = checked_array(scores)
+        array = checked_array(exact)
         require_enough(array.size, self.count)
         if self.noise == "gumbel":
             found = race.top(array, count=self.count, rate=self.rate, bits=bits)
-            return Chosen(tuple(found.tolist()), bits.safe)
+            return Released(tuple(found.tolist()), bits.safe)
         left = np.arange(array.size)
         chosen: list[int] = []
         for _ in range(self.count):
             place = int(race.top(array[left], count=1, rate=self.rate, noise=self.noise, bits=bits)[0])
             chosen.append(int(left[place]))
             left = np.delete(left, place)
-        return Chosen(tuple(chosen), bits.safe)
+        return Released(tuple(chosen), bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import LARGEST_BOUND, Answer, clamped_records, loss_of_rows
+from deniable.mechanisms.records import LARGEST_BOUND, clamped_records, loss_of_rows
 from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import certified
@@ -89,16 +89,16 @@ class SmoothNoise(Mechanism):
         """The loss when a unit owns the records that `sensitivity` counts; the bounds A_k are those of its relation."""
         return loss_of_rows(self._loss(), sensitivity, proved=frozenset(Relation))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
         """The noisy statistic, clamped to [lower, upper]."""
         return self.perturbed(*self._measured(exact), bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         return self.draws(*self._measured(exact), runs, bits=bits)
 
-    def perturbed(self, value: Fraction, bound: Fraction, *, bits: Bits) -> Answer:
+    def perturbed(self, value: Fraction, bound: Fraction, *, bits: Bits) -> Released[int]:
         """The noisy value, given a beta-smooth bound."""
-        return Answer(int(self.draws(value, bound, None, bits=bits)), bits.safe)
+        return Released(int(self.draws(value, bound, None, bits=bits)), bits.safe)
 
     def draws(self, value: Fraction, bound: Fraction, runs: int | None, *, bits: Bits) -> NDArray[np.int64]:
         """Noisy values, given a beta-smooth bound."""
@@ -205,7 +205,7 @@ class SmoothStatistic(Mechanism):
         """In order, clamped to the bounds of the noise."""
         return clamped_records(exact, self.noise.lower, self.noise.upper, relation=self.relation)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
         """The noisy statistic, clamped to the bounds of the noise."""
         return self.noise.perturbed(*self.measured(exact), bits=bits)
 

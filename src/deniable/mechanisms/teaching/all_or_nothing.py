@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered
+from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.teaching.base import RareExposure, failing, numbered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Replace, Sensitivity, of_count
@@ -30,11 +31,11 @@ class AllOrNothing(RareExposure):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(self.delta, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """All records as they are, or none."""
         records = replaced("exact", exact, by=0)
         places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)
-        return Exposed(places, records[places])
+        return Released(records[places], safe=False)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """A number that says the whole table; 0 when nothing is published."""

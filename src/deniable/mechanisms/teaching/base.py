@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.integers import Integers
 from deniable.numbers.rationals import probability
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity
 from deniable.privacy.around.restricted import Restricted
@@ -17,15 +15,6 @@ from deniable.privacy.losses import TeachingLoss
 
 _RECORD_BITS = 10  # of one small record in the number of an outcome
 _MOST_RECORDS = 6
-
-
-@dataclass(frozen=True)
-class Exposed:
-    """Private records as they are, and their places. Never to be published."""
-
-    places: NDArray[np.intp]
-    records: Integers
-    safe: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, RareExposure, failing, numbered, owned
+from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.teaching.base import RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer
@@ -37,11 +38,11 @@ class NameAndShame(RareExposure):
         """The probability that at least one of so many records is published."""
         return 1 - (1 - self.delta) ** positive_integer("records", records)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """The records that the coins chose, as they are."""
         records = replaced("exact", exact, by=0)
         places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))
-        return Exposed(places, records[places])
+        return Released(records[places], safe=False)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sum of the numbers of the published records; 0 when there is none."""

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.teaching.base import Exposed, Teaching, failing, numbered, owned
+from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.teaching.base import Teaching, failing, numbered, owned
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, shown
@@ -50,13 +51,13 @@ class RandomRecord(Teaching):
         share = Fraction(min(owned(sensitivity), self.population), self.population)
         return failing(self.chance * share, sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Exposed:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """One record as it is, or none."""
         records = self._checked(replaced("exact", exact, by=0))
         place = uniform.sample(np.array([self.population]), bits=bits)
         shown = bool(bernoulli.sample(p=self.chance, bits=bits))
         places = place[: int(shown)].astype(np.intp)
-        return Exposed(places, records[places])
+        return Released(records[places], safe=False)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """1 + the record, wherever it stood, as a number; 0 when nothing is published."""

@@ -14,9 +14,6 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import decimal_above, positive_rational, probability, shown, whole_number
 from deniable.privacy import Relation, Sensitivity
 
-NO = -(2**62)
-"""What stands for "no answer" among the outcomes of simulations."""
-
 _DIGITS = 12
 _LEAST = Fraction(1, 10**300)  # below it a probability is not told apart from 0
 
@@ -48,7 +45,7 @@ class DistanceTest(Mechanism):
 
     def _passes(self, distance: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         noisy = self.test.release(np.full(runs, min(max(distance, 0), 2**62), dtype=np.int64), bits=bits)
-        return np.asarray(noisy.values > self.threshold, dtype=np.bool_)
+        return np.asarray(noisy.value > self.threshold, dtype=np.bool_)
 
 
 def tail(scale: Fraction, margin: int) -> Fraction:

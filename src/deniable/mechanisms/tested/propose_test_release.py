@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import AdditiveNoise, Laplace
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
 from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import Answer, loss_of_rows
-from deniable.mechanisms.tested.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.mechanisms.records import loss_of_rows
+from deniable.mechanisms.tested.distance import DistanceTest, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, shown
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
@@ -68,13 +68,13 @@ class ProposeTestRelease(DistanceTest):
         )
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int | None]:
         """The noisy value, or None where the test did not pass."""
         found = int(self._draws(exact, 1, bits)[0])
-        return Answer(None if found == NO else found, bits.safe)
+        return Released(None if found == NO_ANSWER else found, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Noisy values, and NO where the test did not pass."""
+        """Noisy values, and NO_ANSWER where the test did not pass."""
         return self._draws(exact, runs, bits)
 
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
@@ -82,8 +82,8 @@ class ProposeTestRelease(DistanceTest):
         if secret.shape != (2,):
             raise InvalidParameterError(f"the exact input is (value, distance), two integers, got shape {secret.shape}")
         passes = self._passes(int(secret[1]), runs, bits)
-        noisy = self.noise.release(np.full(runs, secret[0]), bits=bits).values
-        return np.where(passes, np.clip(noisy, NO + 1, -NO).astype(np.int64), NO)
+        noisy = self.noise.release(np.full(runs, secret[0]), bits=bits).value
+        return np.where(passes, np.clip(noisy, NO_ANSWER + 1, -NO_ANSWER).astype(np.int64), NO_ANSWER)
 
     @classmethod
     def worst_case(cls) -> WorstCase:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import AdditiveNoise, Laplace
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import as_pair
 from deniable.mechanisms.inverse.quantile import InverseQuantile
-from deniable.mechanisms.records import LARGEST_BOUND, Answer, loss_of_rows
+from deniable.mechanisms.records import LARGEST_BOUND, loss_of_rows
 from deniable.mechanisms.smooth.base import SmoothStatistic
 from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise import uniform
@@ -41,6 +42,7 @@ class SampleAndAggregate(Mechanism):
             added to their sum; divide by `blocks` for the mean.
         blocks: a public number; the function sees about n / blocks units at a time.
         lower: of the function's values, in lattice steps; upper likewise.
+        columns: how many numbers each unit of a list has, where it is a list itself.
 
     Guarantee: that of `inner` when one record is replaced, for either relation of the units.
     Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/mechanisms/instance.md.
@@ -54,12 +56,15 @@ class SampleAndAggregate(Mechanism):
     blocks: int
     lower: int
     upper: int
+    columns: int | None = None
 
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST_BLOCKS))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_BLOCKS))
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
             raise InvalidParameterError(
                 f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
@@ -76,31 +81,27 @@ class SampleAndAggregate(Mechanism):
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
 
     def release(
-        self,
-        rows: ArrayLike,
-        function: Callable[[Rows], object],
-        *,
-        columns: int | None = None,
-        bits: Bits = SECURE,
-    ) -> Answer:
+        self, exact: tuple[ArrayLike, Callable[[Rows], object]], *, bits: Bits = SECURE
+    ) -> Released[int | None]:
         """The private aggregate of the function's values.
 
         Args:
-            rows: secret; the first axis are the units. The type of the arrays that the function gets depends on that of
-                `rows` alone: see `deniable.rows.plain`. A list holds numbers, and what is none is NaN.
-            function: must give the same value for the same rows. It is called for every block, also for empty ones.
-            columns: how many numbers each unit of a list has, where it is a list itself.
+            exact: a pair (rows, function). The first axis of the rows, which are secret, are the units. A list holds
+                numbers, and what is none is NaN; the type of the arrays that the function gets depends on that of
+                `rows` alone: see `deniable.rows.plain`. The function must give the same value for the same rows, and
+                is called for every block, also for empty ones.
             bits: leave it out, except in tests.
         """
+        rows, function = as_pair("exact", exact, "rows", "function")
         if not callable(function):
             raise InvalidParameterError(f"function must be a function of rows, got {type(function).__name__}")
-        units = plain(rows, "rows", columns=columns)
+        units = plain(rows, "rows", columns=self.columns)
         block = uniform.below(self.blocks, size=units.shape[0], bits=bits)
         order = np.argsort(block, kind="stable")
         parts = np.split(units[order], np.searchsorted(block[order], np.arange(1, self.blocks)))
         values = [self._value(function, part.copy()) for part in parts]  # no view of the other blocks
         if isinstance(self.inner, AdditiveNoise):
-            return Answer(int(self.inner.release([sum(values)], bits=bits).values[0]), bits.safe)
+            return self.inner.release([sum(values)], bits=bits).map(lambda noisy: int(noisy[0]))
         return self.inner.release(values, bits=bits)
 
     def _value(self, function: Callable[[Rows], object], part: Rows) -> int:

@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
 from deniable.mechanisms.integers import clamped
-from deniable.mechanisms.records import Answer
 from deniable.mechanisms.selection.base import moved_apart
-from deniable.mechanisms.tested.distance import NO, DistanceTest, least_margin, of_steps, tail
+from deniable.mechanisms.tested.distance import DistanceTest, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
@@ -39,6 +38,7 @@ class StableSelection(DistanceTest):
         "loss of `test` at m = min(l1, 2 linf) (monotone: linf) + failure P(test noise > threshold - m)"
     )
     source: ClassVar[str] = "Thakurta, Smith (2013)"
+    _of_sums: ClassVar[bool] = True
 
     monotone: bool = False
 
@@ -71,7 +71,7 @@ class StableSelection(DistanceTest):
         lead = self.test.privacy_loss(of_steps(moved, sensitivity.relation))
         return lead + ApproximateLoss(0, tail(self.test.scale, self.threshold - moved))
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Answer:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int | None]:
         """The index of the largest count, or None.
 
         Args:
@@ -79,10 +79,10 @@ class StableSelection(DistanceTest):
             bits: leave it out, except in tests.
         """
         found = int(self._draws(exact, 1, bits)[0])
-        return Answer(None if found == NO else found, bits.safe)
+        return Released(None if found == NO_ANSWER else found, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
-        """Indices, and NO where there was no answer."""
+        """Indices, and NO_ANSWER where there was no answer."""
         return self._draws(exact, runs, bits)
 
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
@@ -90,7 +90,7 @@ class StableSelection(DistanceTest):
         if counts.ndim != 1 or counts.size < 2:
             raise InvalidParameterError(f"counts must be a list of at least two integers, got shape {counts.shape}")
         second, first = np.partition(counts, counts.size - 2)[-2:].tolist()
-        return np.where(self._passes(first - second, runs, bits), int(counts.argmax()), NO)
+        return np.where(self._passes(first - second, runs, bits), int(counts.argmax()), NO_ANSWER)
 
     @classmethod
     def worst_case(cls) -> WorstCase:

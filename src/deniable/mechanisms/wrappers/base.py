@@ -8,26 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive import ADDITIVE
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import Mechanism, Released
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.interactive import INTERACTIVE
-from deniable.mechanisms.selection import ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
-from deniable.mechanisms.tested import StableSelection
-from deniable.mechanisms.wrappers.inputs import check_inputs, parts_of, release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.rows import Whole, replaced, width
 
-_OF_SUMS: tuple[type[Mechanism], ...] = (
-    *ADDITIVE,
-    ExponentialMechanism,
-    JointTopK,
-    NoisyMax,
-    PermuteAndFlip,
-    StableSelection,
-    TopK,
-)
 _MOST_COLUMNS = 2**24
 
 
@@ -59,7 +46,7 @@ class SampledWrapper(Wrapper):
         super().__post_init__()
         if self.columns is not None:
             object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
-        if not takes_sums(self.base):
+        if not self.base.takes_sums:
             raise InvalidParameterError(
                 f"base must take sums, as a sample is summed, and {type(self.base).__name__} does not take sums. Take "
                 "additive noise or a choice by scores, and put Grouped around the sample."
@@ -69,20 +56,18 @@ class SampledWrapper(Wrapper):
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
         """Who is in each of `runs` independent samples: shape (runs, units)."""
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Any]:
         """What the mechanism releases about the sum over a sample that nobody sees.
 
         Args:
             exact: secret; one whole number, or one row of them, for each unit. A row that is something else counts as
                 zeros, which have to be a row that the sensitivity admits.
             bits: leave it out, except in tests.
-            inputs: what else `base` takes, by name.
 
         Raises: InvalidParameterError for a list where `columns` is not declared: no row may tell the shape.
         """
-        check_inputs(self.base, inputs)
         rows = self._rows(exact)
-        return release_of(self.base, column_sums(rows[self._samples(len(rows), 1, bits)[0]]), bits, inputs)
+        return self.base.release(column_sums(rows[self._samples(len(rows), 1, bits)[0]]), bits=bits)
 
     def _rows(self, exact: ArrayLike) -> Whole:
         """Shape (units, columns)."""
@@ -114,22 +99,16 @@ def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
 
 def checked_part(name: str, mechanism: object) -> Mechanism:
     """A mechanism that gives its answer in one release."""
-    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE) or not hasattr(mechanism, "release"):
+    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE):
         raise InvalidParameterError(
             f"{name} must be a mechanism that releases its answer at once, got {type(mechanism).__name__}"
         )
     return mechanism
 
 
-def takes_sums(mechanism: Mechanism) -> bool:
-    """Whether its exact input is a vector of sums over units, whose norms are the sensitivity of its loss."""
-    from deniable.mechanisms.wrappers.mixed import Mixed
-    from deniable.mechanisms.wrappers.post_processed import PostProcessed
-    from deniable.mechanisms.wrappers.repeats import Repeated
-
-    if isinstance(mechanism, Mixed | PostProcessed | Repeated):
-        return all(takes_sums(part) for part in parts_of(mechanism))
-    return isinstance(mechanism, _OF_SUMS)
+def room_for(outcomes: NDArray[Any]) -> np.dtype[Any]:
+    """The type that holds these outcomes and NO_ANSWER, all unchanged."""
+    return np.dtype(object) if outcomes.dtype == np.uint64 else np.result_type(outcomes.dtype, np.int64)
 
 
 def column_sums(rows: Integers) -> Integers:

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.wrappers.base import Wrapper
-from deniable.mechanisms.wrappers.inputs import release_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
@@ -40,9 +39,9 @@ class Grouped(Wrapper):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity).group(self.size)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
-        """What the mechanism releases; `inputs` are what else it takes, by name."""
-        return release_of(self.base, exact, bits, inputs)
+    def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
+        """What the mechanism releases."""
+        return self.base.release(exact, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanism."""

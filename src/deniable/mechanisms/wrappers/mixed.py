@@ -6,13 +6,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.base import Mechanism, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.wrappers.base import checked_part, scattered
-from deniable.mechanisms.wrappers.inputs import check_inputs, release_of, required
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, shown
@@ -42,21 +41,17 @@ class Mixed(Mechanism):
         total = sum((weight for weight, _ in self.parts), Fraction(0))
         if total != 1:
             raise InvalidParameterError(f"weights of parts must sum to 1, got {shown(total)}. Write fractions: '1/3'.")
-        needed = [required(part) for _, part in self.parts]
-        if any(names != needed[0] for names in needed):
-            raise InvalidParameterError(
-                f"parts must take the same inputs, got some with {', '.join(sorted(set().union(*needed)))} and some "
-                "without"
-            )
+
+    @property
+    def takes_sums(self) -> bool:
+        return all(part.takes_sums for _, part in self.parts)
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return mixture([(weight, part.privacy_loss(sensitivity)) for weight, part in self.parts])
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
-        """What the mechanism that was drawn releases; `inputs` are what else all of them take, by name."""
-        for _, part in self.parts:
-            check_inputs(part, inputs)
-        return release_of(self.parts[int(self._drawn(1, bits)[0])][1], exact, bits, inputs)
+    def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
+        """What the mechanism that was drawn releases."""
+        return self.parts[int(self._drawn(1, bits)[0])][1].release(exact, bits=bits)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanisms that were drawn."""

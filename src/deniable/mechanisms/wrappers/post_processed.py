@@ -6,15 +6,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
 from deniable.mechanisms.integers import LEAST
-from deniable.mechanisms.wrappers.answers import missing, room_for, with_answer
-from deniable.mechanisms.wrappers.base import Wrapper
-from deniable.mechanisms.wrappers.inputs import release_of
+from deniable.mechanisms.wrappers.base import Wrapper, room_for
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
@@ -75,20 +73,23 @@ class PostProcessed(Wrapper):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity)
 
-    def release(self, exact: ArrayLike, *, bits: Bits = SECURE, **inputs: object) -> object:
+    @property
+    def takes_sums(self) -> bool:
+        return self.base.takes_sums
+
+    def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
         """The mechanism's release, with the function of its values in their place, as a number or tuple if it was one.
 
         Args:
             exact: secret; what the mechanism takes.
             bits: leave it out, except in tests.
-            inputs: what else it takes, by name.
         """
-        return with_answer(release_of(self.base, exact, bits, inputs), self._answered)
+        return self.base.release(exact, bits=bits).map(self._answered)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The function of each outcome of the mechanism, which has to be one number, or no answer."""
         found = self.base.outcomes(exact, runs, bits=bits)
-        none = missing(found)
+        none = np.asarray(found == NO_ANSWER, dtype=np.bool_)
         if not none.any():
             return self._applied(found)
         applied = self._applied(found[~none])

@@ -9,18 +9,17 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.wrappers.answers import NOTHING, answer_of, room_for
-from deniable.mechanisms.wrappers.base import Wrapper
-from deniable.mechanisms.wrappers.inputs import check_inputs, release_of
+from deniable.mechanisms.base import NO_ANSWER, Released
+from deniable.mechanisms.wrappers.base import Wrapper, room_for
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 
 Trial = TypeVar("Trial")
 Ordered = int | float | Fraction
-Score = Callable[[Any], object]
+Score = Callable[[Released[Any]], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,31 +54,34 @@ class Repeated(Wrapper):
                 best, most = found, value
         return best
 
-    def release(self, exact: ArrayLike, *, score: Score | None = None, bits: Bits = SECURE, **inputs: object) -> object:
-        """The best release of the mechanism; None if it never ran.
+    @property
+    def takes_sums(self) -> bool:
+        return self.base.takes_sums
+
+    def release(self, exact: Any, *, score: Score | None = None, bits: Bits = SECURE) -> Released[Any]:
+        """The best release of the mechanism; no answer if it never ran.
 
         Args:
             exact: secret; what the mechanism takes.
             score: of a release; without one, the released number itself. A release without an answer is the least of
                 all, and `score` is not asked.
             bits: leave it out, except in tests.
-            inputs: what else the mechanism takes, by name.
         """
-        check_inputs(self, inputs)
         if score is not None and not callable(score):
             raise InvalidParameterError(f"score must be a function of a release, got {type(score).__name__}")
         asked: Score = score or _number
 
-        def scored(release: object) -> object:
-            return None if answer_of(release) is None else asked(release)
+        def scored(release: Released[Any]) -> object:
+            return None if release.value is None else asked(release)
 
-        return self.best_of(lambda: release_of(self.base, exact, bits, inputs), score=scored, bits=bits)
+        best = self.best_of(lambda: self.base.release(exact, bits=bits), score=scored, bits=bits)
+        return best or Released(None, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
-        """The greatest outcome of each set of runs, no answer being the least; NOTHING for a set that is empty."""
+        """The greatest outcome of each set of runs, no answer being the least; NO_ANSWER for a set that is empty."""
         counts = self._runs(runs, bits)
         some = counts > 0
-        best: NDArray[Any] = np.full(runs, NOTHING, dtype=np.int64)
+        best: NDArray[Any] = np.full(runs, NO_ANSWER, dtype=np.int64)
         if some.any():
             found = self.base.outcomes(exact, int(counts.sum()), bits=bits)
             best = best.astype(room_for(found))
@@ -118,9 +120,9 @@ def _ordered(score: object) -> Ordered:
     return -math.inf if number != number else number  # noqa: PLR0124 - NaN
 
 
-def _number(release: object) -> object:
+def _number(release: Released[Any]) -> object:
     """The one number in a release."""
-    answer = np.asarray(answer_of(release))
+    answer = np.asarray(release.value)
     if answer.size != 1:
         raise InvalidParameterError("a release of several numbers has no order. Give score=..., a function of it.")
     return answer.item()

@@ -94,7 +94,7 @@ class Anova(HypothesisTest):
         steps = np.clip(np.rint(clamped * _STEPS), 0, _STEPS).astype(np.int64)
         exact = *_deviations(steps, places[kept], len(self.keys)), len(steps)
         between, within, count = (
-            float(mechanism.release([part], bits=bits).values[0])
+            float(mechanism.release([part], bits=bits).value[0])
             for mechanism, part in zip(self.mechanisms, exact, strict=True)
         )
         groups = len(self.keys)

@@ -87,7 +87,7 @@ def checked_alternative(value: object) -> None:
 
 def noise(mechanism: AdditiveNoise, shape: tuple[int, ...], bits: Bits) -> Floats:
     """Draws of the actual noise, for simulations."""
-    return mechanism.release(np.zeros(shape, dtype=np.int64), bits=bits).values.astype(np.float64)
+    return mechanism.release(np.zeros(shape, dtype=np.int64), bits=bits).value.astype(np.float64)
 
 
 def multinomials(count: int, chances: Floats, runs: int, bits: Bits) -> NDArray[np.int64]:

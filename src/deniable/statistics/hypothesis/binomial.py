@@ -73,7 +73,7 @@ class BinomialTest(Noised, HypothesisTest):
         kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column), bits=bits)
         ones = int(np.count_nonzero(column[kept] == 1))
         exact = [ones, int(np.count_nonzero(kept)) - ones]
-        noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64)
         chances = np.array([self._share, 1 - self._share])
         made_up = multinomials(max(round(noisy.sum()), 0), chances, self.simulations, bits)
         simulated = made_up + noise(self.mechanism, made_up.shape, bits)

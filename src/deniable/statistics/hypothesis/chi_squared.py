@@ -45,7 +45,7 @@ class _TableTest(Noised, HypothesisTest):
         """Noisy counts; a place that is no cell is outside."""
         kept = bounded_rows(units, rows=self.rows, present=places < self._cells, bits=bits)
         exact = np.bincount(places[kept], minlength=self._cells)
-        return self.mechanism.release(exact, bits=bits).values.astype(np.float64)
+        return self.mechanism.release(exact, bits=bits).value.astype(np.float64)
 
     def _distance(self, tables: Floats, expected: Floats) -> Floats:
         """The sum of squared differences over their variance: that of the rows and that of the noise."""

@@ -106,12 +106,12 @@ class MannWhitney(HypothesisTest):
             kept = bounded_rows(units, rows=self.rows, present=~np.isnan(np.concatenate(samples)), bits=bits)
             masks = np.split(kept, [len(samples[0])])
             samples = [sample[mask] for sample, mask in zip(samples, masks, strict=True)]
-            noisy = self._size_mechanism.release([len(sample) for sample in samples], bits=bits).values
+            noisy = self._size_mechanism.release([len(sample) for sample in samples], bits=bits).value
             sizes = [max(int(size), 1) for size in noisy]
             caps = [size + self._size_mechanism.half_width(_ROOM) for size in sizes]
             samples = [_cut(sample, cap, bits) for sample, cap in zip(samples, caps, strict=True)]
         mechanism = self._mechanism(max(caps))
-        observed = mechanism.release([_difference(*samples)], bits=bits).values.astype(np.float64)[0]
+        observed = mechanism.release([_difference(*samples)], bits=bits).value.astype(np.float64)[0]
         spread = sqrt(sizes[0] * sizes[1] * (sizes[0] + sizes[1] + 1) / 3)
         null = spread * normals((self.simulations,), bits=bits) + noise(mechanism, (self.simulations,), bits)
         return self._tested(

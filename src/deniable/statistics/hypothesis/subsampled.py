@@ -78,7 +78,7 @@ class SubsampledTest(Noised, HypothesisTest):
         ends = np.searchsorted(places[order], np.arange(self.blocks + 1))
         level = float(probability("inner_level", self.inner_level))
         rejected = sum(self._p_value(table[order[start:end]]) <= level for start, end in pairwise(ends))
-        observed = float(self.mechanism.release([rejected], bits=bits).values[0])
+        observed = float(self.mechanism.release([rejected], bits=bits).value[0])
         made_up = multinomials(self.blocks, np.array([level, 1 - level]), self.simulations, bits)[:, 0]
         return self._tested(observed, p_value(observed, made_up + noise(self.mechanism, (self.simulations,), bits)))
 

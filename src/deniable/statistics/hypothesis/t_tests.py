@@ -85,7 +85,7 @@ class _MeanTest(Bounded, HypothesisTest):
             samples = [sample[mask] for sample, mask in zip(samples, masks, strict=True)]
         ends = self._widened(self.bounding.ends(np.concatenate(samples), bits=bits))
         exact = [self._sums(sample, ends) for sample in samples]
-        noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64) / UNIT  # (samples, cells)
+        noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64) / UNIT  # (samples, cells)
         sizes, means, _ = moments(noisy)
         centre, runs = self._centre(sizes, means, ends), (self.simulations, self._samples, _CELLS)
         possible = moments(noisy - noise(self.mechanism, runs, bits) / UNIT)[2]

@@ -80,7 +80,7 @@ class PrefixCounts:
         """
         tree, running = matrices(self.cells, self.branch)
         exact = tree.astype(np.int64) @ counts
-        noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64)
         result: Floats = running @ noisy
         return result if total is None else result + (total - result[-1]) * _slopes(running)
 
@@ -92,7 +92,7 @@ class PrefixCounts:
         """
         _, running = matrices(self.cells, self.branch)
         nodes = running.shape[1]
-        noise = self.mechanism.release(np.zeros(count * nodes, dtype=np.int64), bits=bits).values
+        noise = self.mechanism.release(np.zeros(count * nodes, dtype=np.int64), bits=bits).value
         errors: Floats = noise.astype(np.float64).reshape(count, nodes) @ running.T
         return errors - np.outer(errors[:, -1], _slopes(running)) if known else errors
 

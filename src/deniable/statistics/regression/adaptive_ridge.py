@@ -93,7 +93,7 @@ class AdaptiveRidge(SufficientRegression):
         matrix[first, second] = matrix[second, first] = exact[: len(first)]
         noisy = self.eigenvalue_mechanism.release(
             np.array([smallest_eigenvalue(matrix)], dtype=object), bits=bits
-        ).values
+        ).value
         penalty = self._penalty(float(noisy[0]) / self._matrix_basis.unit)
         exact = self._basis.exact(rows.features, rows.target)
         fit = ridge(self._sums(exact, rows, bits), self._noise, self.features, penalty)

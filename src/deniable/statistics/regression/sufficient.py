@@ -80,7 +80,7 @@ class SufficientRegression(Regression):
 
     def _sums(self, exact: NDArray[np.object_], rows: Rows, bits: Bits) -> Floats:
         """The noisy sums."""
-        noisy = self.mechanism.release(exact, bits=bits).values.astype(np.float64) / self._basis.unit
+        noisy = self.mechanism.release(exact, bits=bits).value.astype(np.float64) / self._basis.unit
         sums = np.asarray(self._basis.to_sums @ noisy)
         if self._public_size:
             sums[0] = len(rows.target)

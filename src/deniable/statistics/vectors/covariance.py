@@ -164,7 +164,7 @@ class VectorCovariance(VectorStatistic):
         )
         if not constant:
             exact = exact[1:, 1:]
-        noisy: Floats = mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy: Floats = mechanism.release(exact, bits=bits).value.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
         noise = MatrixNoise(mechanism, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2

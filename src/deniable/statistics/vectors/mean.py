@@ -149,7 +149,7 @@ class VectorMean(VectorStatistic):
         if self.size_is_public:
             size = float(max(len(rows), 1))
             return size, None, size
-        law, found = Law(self._count_mechanism), self._count_mechanism.release([len(rows)], bits=bits).values[0]
+        law, found = Law(self._count_mechanism), self._count_mechanism.release([len(rows)], bits=bits).value[0]
         counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
         return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
 
@@ -163,7 +163,7 @@ class VectorMean(VectorStatistic):
         if not plan.count:
             return public.limit + float(np.linalg.norm(centre)), 0.0
         exact = np.count_nonzero(squared_norms(rows - centre) > plan.radius**2)
-        noisy = self.counter.release([exact], bits=bits).values
+        noisy = self.counter.release([exact], bits=bits).value
         beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=Law(self.counter))
         return plan.radius, Cut(plan.radius, beyond, size)
 
@@ -171,7 +171,7 @@ class VectorMean(VectorStatistic):
         """The noisy sum of the differences of rows and centre, clipped, in deviations."""
         mechanism, step = self.mechanism(share), radius / _STEPS
         exact = ball_sum(rows, centre=centre, radius=radius, steps=_STEPS)
-        noisy = mechanism.release(exact, bits=bits).values.astype(np.float64)
+        noisy = mechanism.release(exact, bits=bits).value.astype(np.float64)
         return Noisy(name="moves", values=noisy * step, law=Law(mechanism, Fraction(step)))
 
 
