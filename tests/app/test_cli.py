@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -207,10 +206,3 @@ def test_an_answer_loads_no_frame_library_no_plot_and_no_box(place: Path) -> Non
     loaded = {name.split(".")[0] for name in done.stderr.split()}
     assert "duckdb" in loaded
     assert not loaded & {"pandas", "polars", "matplotlib", "statsmodels", "scipy", "pyarrow", "rich", "narwhals"}
-
-
-def test_the_first_answer_is_quick(place: Path) -> None:
-    # The aim is 1.5 s from process start to print (0.6 s seen); the limit here allows for a busy machine.
-    begin = time.perf_counter()
-    assert started("query", "policy.toml", COUNT, "--epsilon", "0.1", cwd=place).returncode == 0
-    assert time.perf_counter() - begin < 10

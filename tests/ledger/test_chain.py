@@ -100,7 +100,9 @@ def test_a_charge_above_the_cost_of_its_loss_verifies(path: Path, ledger: Ledger
     ledger.reserve(entry(1, "0.5"))
     more = PureLoss("0.6").charge().to_data()
     forge(path, edit, 1, lambda body: body.update(charge=more, total=more))
-    open_ledger(path).verify()
+    again = open_ledger(path)
+    again.verify()
+    assert again.spent().epsilon == Fraction("0.6")
 
 
 def test_verify_holds_the_total_against_the_budget(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
