@@ -18,7 +18,7 @@ class InverseMedian(InverseByGaps):
     The exact input is the records, whose number is private; one is added or removed at a time.
 
     Guarantee: epsilon-DP with epsilon = 2 rate, under add/remove.
-    Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/mechanisms/instance.md.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/mechanisms/inverse.md.
     """
 
     kind: ClassVar[str] = "inverse_median"

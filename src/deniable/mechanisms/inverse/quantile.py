@@ -21,7 +21,7 @@ class InverseQuantile(InverseByGaps):
     The exact input is the records; the quantile is the one of rank ceil(quantile n).
 
     Guarantee: epsilon-DP with epsilon = 2 rate, under replace.
-    Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/mechanisms/instance.md.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; McSherry, Talwar (2007); proof in docs/theory/mechanisms/inverse.md.
     """
 
     kind: ClassVar[str] = "inverse_quantile"

@@ -31,7 +31,7 @@ class InverseSensitivity(Mechanism):
         smoothing: a public number of lattice steps; for statistics that reach few values of the grid.
 
     Guarantee: the exponential mechanism with a score of sensitivity 1, so epsilon-DP with epsilon = 2 rate.
-    Source: Asi, Duchi (2020), arXiv:2005.10630; proof in docs/theory/mechanisms/instance.md.
+    Source: Asi, Duchi (2020), arXiv:2005.10630; proof in docs/theory/mechanisms/inverse.md.
     """
 
     kind: ClassVar[str] = "inverse_sensitivity"

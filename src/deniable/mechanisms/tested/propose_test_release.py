@@ -32,7 +32,7 @@ class ProposeTestRelease(DistanceTest):
 
     Guarantee: the composition of the test, of the noise at sensitivity `bound`, and of a failure with the probability
         that the test passes at distance 0; `calibrated` gives (2 epsilon, delta)-DP.
-    Source: Dwork, Lei (2009); proof in docs/theory/mechanisms/instance.md.
+    Source: Dwork, Lei (2009); proof in docs/theory/mechanisms/tested.md.
     """
 
     kind: ClassVar[str] = "propose_test_release"

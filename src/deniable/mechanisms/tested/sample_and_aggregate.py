@@ -45,7 +45,7 @@ class SampleAndAggregate(Mechanism):
         columns: how many numbers each unit of a list has, where it is a list itself.
 
     Guarantee: that of `inner` when one record is replaced, for either relation of the units.
-    Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/mechanisms/instance.md.
+    Source: Nissim, Raskhodnikova, Smith (2007); proof in docs/theory/mechanisms/tested.md.
     """
 
     kind: ClassVar[str] = "sample_and_aggregate"

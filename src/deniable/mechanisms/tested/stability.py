@@ -20,7 +20,7 @@ def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int,
         lower: of the records; upper likewise.
 
     Guarantee: the distance is the exact number of records that have to change until one more change can move the value
-        by more than `bound`; n + 1 where that can never be. Proof: docs/theory/mechanisms/instance.md.
+        by more than `bound`; n + 1 where that can never be. Proof: docs/theory/mechanisms/tested.md.
     """
     checked_bounds(lower, upper, largest=LARGEST_BOUND)
     values = clamped_records(records, lower, upper, relation=Replace)

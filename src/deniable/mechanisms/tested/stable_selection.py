@@ -30,7 +30,7 @@ class StableSelection(DistanceTest):
     Guarantee: one unit moves the lead by at most m = min(l1, 2 linf), or linf for monotone counts. The loss is that of
         the test, noise at sensitivity m, composed with a failure of probability P(noise > threshold - m).
     Source: Thakurta, Smith (2013), "Differentially private feature selection via stability arguments"; proof in
-        docs/theory/mechanisms/instance.md.
+        docs/theory/mechanisms/tested.md.
     """
 
     kind: ClassVar[str] = "stable_selection"
