@@ -15,14 +15,16 @@ Epsilon = Annotated[
     str | None, typer.Option("--epsilon", metavar="NUMBER", help="What the question may cost, such as 0.1 or 1/10.")
 ]
 Delta = Annotated[
-    str | None, typer.Option("--delta", metavar="NUMBER", help="Goes with --epsilon; allows Gaussian noise.")
+    str | None,
+    typer.Option("--delta", metavar="NUMBER", help="Failure probability beside --epsilon; allows Gaussian noise."),
 ]
-Rho = Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="The cost as zCDP, instead of --epsilon.")]
+Rho = Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="The cost in zCDP, in place of --epsilon.")]
 Moved = Annotated[
-    bool, typer.Option("--moved", help="The same data lie elsewhere now, or have other columns: note it in the ledger.")
+    bool, typer.Option("--moved", help="Accept that the data have moved or have other columns; the ledger notes it.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Memory = Annotated[
-    str | None, typer.Option("--memory", metavar="SIZE", help="Limit of the engine, such as 4GB; beyond it, disk.")
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="Memory limit of the engine, such as 4GB; beyond it, disk is used."),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, metavar="N", help="Threads of the engine.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, metavar="N", help="Number of threads of the engine.")]

@@ -38,30 +38,36 @@ def account(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="Gaussian noise over the sensitivity; that is the clipping norm when examples are added or removed.",
+            help="Standard deviation of the noise over the sensitivity (the clipping norm, under add/remove).",
         ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Probability to be in a batch, such as 256/60000."),
+        typer.Option(metavar="NUMBER", help="Probability that an example is in a batch, such as 256/60000."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many steps; without: one.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of steps; 1 if left out.")] = None,
     epochs: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="With --batch-size and --examples, in place of --rate and --steps."),
+        typer.Option(
+            metavar="NUMBER", help="Number of epochs: with --batch-size and --examples, in place of --rate and --steps."
+        ),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, metavar="N", help="Expected examples in a batch.")] = None,
-    examples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Examples in the training set.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Expected number of examples in a batch.")
+    ] = None,
+    examples: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Number of examples in the training set.")
+    ] = None,
     opacus: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The state of an Opacus accountant: JSON, or of torch.save.")
+        Path | None, typer.Option(metavar="FILE", help="The state of an Opacus accountant, as JSON or from torch.save.")
     ] = None,
     delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print epsilon at this delta.")] = None,
     epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="Print delta at this epsilon.")] = None,
     calibrate: Annotated[
         Sought | None, typer.Option(help="Find the least noise, most steps or largest rate for --epsilon and --delta.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(metavar="WIDTH", help="How wide the answer may be.")] = 1e-3,
-    report: Annotated[bool, typer.Option("--report", help="Say in words what it means, at --delta.")] = False,
+    tolerance: Annotated[float, typer.Option(metavar="WIDTH", help="Largest width of the answer.")] = 1e-3,
+    report: Annotated[bool, typer.Option("--report", help="Explain the result in words, at --delta.")] = False,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw delta against epsilon: .png, .svg or .pdf.")

@@ -18,7 +18,7 @@ def budget(
     policy: PolicyFile,
     verify: Annotated[bool, typer.Option("--verify", help="Check every record of the ledger.")] = False,
     expected_head: Annotated[
-        str | None, typer.Option(metavar="HASH", help="A head that was noted earlier; implies --verify.")
+        str | None, typer.Option(metavar="HASH", help="A head noted earlier, to compare with; implies --verify.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

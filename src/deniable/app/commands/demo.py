@@ -9,13 +9,15 @@ from deniable.app.terminal import hint
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the report goes.")] = Path("demo-report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the report.")] = Path("demo-report.html"),
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", metavar="NUMBER", help="What each private question costs.")
+        str | None, typer.Option("--epsilon", metavar="NUMBER", help="Cost of each private question.")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="Write made-up visits to a hospital, .csv or .parquet, and end."),
+        typer.Option(
+            "--data", metavar="FILE", help="Write a made-up table of hospital visits, .csv or .parquet, and stop."
+        ),
     ] = None,
 ) -> None:
     """Show on a made-up survey how exact counts expose a person, and how private answers do not."""

@@ -11,7 +11,7 @@ from deniable.app.terminal import say, show_table, waiting
 
 def doctor(
     policy: PolicyFile,
-    everything: Annotated[bool, typer.Option("--all", help="Show also what is as it should be.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also show what is in order.")] = False,
     memory: Memory = None,
     threads: Threads = None,
 ) -> None:

@@ -20,7 +20,7 @@ def query(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Pay again for new noise, although it was answered.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Pay for new noise, even if it was answered before.")] = False,
     moved: Moved = False,
     to_json: AsJson = False,
     to_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,

@@ -1,0 +1,153 @@
+"""The reference is complete: every public name, every command and option, every key of a policy."""
+
+import importlib
+import importlib.util
+import inspect
+import re
+import tomllib
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+import deniable
+from deniable.app.cli import app
+from deniable.query.imports.declaration import Csv
+from deniable.query.policy import COLUMN_FIELDS, NUMBER, SECTIONS, read_policy
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+POLICY = (REFERENCE / "policy.md").read_text(encoding="utf-8")
+KEYS = {**SECTIONS, "columns": COLUMN_FIELDS}
+TYPES = {str: "text", int: "whole number", bool: "true or false", list: "list", NUMBER: "number"}
+TYPES[(*NUMBER, date)] = "number or date"
+
+
+def hook(name: str) -> ModuleType:
+    """A module of docs/hooks, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+API = hook("api")
+WRITTEN = "".join(page.read_text(encoding="utf-8") for page in (REFERENCE / "api").glob("*.md"))
+LISTED = API.on_page_markdown(WRITTEN)
+
+
+def public_modules() -> list[ModuleType]:
+    """What a user imports: the package, the modules that it offers, and the rooms with a list of public names."""
+    rooms = [path.parent.name for path in Path(deniable.__file__).parent.glob("*/__init__.py")]
+    modules = [importlib.import_module(f"deniable.{room}") for room in rooms]
+    inside = [value for name in deniable.__all__ if inspect.ismodule(value := getattr(deniable, name))]
+    public = [module for module in modules if hasattr(module, "__all__") and module.__name__ != "deniable.rows"]
+    found = {module.__name__: module for module in [deniable, *public, *inside]}
+    for module in list(found.values()):
+        offered = [getattr(module, name) for name in getattr(module, "__all__", [])]
+        found |= {value.__name__: value for value in offered if inspect.ismodule(value)}
+    return list(found.values())
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: str(module.__name__))
+def test_every_public_name_has_an_entry(module: ModuleType) -> None:
+    assert f"<!-- every name of {module.__name__} -->" in WRITTEN
+    names = API.public_names(module)
+    assert names
+    for name in names:
+        assert re.search(rf"^(::: \S+\.|### `){name}`?$", LISTED, re.MULTILINE), name
+
+
+def test_every_entry_is_something_that_can_be_imported() -> None:
+    entries = re.findall(r"^::: (\S+)$", LISTED, re.MULTILINE)
+    assert len(entries) == len(set(entries)) > 100
+    for path in entries:
+        home, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(home), name) is not None
+
+
+def test_a_second_name_links_to_the_first() -> None:
+    module = ModuleType("deniable.made_up")
+    exec("def first(): ...\nsecond = first\nclass Thing: ...\nRATE = 1", vars(module))
+    module.first.__module__ = module.Thing.__module__ = "deniable.made_up"
+    module.__all__ = ["first", "second", "Thing", "RATE"]
+    assert API.entries(module) == (
+        "::: deniable.made_up.RATE\n\n::: deniable.made_up.Thing\n\n::: deniable.made_up.first\n\n"
+        "### `second`\n\nAnother name of [`first`][deniable.made_up.first].\n\n"
+    )
+
+
+def test_docstrings_become_markdown() -> None:
+    pytest.importorskip("griffe", reason="griffe is in the extra docs")
+    as_markdown = hook("docstrings").as_markdown
+    text = "One.\n\n>>> f(1)\n2\n\nGuarantee: a\n    b.\nProof: docs/theory/noise/race.md."
+    assert as_markdown(text) == (
+        "One.\n\n```pycon\n>>> f(1)\n2\n```\n\n**Guarantee.** a\nb.\n\n**Proof.** [race](../../theory/noise/race.md)."
+    )
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    assert (REFERENCE / "commands.md").read_text(encoding="utf-8") == hook("commands").page(), (
+        "run python docs/hooks/commands.py docs/reference/commands.md"
+    )
+
+
+def test_the_page_of_commands_has_what_help_has() -> None:
+    page = (REFERENCE / "commands.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^│ (\w+)\s", CliRunner().invoke(app, ["--help"]).stdout, re.MULTILINE)
+    assert set(sections) == set(commands)
+    for command in commands:
+        helped = CliRunner().invoke(app, [command, "--help"]).stdout
+        options = set(re.findall(r"^│ {1,5}(--[\w-]+)", helped, re.MULTILINE)) - {"--help"}
+        assert options <= set(re.findall(r"(?:\| `|, )(-[\w-]+)", sections[command])), command
+
+
+def table(section: str) -> dict[str, tuple[str, str]]:
+    """Type and default of each key in the table of a section of the policy page."""
+    heading = "## `[columns.NAME]`" if section == "columns" else f"## `[{section}]`"
+    body = POLICY.split(heading)[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", body, re.MULTILINE)
+    return {key: (kind, default) for key, kind, default in rows}
+
+
+@pytest.mark.parametrize("section", KEYS)
+def test_every_key_of_a_policy_stands_on_its_page_with_its_type(section: str) -> None:
+    assert {key: kind for key, (kind, _) in table(section).items()} == {
+        key: TYPES[kind] for key, kind in KEYS[section].items()
+    }
+
+
+def test_the_defaults_of_the_policy_page_are_those_of_the_code(tmp_path: Path) -> None:
+    defaults = {field.name: field.default for field in fields(Csv)}
+    for key, (_, shown) in table("csv").items():
+        if shown.startswith("`"):
+            value = tomllib.loads(f"value = {shown.strip('`')}")["value"]
+            assert (tuple(value) if isinstance(value, list) else value) == defaults[key], key
+    least = tmp_path / "least.toml"
+    least.write_text('[data]\nsource = "t.parquet"\n[privacy]\nunit = "x"\n[budget]\nepsilon = 1\n', encoding="utf-8")
+    policy = read_policy(least)
+    shown_defaults = {key: shown.strip("`") for key, (_, shown) in table("privacy").items()}
+    assert shown_defaults["relation"] == f'"{policy.relation}"'
+    assert shown_defaults["ids"] == str(policy.unit.ids)
+    assert (shown_defaults["rows"], shown_defaults["groups"]) == (str(policy.rows), str(policy.groups))
+    assert table("data")["partitions"][1] == f"`{str(policy.partitions).lower()}`"
+    assert table("budget")["delta"][1] == f"`{policy.budget.delta}`"
+    assert policy.ledger.name == "least.ledger"
+
+
+def test_the_examples_of_the_policy_page_are_read_and_use_every_key(tmp_path: Path) -> None:
+    used: set[tuple[str, str]] = set()
+    for body in re.findall(r"^```toml\n(.*?)^```$", POLICY, re.DOTALL | re.MULTILINE):
+        file = tmp_path / body.split()[1]
+        file.write_text(body, encoding="utf-8")
+        read_policy(file)
+        for section, content in tomllib.loads(body).items():
+            inner = content.values() if section == "columns" else [content]
+            used |= {(section, key) for one in inner for key in one}
+    assert used == {(section, key) for section, known in KEYS.items() for key in known}
