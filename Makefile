@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz check lint types lowest docs clean
+.PHONY: demo test fuzz check lint types lowest pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,7 +40,11 @@ check: lint types test
 lowest:
 	PYTHON=$(PYTHON) .ci/lowest
 
-docs: $(BIN)/.installed
+# The pages of the reference that are made from the code.
+pages: $(BIN)/.installed
+	$(BIN)/python docs/hooks/make.py
+
+docs: pages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 

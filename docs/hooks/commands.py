@@ -1,7 +1,6 @@
-"""The page docs/reference/commands.md, made from the commands themselves: `python docs/hooks/commands.py [FILE]`."""
+"""The page docs/reference/commands.md, made from the commands themselves."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +11,7 @@ from deniable.app.cli import app
 
 HEADER = """# Commands
 
-<!-- Made by `python docs/hooks/commands.py docs/reference/commands.md`. Do not edit. -->
+<!-- Made by `make pages`. Do not edit. -->
 
 `deniable COMMAND --help` prints the same, and `deniable --version` the version. Prices are text, such as `0.1` or
 `1/10`, and are read exactly. The exit code is 0 for an answer, 3 if the budget does not suffice, 2 for any other
@@ -92,10 +91,3 @@ def value(info: Any, kind: type) -> str:
     if issubclass(kind, Enum):
         return "\\|".join(str(choice.value) for choice in kind)
     return str(info.metavar or {Path: "FILE", str: "NAME", int: "N"}[kind])
-
-
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        Path(sys.argv[1]).write_text(page(), encoding="utf-8")
-    else:
-        sys.stdout.write(page())

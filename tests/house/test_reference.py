@@ -1,9 +1,9 @@
 """The reference is complete: every public name, every command and option, every key of a policy."""
 
 import importlib
-import importlib.util
 import inspect
 import re
+import sys
 import tomllib
 from dataclasses import fields
 from datetime import date
@@ -14,9 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 import deniable
+from deniable import statistics
 from deniable.app.cli import app
+from deniable.mechanisms import MECHANISMS
 from deniable.query.imports.declaration import Csv
 from deniable.query.policy import COLUMN_FIELDS, NUMBER, SECTIONS, read_policy
+from deniable.statistics import Statistic
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -26,14 +29,14 @@ TYPES = {str: "text", int: "whole number", bool: "true or false", list: "list", 
 TYPES[(*NUMBER, date)] = "number or date"
 
 
+HOOKS = ROOT / "docs" / "hooks"
+
+
 def hook(name: str) -> ModuleType:
     """A module of docs/hooks, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if str(HOOKS) not in sys.path:
+        sys.path.append(str(HOOKS))
+    return importlib.import_module(name)
 
 
 API = hook("api")
@@ -91,10 +94,54 @@ def test_docstrings_become_markdown() -> None:
     )
 
 
-def test_the_page_of_commands_is_up_to_date() -> None:
-    assert (REFERENCE / "commands.md").read_text(encoding="utf-8") == hook("commands").page(), (
-        "run python docs/hooks/commands.py docs/reference/commands.md"
-    )
+@pytest.mark.parametrize("name", hook("make").PAGES)
+def test_pages_that_are_made_from_the_code_are_up_to_date(name: str) -> None:
+    assert (REFERENCE / name).read_text(encoding="utf-8") == hook("make").PAGES[name](), "run make pages, which is python docs/hooks/make.py"
+
+
+def test_every_mechanism_has_a_guarantee_and_an_audited_pair() -> None:
+    page = hook("mechanism_table").page()
+    for mechanism in MECHANISMS.values():
+        assert page.count(f"\n| `{mechanism.__name__}` |") == 2
+
+
+STATISTICS = [kind for members in hook("statistic_table").FAMILIES.values() for kind in members]
+
+
+def test_every_public_statistic_has_one_row() -> None:
+    public = [getattr(statistics, name) for name in statistics.__all__]
+    kinds = {one for one in public if isinstance(one, type) and issubclass(one, Statistic) and one is not Statistic}
+    assert len(STATISTICS) == len(set(STATISTICS))
+    assert set(STATISTICS) == kinds
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda kind: str(kind.__name__))
+def test_every_statistic_states_its_guarantee_and_where_it_is_proved(statistic: type[Statistic]) -> None:
+    section = hook("statistic_table").section
+    assert section(statistic, "Guarantee")
+    assert (ROOT / section(statistic, "Proof").split()[0].rstrip(".,;")).is_file()
+
+
+def test_a_section_ends_at_the_next_one_and_is_inherited() -> None:
+    section = hook("statistic_table").section
+
+    class Kind(statistics.Count):
+        """First line.
+
+        Guarantee: one
+            two.
+        Proof: here.
+        """
+
+    class Child(Kind):
+        """First line.
+
+        Proof: there.
+        """
+
+    assert section(Kind, "Guarantee") == section(Child, "Guarantee") == "one two"
+    assert section(Child, "Proof") == "there"
+    assert section(Kind, "Nonsense") == ""
 
 
 def test_the_page_of_commands_has_what_help_has() -> None:

@@ -1,0 +1,14 @@
+"""Write the pages of the reference that are made from the code: `make pages`."""
+
+from pathlib import Path
+
+import commands
+import mechanism_table
+import statistic_table
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+PAGES = {"commands.md": commands.page, "mechanisms.md": mechanism_table.page, "statistics.md": statistic_table.page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), encoding="utf-8")
