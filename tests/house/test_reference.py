@@ -96,7 +96,8 @@ def test_docstrings_become_markdown() -> None:
 
 @pytest.mark.parametrize("name", hook("make").PAGES)
 def test_pages_that_are_made_from_the_code_are_up_to_date(name: str) -> None:
-    assert (REFERENCE / name).read_text(encoding="utf-8") == hook("make").PAGES[name](), "run make pages, which is python docs/hooks/make.py"
+    written = (REFERENCE / name).read_text(encoding="utf-8")
+    assert written == hook("make").PAGES[name](), "run make pages, which is python docs/hooks/make.py"
 
 
 def test_every_mechanism_has_a_guarantee_and_an_audited_pair() -> None:
