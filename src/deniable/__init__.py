@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deniable import datasets as datasets
+    from deniable import mechanisms as mechanisms
+    from deniable import privacy as privacy
     from deniable import statistics as statistics
+    from deniable.ledger import Ledger as Ledger
     from deniable.privacy import AddRemove as AddRemove
     from deniable.privacy import Budget as Budget
     from deniable.privacy import PrivacyUnit as PrivacyUnit
@@ -42,9 +45,10 @@ _HOMES = {
     **dict.fromkeys(("Csv", "CsvColumn"), "deniable.query.imports.declaration"),
     "guess_csv": "deniable.query.imports.guess",
     "import_csv": "deniable.query.imports.write",
+    "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }
-_ROOMS = ("datasets", "statistics")
+_ROOMS = ("datasets", "mechanisms", "privacy", "statistics")
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 
@@ -59,4 +63,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS, *_HOMES])
+    return sorted(__all__)

@@ -1,6 +1,7 @@
 """The rules of the house: which room imports which, what is public, and what start-up may load."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def test_public_names_are_these() -> None:
         "Database",
         "Date",
         "Keys",
+        "Ledger",
         "Number",
         "PrivacyUnit",
         "Release",
@@ -88,10 +90,23 @@ def test_public_names_are_these() -> None:
         "each_row",
         "guess_csv",
         "import_csv",
+        "mechanisms",
+        "privacy",
         "statistics",
     }
     for name in deniable.__all__:
         assert getattr(deniable, name) is not None
+
+
+@pytest.mark.parametrize("room", ["", ".mechanisms", ".privacy", ".statistics"])
+def test_a_room_shows_its_public_names_and_nothing_else(room: str) -> None:
+    module = importlib.import_module(f"deniable{room}")
+    assert dir(module) == sorted(module.__all__) == sorted(set(module.__all__))
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_privacy_has_no_more_names_than_a_person_can_hold() -> None:
+    assert len(deniable.privacy.__all__) <= 40
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

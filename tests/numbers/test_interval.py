@@ -1,5 +1,6 @@
 import json
 import math
+import operator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -85,3 +86,58 @@ def test_ends_are_safe_as_numbers_and_as_text_and_a_copy_changes_nothing(value: 
                 assert sign * exact_rational("end", end) >= sign * proved
         assert Interval(*json.loads(json.dumps([made.lower, made.upper]))) == made
     assert Interval.around(Fraction(1, 10)).upper == 0.1  # as people write it
+
+
+ends = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e200, max_value=1e200)
+
+
+@given(ends, ends, st.integers(0, 8), st.sampled_from("efg%"))
+@example(0.3, 0.3, 3, "f")
+def test_formatted_ends_are_rounded_outward(one: float, other: float, digits: int, kind: str) -> None:
+    low, high = sorted([one, other])
+    interval = Interval(low, high)
+    shown = f"{interval:.{digits}{kind}}".strip("[]").replace("%", "").split(", ")
+    scale = 100 if kind == "%" else 1
+    assert Fraction(shown[0]) <= exact_rational("lower", interval.lower) * scale
+    assert Fraction(shown[-1]) >= exact_rational("upper", interval.upper) * scale
+
+
+def test_formats_of_an_interval_are_those_of_a_number() -> None:
+    found = Interval(2.38078, 2.38226)
+    assert f"{found:.3f} {found:.2e} {found:.1%}" == "[2.380, 2.383] [2.38e+0, 2.39e+0] [238.0%, 238.3%]"
+    assert f"{found:>16.2f}|{found:<14.2f}|" == "    [2.38, 2.39]|[2.38, 2.39]  |"
+    assert f"{Interval(0.3, 0.3):.3f} {Interval(0.1, math.inf):.3f}" == "0.300 [0.100, inf]"
+    with pytest.raises(InvalidParameterError, match=r"formatted by \.3f"):
+        f"{found:d}"
+
+
+@given(ends, ends, ends)
+def test_a_comparison_holds_for_every_number_inside_or_is_refused(one: float, other: float, level: float) -> None:
+    interval = Interval(*sorted([one, other]))
+    inside = [exact_rational("end", end) for end in (interval.lower, interval.upper)]
+    at = exact_rational("level", level)
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        answers = {compare(value, at) for value in inside}
+        if len(answers) == 1:
+            assert compare(interval, level) in answers
+        else:
+            with pytest.raises(InvalidParameterError, match="not decided"):
+                compare(interval, level)
+
+
+def test_comparisons_read_numbers_as_they_are_meant() -> None:
+    assert Interval(0.2, 0.3) <= "3/10"
+    assert Interval(0.1, 0.2) < Interval(0.3, 0.4) < math.inf
+    assert not Interval(0.3, 0.4) <= Fraction(1, 10)
+    with pytest.raises(InvalidParameterError, match="which is proved, or ask for a smaller"):
+        _ = Interval(0.1, 0.3) < Interval(0.2, 0.4)
+
+
+def test_an_interval_is_not_one_float() -> None:
+    with pytest.raises(TypeError, match=r"take `\.upper`, which is what is guaranteed"):
+        float(Interval(0.1, 0.2))
+
+
+def test_a_notebook_shows_the_guarantee_first() -> None:
+    assert Interval(2.38078, 2.38226)._repr_html_() == "2.38226 <small>(the truth is at least 2.38078)</small>"
+    assert Interval(0.5, 0.5)._repr_html_() == "0.5"

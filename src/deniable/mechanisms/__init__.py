@@ -53,3 +53,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "WorstCase",
     *sorted(name for names in _NAMES for name in names),
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

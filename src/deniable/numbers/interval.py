@@ -1,18 +1,21 @@
 """Numbers with a direction: intervals that provably hold the truth."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import Number, exact_rational
 
 if TYPE_CHECKING:
     from flint import arb
 
 _MEANT_DIGITS = 12  # a number that somebody wrote has no more
 _LARGEST = math.nextafter(math.inf, 0.0)
+_SPEC = re.compile(r"(.?[<^>])?(\d+)?(?:\.(\d{1,3}))?([efg%])?")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,12 @@ class Interval:
     decimal text that they are read by: 0.3 stands for 3/10, which is above the binary number beside it. What is made
     from an exact value is compared with it both ways; a computed end is moved outward until its text is as safe as it
     is, unless the text has so few digits that it says what is meant. So a copy of an interval is that interval.
+
+    >>> found = Interval(2.38078, 2.38226)
+    >>> f"{found:.2f}"
+    '[2.38, 2.39]'
+    >>> found < 2.4
+    True
     """
 
     lower: float
@@ -62,11 +71,65 @@ class Interval:
         """Whether `value` lies in the interval, ends included."""
         return self.lower <= value <= self.upper
 
+    def __lt__(self, other: "Interval | Number") -> bool:
+        """Whether the true value is below `other`, where that is decided.
+
+        Raises: InvalidParameterError where the answer depends on where in the interval the truth lies.
+        """
+        return self._decided("<", self._upper < _lowest(other), self._lower >= _highest(other), other)
+
+    def __le__(self, other: "Interval | Number") -> bool:
+        return self._decided("<=", self._upper <= _lowest(other), self._lower > _highest(other), other)
+
+    def __gt__(self, other: "Interval | Number") -> bool:
+        return self._decided(">", self._lower > _highest(other), self._upper <= _lowest(other), other)
+
+    def __ge__(self, other: "Interval | Number") -> bool:
+        return self._decided(">=", self._lower >= _highest(other), self._upper < _lowest(other), other)
+
+    def _decided(self, sign: str, yes: bool, no: bool, other: "Interval | Number") -> bool:
+        if yes or no:
+            return yes
+        raise InvalidParameterError(
+            f"{self!r} {sign} {other!r} is not decided: the truth may lie on either side. Compare `.upper`, which is "
+            "proved, or ask for a smaller tolerance."
+        )
+
+    @property
+    def _lower(self) -> Fraction | float:
+        return _meant(self.lower)
+
+    @property
+    def _upper(self) -> Fraction | float:
+        return _meant(self.upper)
+
+    if not TYPE_CHECKING:  # for a type checker it has no float
+
+        def __float__(self) -> NoReturn:
+            raise TypeError(
+                f"{self!r} is not one float: take `.upper`, which is what is guaranteed, or `.lower`, below which the "
+                "truth does not lie"
+            )
+
     def __str__(self) -> str:
-        if self.lower == self.upper:
-            return f"{self.lower:.6g}"
-        ends = f"[{_decimal(self.lower, ROUND_FLOOR)}, {_decimal(self.upper, ROUND_CEILING)}]"
-        return f"{ends} (all that is known: wider than it should be)" if self.wide else ends
+        text = f"{self:.6g}"
+        return f"{text} (all that is known: wider than it should be)" if self.wide else text
+
+    def __format__(self, spec: str) -> str:
+        """Both ends, rounded outward: `.3f`, `.3e`, `.3g` or `.1%`, after an alignment and a width if need be."""
+        if not spec:
+            return str(self)
+        parts = _SPEC.fullmatch(spec)
+        if parts is None:
+            raise InvalidParameterError(f"an interval is formatted by .3f, .3e, .3g or .1%, got {spec!r}")
+        digits, kind = 6 if parts[3] is None else int(parts[3]), parts[4] or "g"
+        low, high = _decimal(self.lower, digits, kind, ROUND_FLOOR), _decimal(self.upper, digits, kind, ROUND_CEILING)
+        return format(low if low == high else f"[{low}, {high}]", f"{parts[1] or ''}{parts[2] or ''}")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the guarantee, and how far from the truth it may be."""
+        low, high = _decimal(self.lower, 6, "g", ROUND_FLOOR), _decimal(self.upper, 6, "g", ROUND_CEILING)
+        return high if low == high else f"{high} <small>(the truth is at least {low})</small>"
 
 
 def round_down(value: Fraction) -> float:
@@ -116,11 +179,31 @@ def _float_up(point: "arb") -> float:
     return -_float_down(-point)
 
 
-def _decimal(value: float, direction: str) -> str:
-    """Six significant digits, rounded outward."""
+def _decimal(value: float, digits: int, kind: str, direction: str) -> str:
+    """An end rounded in one direction, in a format of Python."""
     if not math.isfinite(value):
         return str(value)
-    return f"{Context(prec=6, rounding=direction).create_decimal(Decimal(value)):g}"
+    exact = Decimal(repr(value).removesuffix(".0")) * (100 if kind == "%" else 1)
+    if kind in "f%":
+        wide = Context(prec=400 + digits, rounding=direction)
+        return f"{exact.quantize(Decimal(1).scaleb(-digits), context=wide):f}{'%' if kind == '%' else ''}"
+    rounded = Context(prec=digits + 1 if kind == "e" else max(digits, 1), rounding=direction).create_decimal(exact)
+    return f"{rounded:.{digits}e}" if kind == "e" else f"{rounded:g}"
+
+
+def _meant(value: "Number") -> Fraction | float:
+    """The number that a text or a float stands for; infinite ones as they are."""
+    if isinstance(value, float) and math.isinf(value):
+        return value
+    return exact_rational("an interval's other side", value)
+
+
+def _lowest(other: "Interval | Number") -> Fraction | float:
+    return other._lower if isinstance(other, Interval) else _meant(other)
+
+
+def _highest(other: "Interval | Number") -> Fraction | float:
+    return other._upper if isinstance(other, Interval) else _meant(other)
 
 
 PROBABILITIES = Interval(0.0, 1.0)

@@ -63,3 +63,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     *_hypothesis,
     *_order,
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
