@@ -166,9 +166,9 @@ def write_policy(
         '# unit = "..."              # the column that says whose row it is',
         '# row = "person"            # or: every row is one person, and nobody has two',
         "# With a unit column: how much of one unit can count. What goes beyond is bounded away.",
-        "rows = 1                    # at most so many rows of one unit in one group",
-        "groups = 1                  # in at most so many groups of one GROUP BY",
-        "# total_rows = 10           # instead of rows and groups: at most so many rows of one unit, in any groups",
+        "rows = 1                    # at most this many rows of one unit in one group",
+        "groups = 1                  # in at most this many groups of one GROUP BY",
+        "# total_rows = 10           # in place of rows and groups: at most this many rows of one unit in all",
         'relation = "add/remove"     # or "replace", if the number of units is public',
         "",
         "[budget]",
@@ -192,7 +192,7 @@ def _csv_lines(proposal: "Proposal") -> list[str]:
     lines += [f"encoding = {_quoted(csv.encoding)}", f"delimiter = {_quoted(csv.delimiter)}"]
     if csv.line_end != Csv.line_end:
         lines.append(f"line_end = {_quoted(csv.line_end)}")
-    lines.append(f"row_lines = {csv.row_lines}               # a row goes over at most so many lines, in quoted fields")
+    lines.append(f"row_lines = {csv.row_lines}               # a row takes at most this many lines, in quoted fields")
     if csv.names is not None:
         lines.append(f"names = {_listed(csv.names)}   # of the columns; the file does not begin with them")
     lines += [f"decimal = {_quoted(csv.decimal)}", f"thousands = {_quoted(csv.thousands)}"]
