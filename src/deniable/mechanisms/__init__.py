@@ -4,6 +4,9 @@ from deniable.mechanisms.additive import *  # noqa: F403
 from deniable.mechanisms.additive import ADDITIVE
 from deniable.mechanisms.additive import __all__ as _additive
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.counts import *  # noqa: F403
+from deniable.mechanisms.counts import COUNTS
+from deniable.mechanisms.counts import __all__ as _counts
 from deniable.mechanisms.interactive import *  # noqa: F403
 from deniable.mechanisms.interactive import INTERACTIVE
 from deniable.mechanisms.interactive import __all__ as _interactive
@@ -32,6 +35,7 @@ from deniable.mechanisms.wrappers import __all__ as _wrappers
 FAMILIES: dict[str, tuple[type[Mechanism], ...]] = {
     "Additive noise": ADDITIVE,
     "Selection": SELECTION,
+    "Counts": COUNTS,
     "Randomised answers": RESPONSE,
     "Interactive": INTERACTIVE,
     "Smooth sensitivity": SMOOTH,
@@ -44,7 +48,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism for family in FAMILIES.values() for mechanism in family
 }
 
-_NAMES = (_additive, _selection, _response, _interactive, _smooth, _inverse, _tested, _wrappers, _teaching)
+_NAMES = (_additive, _selection, _counts, _response, _interactive, _smooth, _inverse, _tested, _wrappers, _teaching)
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "FAMILIES",
     "MECHANISMS",

@@ -1,37 +1,23 @@
 """A histogram of keys that nobody declared: how many units, or rows, have each of them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import inf, nextafter
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise, Gaussian, TruncatedLaplace
+from deniable.mechanisms import StabilityHistogram
+from deniable.mechanisms.base import NO_ANSWER
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
-from deniable.privacy.around.stated import Stated
+from deniable.privacy import PrivacyLoss, Sensitivity, of_count
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import codes, labels
 from deniable.statistics.call import in_words
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
-
-_FOR_NEW_KEYS = Fraction(1, 2)  # of delta, where unbounded noise is used
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """Noise for the counts of the keys that occur, and what a noisy count must exceed for its key to be published."""
-
-    mechanism: AdditiveNoise
-    threshold: int
-    loss: PrivacyLoss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +31,10 @@ class KeyCounts(Statistic):
         groups: at most so many keys of one unit count; of more, so many are drawn at random.
         rows: at most so many rows of one unit count for one key. With the default 1, units are counted.
 
-    Guarantee: either noise that never exceeds its threshold, so that keys which nobody has could get it too and would
-        not be seen; or Gaussian noise, and a part of delta for the keys of one unit. The lower threshold is taken.
-    Proof: docs/theory/statistics/key_counts.md.
-    Source: Korolova, Kenthapadi, Mishra, Ntoulas (2009); Desfontaines, Voss, Gipson, Mandayam (2020), arXiv:2006.03684,
-        whose optimal rule for groups = rows = 1 the first kind of noise approximates.
+    Guarantee: that of `StabilityHistogram`: truncated noise that never exceeds the threshold, so that keys which nobody
+        has could get it too and would not be seen; or Gaussian noise, and a part of delta for the keys of one unit. The
+        lower threshold is taken.
+    Proof: docs/theory/mechanisms/counts.md.
     Raises: InvalidParameterError unless the price is epsilon with delta > 0.
     """
 
@@ -73,58 +58,38 @@ class KeyCounts(Statistic):
         return of_count(rows=self.rows, groups=self.groups, relation=self.relation)
 
     @cached_property
-    def plan(self) -> Plan:
-        """The noise and the threshold."""
-        return min(self._plans(), key=lambda plan: plan.threshold)
-
-    @property
-    def mechanism(self) -> AdditiveNoise:
-        """The noise."""
-        return self.plan.mechanism
-
-    @property
-    def threshold(self) -> int:
-        """A key is published if its noisy count exceeds this."""
-        return self.plan.threshold
+    def mechanism(self) -> StabilityHistogram:
+        """The noise, and what a noisy count must exceed for its key to be published."""
+        return StabilityHistogram.calibrated(
+            self.sensitivity, epsilon=self.price.epsilon, delta=self.price.delta, groups=self.groups
+        )
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.plan.loss)
+        return self.price.stated(self.mechanism.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
         """The standard deviation of the noise of one count, whatever the size."""
-        return self.mechanism.standard_deviation()
-
-    def _plans(self) -> Iterator[Plan]:
-        epsilon, delta = self.price.epsilon, self.price.delta
-        truncated = TruncatedLaplace.calibrated(self.sensitivity, epsilon=epsilon, delta=delta)
-        yield Plan(mechanism=truncated, threshold=truncated.bound, loss=truncated.privacy_loss(self.sensitivity))
-        new = delta * _FOR_NEW_KEYS
-        level = nextafter(float(1 - 2 * new / self.groups), inf)  # rounded up, to the side of less chance
-        if self.groups > 1 and level < 1:
-            gaussian = Gaussian.calibrated(self.sensitivity, epsilon=epsilon, delta=delta - new)
-            counts = Stated(gaussian.privacy_loss(self.sensitivity), epsilon, delta - new)  # so that the sum is proved
-            loss = compose([counts, ApproximateLoss(0, new)])
-            yield Plan(mechanism=gaussian, threshold=self.rows + gaussian.half_width(level), loss=loss)
+        return self.mechanism.noise.standard_deviation()
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         counts, keys = self._exact(values, units, bits)
-        noisy = self.mechanism.release(counts, bits=bits).value.astype(np.int64)
-        places = np.flatnonzero(
-            (noisy > self.threshold) & (counts > 0)
-        )  # a unit may have any number of keys of count 0
-        published = sorted(((-int(noisy[place]), keys[place]) for place in places), key=_order)
+        noisy = self.mechanism.release(counts, bits=bits).value
+        published = sorted(
+            ((-int(noisy[place]), keys[place]) for place in np.flatnonzero(noisy != NO_ANSWER)), key=_order
+        )
         return Answer(
             parts=(Key(name="key", values=[key for _, key in published]), Measure(name="count", bases=("count",))),
             noisy=(
                 Noisy(
                     name="count",
                     values=np.array([-count for count, _ in published], dtype=np.int64),
-                    law=Law(self.mechanism),
+                    law=Law(self.mechanism.noise),
                 ),
             ),
             notes=(
-                f"Keys with noisy counts above {self.threshold} are published; intervals do not count that choice.",
+                f"Keys with noisy counts above {self.mechanism.threshold} are published; intervals do not count that "
+                "choice.",
             ),
         )
 

@@ -33,7 +33,7 @@ class TopK(Statistic):
         groups: at most so many values of one unit count, where keys are private.
 
     Guarantee: that of `Histogram`, or of `KeyCounts`; the choice is post-processing.
-    Proof: docs/theory/statistics/key_counts.md.
+    Proof: docs/theory/mechanisms/counts.md.
     """
 
     name: ClassVar[str] = "top_k"

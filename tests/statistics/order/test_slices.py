@@ -6,10 +6,10 @@ from math import log
 import numpy as np
 import pytest
 
+from deniable.mechanisms.counts.tree import levels, matrices
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order.measure import Measure
-from deniable.statistics.order.prefix_counts import levels, matrices
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import SLOPE, Slices, counter_weights, near, reaches
 from deniable.statistics.price import Price

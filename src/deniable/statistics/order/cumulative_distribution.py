@@ -9,14 +9,15 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational
-from deniable.privacy import PrivacyLoss, Relation
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
 from deniable.rows import Floats, numbers
 from deniable.statistics.call import in_words
-from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 from deniable.statistics.units import bounded_rows
 
@@ -29,7 +30,7 @@ class CumulativeDistribution(Statistic):
     """A step function: for each public value the share of the rows that is not above it.
 
     The rows between the values are counted with noise, where there are many values through a tree of counts
-    (`prefix_counts`); the shares are then made monotone and kept between 0 and 1, which brings them nearer to the
+    (`TreeOfCounts`); the shares are then made monotone and kept between 0 and 1, which brings them nearer to the
     truth.
 
     Args:
@@ -60,20 +61,25 @@ class CumulativeDistribution(Statistic):
         return np.array(self.at, dtype=np.float64)
 
     @cached_property
-    def counting(self) -> PrefixCounts:
+    def counting(self) -> TreeOfCounts:
         """How rows between the values are counted."""
-        return PrefixCounts(len(self.at) + 1, self.price, self.relation, self.rows, shares=True)
+        return TreeOfCounts.best(self.sensitivity, self.price.noise, cells=len(self.at) + 1, shares=True)
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves the counts between the values."""
+        return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=len(self.at) + 1)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self.counting.privacy_loss)
+        return self.price.stated(self.counting.privacy_loss(self.sensitivity))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error of a share before it is made monotone, where rows are spread evenly.
 
         Afterwards it is smaller, above all where many rows are equal or there are few.
         """
-        return self.counting.standard_deviation / max(size, 1)
+        return self.counting.standard_deviation(shares=True) / max(size, 1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column = numbers(values)
@@ -84,8 +90,8 @@ class CumulativeDistribution(Statistic):
         cells = np.searchsorted(self._edges, column, side="left")
         counts = np.bincount(cells, minlength=len(self.at) + 1).astype(np.int64)
         public = column.size if self.relation is Relation.REPLACE and units is None else None
-        running = self.counting.release(counts, bits=bits, total=public)
-        noise = self.counting.draws(_DRAWS, bits=bits, known=public is not None)
+        running = self.counting.running_sums(self.counting.release(counts, bits=bits).value, total=public)
+        noise = self.counting.errors(_DRAWS, bits=bits, known=public is not None)
         monotone = self.counting.monotone(running) if running[-1] > 0 else running
         shares = _ratio(monotone[:-1], running[-1], 0.0)
         tops, totals = running[:-1] - noise[:, :-1], running[-1:] - noise[:, -1:]

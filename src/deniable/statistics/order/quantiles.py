@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.rows import Floats
 from deniable.statistics.call import in_words
@@ -25,7 +27,6 @@ from deniable.statistics.order.grid import Grid, Values
 from deniable.statistics.order.joint import Joint
 from deniable.statistics.order.measure import Codes
 from deniable.statistics.order.method import Method
-from deniable.statistics.order.prefix_counts import LARGEST_COUNT, PrefixCounts
 from deniable.statistics.order.quantile import checked_share, known_ends, margin, selections
 from deniable.statistics.order.ranks import Ranks, around
 from deniable.statistics.order.rows import Rows
@@ -148,12 +149,19 @@ class Quantiles(OrderStatistic):
         return self._declared.size <= _LARGEST_SIZE
 
     @cached_property
-    def counting(self) -> PrefixCounts | None:
+    def counting(self) -> TreeOfCounts | None:
         """How rows between many quantiles are counted."""
         price = self._prices[1]
         if price is None or self._few:
             return None
-        return PrefixCounts(len(self._distinct) + 1, price, self.relation, self.rows)
+        return TreeOfCounts.best(self._moved, price.noise, cells=len(self._distinct) + 1)
+
+    @property
+    def _moved(self) -> Sensitivity:
+        """How far one unit moves the counts of the rows between quantiles."""
+        return of_spread_sum(
+            lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=len(self._distinct) + 1
+        )
 
     @cached_property
     def ends(self) -> tuple[Fraction, ...]:
@@ -170,7 +178,7 @@ class Quantiles(OrderStatistic):
         losses = list(self.chosen.losses)
         losses += [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.ends]
         if self.counting is not None:
-            losses.append(self.counting.privacy_loss)
+            losses.append(self.counting.privacy_loss(self._moved))
         return self.price.stated(self._bounding[0].with_loss(losses))
 
     def expected_error(self, size: int) -> float:
@@ -186,8 +194,9 @@ class Quantiles(OrderStatistic):
         ends = None
         if self.counting is not None and self.interval is not None:
             public = rows.size if self.relation is Relation.REPLACE and units is None else None
-            below = self.counting.release(np.diff(ranks, prepend=0, append=rows.size), bits=bits)
-            noise = self.counting.draws(_DRAWS, bits=bits)
+            nodes = self.counting.release(np.diff(ranks, prepend=0, append=rows.size), bits=bits).value
+            below = self.counting.running_sums(nodes)
+            noise = self.counting.errors(_DRAWS, bits=bits)
             lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
             low, high = np.append(0, codes)[lower], np.append(codes, grid.size - 1)[upper]
             ends = partial(known_ends, self.interval, grid, low[order], high[order])

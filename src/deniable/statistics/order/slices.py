@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.mechanisms.counts.tree import BRANCHES, levels, matrices
 from deniable.noise import laplace, race, uniform
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, PureLoss, Relation
@@ -30,7 +31,6 @@ from deniable.rows import Floats
 from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import OUTSIDE, Method
-from deniable.statistics.order.prefix_counts import BRANCHES, levels, matrices
 from deniable.statistics.order.quantile import rank_error, selections
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.price import Price

@@ -1,0 +1,138 @@
+"""Noisy counts of the keys that occur, where the list of keys is private too."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import AdditiveNoise, Gaussian, TruncatedLaplace
+from deniable.mechanisms.base import NO_ANSWER, Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import clamped
+from deniable.mechanisms.selection.top_k import transcripts
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown, whole_number
+from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
+from deniable.privacy.around.stated import Stated
+
+_BASE = 64  # of a transcript
+_MOST_ROWS = 2**52  # of a key, so that noisy counts fit into int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityHistogram(Mechanism):
+    """Show the keys that occur and have a noisy count above a threshold, with these counts.
+
+    Args:
+        noise: of every count.
+        threshold: at least the bound of truncated noise; of other noise, so large that `failure` holds.
+        groups: how many keys one unit has at most.
+        failure: of noise without a bound, the probability that a key is shown which one unit alone has.
+        epsilon: at which the loss of such noise is booked, beside the failure; delta likewise. Left out, the sum is
+            that of numerical composition, which proves less at very small epsilons.
+
+    Guarantee: the loss of the noise, composed with a failure unless the noise never exceeds the threshold.
+    Proof: docs/theory/mechanisms/counts.md.
+    Source: Korolova, Kenthapadi, Mishra, Ntoulas (2009); Desfontaines, Voss, Gipson, Mandayam (2020), arXiv:2006.03684,
+        whose optimal rule for one key a unit truncated noise approximates.
+    """
+
+    kind: ClassVar[str] = "stability_histogram"
+    guarantee: ClassVar[str] = (
+        "loss of `noise`; for noise without a bound also `failure` >= groups P(noise > threshold - linf)"
+    )
+    source: ClassVar[str] = "Korolova et al. (2009); Desfontaines et al. (2020)"
+
+    noise: AdditiveNoise
+    threshold: int
+    groups: int = 1
+    failure: Fraction = Fraction(0)
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, AdditiveNoise):
+            raise InvalidParameterError(f"noise must be additive, such as TruncatedLaplace, got {shown(self.noise)}")
+        object.__setattr__(self, "threshold", whole_number("threshold", self.threshold, lower=1))
+        object.__setattr__(self, "groups", positive_integer("groups", self.groups))
+        object.__setattr__(self, "failure", probability("failure", self.failure))
+        if (self.epsilon is None) != (self.delta is None):
+            raise InvalidParameterError("epsilon and delta go together: give both, or none")
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+            object.__setattr__(self, "delta", probability("delta", self.delta))
+
+    @classmethod
+    def calibrated(
+        cls, sensitivity: Sensitivity, *, epsilon: object, delta: object, groups: int = 1
+    ) -> "StabilityHistogram":
+        """The lowest threshold for (epsilon, delta): truncated noise, or Gaussian noise where units have many keys.
+
+        Half of delta is for keys of one unit where the noise has no bound.
+        """
+        target, failed = positive_rational("epsilon", epsilon), positive_rational("delta", delta)
+        return min(cls._candidates(sensitivity, target, failed, groups), key=lambda found: found.threshold)
+
+    @classmethod
+    def _candidates(
+        cls, sensitivity: Sensitivity, epsilon: Fraction, delta: Fraction, groups: int
+    ) -> Iterator["StabilityHistogram"]:
+        truncated = TruncatedLaplace.calibrated(sensitivity, epsilon=epsilon, delta=delta)
+        yield cls(noise=truncated, threshold=truncated.bound, groups=groups)
+        half = delta / 2
+        level = nextafter(float(1 - 2 * half / groups), inf)  # rounded up, to the side of less chance
+        if groups > 1 and level < 1:
+            noise = Gaussian.calibrated(sensitivity, epsilon=epsilon, delta=half)
+            threshold = int(sensitivity.linf) + noise.half_width(level)
+            yield cls(noise=noise, threshold=threshold, groups=groups, failure=half, epsilon=epsilon, delta=half)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when one unit moves the counts of all keys, also of those that do not occur, by `sensitivity`.
+
+        Raises: InvalidParameterError if that is more than `groups` keys, or the threshold too low for it.
+        """
+        keys = self.groups * (1 if sensitivity.relation is AddRemove else 2)
+        if sensitivity.l1 > keys * sensitivity.linf:
+            raise InvalidParameterError(f"a unit may have more than groups={self.groups} keys by this sensitivity")
+        loss = self.noise.privacy_loss(sensitivity)
+        if isinstance(self.noise, TruncatedLaplace) and self.noise.bound <= self.threshold:
+            return loss
+        level = max(1 - 2 * self.failure / self.groups, Fraction(0))
+        needed = int(sensitivity.linf) + self.noise.half_width(level) if self.failure else inf
+        if self.threshold < needed:
+            raise InvalidParameterError(
+                f"threshold must be at least {needed} for failure={float(self.failure):g}, got {self.threshold}"
+            )
+        counts = loss if self.epsilon is None else Stated(loss, self.epsilon, self.delta)
+        return compose([counts, ApproximateLoss(0, self.failure)])
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
+        """The noisy counts, and NO_ANSWER where the key is not shown.
+
+        Args:
+            exact: secret counts of the keys of the table; a key with the count 0 is not shown.
+            bits: leave it out, except in tests.
+        """
+        counts = clamped("exact", exact, lower=0, upper=_MOST_ROWS, listed=True)
+        noisy = np.clip(self.noise.release(counts, bits=bits).value, NO_ANSWER, -NO_ANSWER).astype(np.int64)
+        return Released(np.where((noisy > self.threshold) & (counts > 0), noisy, NO_ANSWER), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """Counts above the threshold, up to 63, as digits of one number; 0 stands for a key that is not shown."""
+        found = self.release(np.tile(exact, runs), bits=bits).value.reshape(runs, len(exact))
+        return transcripts(np.clip(found - self.threshold, 0, _BASE - 1), _BASE)
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A key that one unit alone has, and one of six units: both parts of the loss; their sum is above either."""
+        return WorstCase(
+            mechanism=cls(noise=Gaussian(sigma_squared=Fraction(1)), threshold=4, groups=2, failure=Fraction(1, 100)),
+            sensitivity=of_count(rows=1, groups=2, relation=AddRemove),
+            exact=(1, 6),
+            neighbour=(0, 5),
+            attains=False,
+        )
