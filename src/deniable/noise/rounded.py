@@ -51,7 +51,7 @@ class Continuous(ABC):
 
     @abstractmethod
     def standard_deviation(self) -> float:
-        """Of the variable, in float64; infinite for heavy tails."""
+        """Standard deviation of the variable, in float64; infinite for heavy tails."""
 
     def condition(self, u: Sequence[Real]) -> Real | None:
         """What must be positive for the draw to count; None if every draw does."""

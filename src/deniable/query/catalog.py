@@ -245,7 +245,7 @@ class Table:
         return f"{self.unit} of {self.name} ({self.relation})"
 
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """Of each column: its name, type, bounds, keys, and what becomes of missing values."""
+        """Name, type, bounds and keys of each column, and what becomes of its missing values."""
         stored_or_made = {**self.schema, **{name: made.facts.kind for name, made in self.expressions.items()}}
         for name, stored in stored_or_made.items():
             declared = self.columns.get(name, Declaration())

@@ -125,7 +125,7 @@ class PricedAggregate(Bounded):
         return float(self.mechanism.half_width(level) * self.lattice.grid)
 
     def standard_deviation(self) -> float:
-        """Of the noise, in the aggregate's own unit."""
+        """Standard deviation of the noise, in the aggregate's own unit."""
         return self.mechanism.standard_deviation() * float(self.lattice.grid)
 
 

@@ -98,7 +98,7 @@ def _column(part: Any, declared: Declared | None) -> Any:
 
 
 def _as_declared(columns: Mapping[str, Declaration], unit: str | None) -> dict[str, Declared]:
-    """As what the entries of a column without a type are read; a unit is told by its text."""
+    """Type as which the entries of each untyped column are read; a unit is identified by its text."""
     found: dict[str, Declared] = {} if unit is None else {unit: "text"}
     for name, declaration in columns.items():
         found[name] = cast(Declared, "real" if declaration.kind is None else declaration.kind.value)

@@ -73,7 +73,7 @@ def _flat(rows: Objects, columns: int) -> Objects:
 
 @by_itself(())
 def _entries(row: Any) -> Any:
-    """Of one row: a list, or whatever is read as one; None for a single value."""
+    """Entries of one row, if it is a list or is read as one; None for a single value."""
     if isinstance(row, list | tuple):
         return row
     if isinstance(row, str | bytes | dict) or row is None:

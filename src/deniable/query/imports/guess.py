@@ -245,7 +245,7 @@ class _Values:
         return [(column, share) for column, share in zip(columns, shares, strict=True) if share >= ENOUGH]
 
     def _share(self, plain: str, conditions: Sequence[str]) -> list[float]:
-        """Of the values that are no word for missing ones, those for which each condition is true."""
+        """Share of the values, without the words for missing ones, for which each condition is true."""
         counts = ", ".join(f"coalesce(sum(n) FILTER (WHERE {condition}), 0)" for condition in conditions)
         words = ", ".join(map(text, NULLS))
         row = self._connection.execute(
