@@ -122,7 +122,7 @@ class Table:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
-    is given instead, at most so many rows in all, wherever they lie. `assumed` names those of them that nobody gave.
+    is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave.
     """
 
     name: str

@@ -60,9 +60,9 @@ def connect(
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
         budget: what may ever be spent; needed unless the ledger exists.
         columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...
-        rows: at most so many rows of one unit count in one group; 1 if nobody says, and then answers say so.
-        groups: in at most so many groups of one GROUP BY; likewise.
-        total_rows: instead of `rows` and `groups`: at most so many rows of one unit count, in whatever groups.
+        rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
+        groups: the most groups of one GROUP BY in which a unit counts; likewise.
+        total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
         relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
         ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
         moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.

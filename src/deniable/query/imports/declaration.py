@@ -67,8 +67,8 @@ class Csv:
         encoding: "utf-8", "utf-16", or one in which a byte is a letter: "latin-1", "cp1252", ...
         delimiter: between fields, one ASCII character.
         quote: around fields that hold a delimiter, a line break or a (doubled) quote; "" if there are none.
-        line_end: "\\n" (after which "\\r\\n" is one too), or "\\r" for files of old.
-        row_lines: a row goes over at most so many lines, where line breaks stand in quoted fields. With 1 a quoted
+        line_end: "\\n" (after which "\\r\\n" is one too), or "\\r" for very old files.
+        row_lines: the most lines that a row may take, where quoted fields hold line breaks. With 1 a quoted
             field ends with its line: then no line can change how another is read.
         names: of the columns, if the file does not begin with a line of names.
         decimal: "." or ",".
