@@ -7,11 +7,12 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
 from deniable.query.catalog import Declaration, Keys, Number, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import columns_of
-from deniable.query.plan import PricedPlan, Request
+from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
 
@@ -73,7 +74,7 @@ def asked(plan: PricedPlan) -> list[int]:
 
 
 def plan_of(table: Table, text: str) -> PricedPlan:
-    return price(parse(text, {"t": table}), Request(epsilon=Fraction(1)))
+    return price(parse(text, {"t": table}), Price(epsilon=Fraction(1)))
 
 
 Exact = Callable[..., list[list[int]]]

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import UnsupportedQueryError
+from deniable.mechanisms.price import Price
 from deniable.query.catalog import Keys, Number
 from deniable.query.clauses import with_keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column, Facts, Key, Kind
-from deniable.query.plan import Request
 from deniable.query.rules import bound, price
 from deniable.query.sql import parse
 from tests.query.conftest import COLUMNS, SECRET, frame, table_of
@@ -124,9 +124,7 @@ def test_groups_of_an_expression_are_declared_as_the_refusal_says(
     for name in names:
         table = table_of(ENGINE, unit=None, columns={name: Keys(keys, null=True)})
         for text in (written, again):
-            plan = price(
-                parse(f"SELECT {text}, COUNT(*) FROM t GROUP BY 1", {"t": table}), Request(epsilon=Fraction(1))
-            )
+            plan = price(parse(f"SELECT {text}, COUNT(*) FROM t GROUP BY 1", {"t": table}), Price(epsilon=Fraction(1)))
             assert plan.query.question.key_values == ((*keys, None),)
             assert ENGINE.exact(plan, secret=SECRET)[0].tolist()[:-1] == expected
     assert again in [column for column, *_ in table.described()]

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from fractions import Fraction
 
+from deniable.mechanisms.price import Price
 from deniable.query.catalog import Keys, Number, Text
 from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.plan import PricedPlan, Request
+from deniable.query.plan import PricedPlan
 from deniable.query.rules import price
 from deniable.query.sql import parse
 from tests.query.conftest import COLUMNS, frame, table_of
@@ -15,7 +16,7 @@ ENGINE = DuckDBEngine.from_arrow(frame())
 
 def plan(text: str, epsilon: int = 1, **options: object) -> PricedPlan:
     table = table_of(ENGINE, **options)  # type: ignore[arg-type]
-    return price(parse(text, {"t": table}), Request(epsilon=Fraction(epsilon)))
+    return price(parse(text, {"t": table}), Price(epsilon=Fraction(epsilon)))
 
 
 BASE = "SELECT region, SUM(age) AS s FROM t WHERE member GROUP BY region"

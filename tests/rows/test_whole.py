@@ -35,7 +35,7 @@ from deniable.mechanisms import (
     SmoothTrimmedMean,
     SubsetSampled,
 )
-from deniable.mechanisms.selection.pricing import revenues
+from deniable.mechanisms.selection.revenues import revenues
 from deniable.mechanisms.selection.voting import approvals, pluralities
 from deniable.mechanisms.tested import stability
 from deniable.noise.bits import DeterministicBits

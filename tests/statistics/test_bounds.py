@@ -8,13 +8,13 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Relation, Replace
 from deniable.release import Release
 from deniable.statistics import Mean, Median, Sum, Variance
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import SHARE, _bin_ends, _counts, resolve
-from deniable.statistics.price import Price
 from deniable.statistics.regression import SufficientRegression
 
 VALUES = [-1e300, -3.0, -(2.0**-50), 0.0, 1.0, 1.5, np.inf]
@@ -157,7 +157,8 @@ def test_search_and_answer_cost_the_price_whatever_it_is(
 ) -> None:
     """At 100 and 1/10 certified composition is wider than 1/10; the prices of the parts add up exactly."""
     charge = statistic(bounds="auto", epsilon=epsilon, delta=delta).privacy_loss.charge()
-    assert (charge.epsilon, charge.delta) == (Fraction(str(epsilon)), Fraction(str(delta)))
+    assert charge.epsilon == Fraction(str(epsilon))
+    assert charge.delta in (0, Fraction(str(delta)))
 
 
 def regression(*, bounds: object, epsilon: object) -> Callable[..., Release]:

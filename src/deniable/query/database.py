@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from deniable.errors import CatalogError, InvalidParameterError
 from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_rational, probability
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget.budget import Remaining
 from deniable.privacy.charge import Charge
@@ -23,7 +23,7 @@ from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation, spoken
 from deniable.query.listing import Listing, pairs_as_html
-from deniable.query.plan import PricedPlan, Request
+from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
 from deniable.query.rules import price
 from deniable.query.source import noted, open_source
@@ -266,10 +266,10 @@ class Database(Statistics):
         )
 
     def _plan(self, text: str, epsilon: object, delta: object, rho: object) -> PricedPlan:
-        request = _request(epsilon, delta, rho)
+        asked = Price.of(epsilon, delta, rho)
         query = parse(text, {self.table.name: self.table})
         check_outcome(query.outcome)
-        plan = price(query, request, self.ledger.budget)
+        plan = price(query, asked, self.ledger.budget)
         self._engine.check(plan)
         return plan
 
@@ -301,25 +301,6 @@ class Database(Statistics):
                 f'ledger="{self.table.name}.ledger" keeps it for good.'
             )
         return tuple(notes)
-
-
-def _request(epsilon: object, delta: object, rho: object) -> Request:
-    """What the caller pays.
-
-    Raises: InvalidParameterError unless it is epsilon, epsilon with delta, or rho.
-    """
-    if (epsilon is None) == (rho is None):
-        raise InvalidParameterError(
-            "say what this question may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01; "
-            "on the command line --epsilon 0.1."
-        )
-    if rho is not None:
-        if delta is not None:
-            raise InvalidParameterError("delta goes with epsilon, not with rho.")
-        return Request(rho=positive_rational("rho", rho))
-    return Request(
-        epsilon=positive_rational("epsilon", epsilon), delta=probability("delta", 0 if delta is None else delta)
-    )
 
 
 def _to_json(noisy: list[NDArray[Any]]) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 from math import prod
 
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.catalog import Table
@@ -136,7 +137,7 @@ class PricedPlan:
     query: Query
     parts: tuple[PricedAggregate, ...]
     loss: PrivacyLoss
-    request: "Request"
+    price: Price
 
     @cached_property
     def key(self) -> str:
@@ -148,15 +149,6 @@ class PricedPlan:
             "grids": [[part.lattice.exponent, part.lower, part.upper, part.centre] for part in self.parts],
         }
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the caller is ready to pay for one query: epsilon, or epsilon with delta, or rho."""
-
-    epsilon: Fraction | None = None
-    delta: Fraction = Fraction(0)
-    rho: Fraction | None = None
 
 
 def _plain(value: Key) -> object:

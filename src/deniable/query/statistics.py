@@ -11,6 +11,7 @@ from typing import Any
 
 from deniable.errors import ExecutionError, InvalidParameterError, UnprovedError
 from deniable.ledger import Entry, Ledger
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import Budget, PrivacyLoss, Relation, compose
 from deniable.query import stored
@@ -20,7 +21,6 @@ from deniable.query.catalog import Table
 from deniable.query.chosen import Chosen
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Expression
-from deniable.query.plan import Request
 from deniable.query.rules import price
 from deniable.query.sql import parse
 from deniable.release import Release
@@ -136,7 +136,7 @@ class Statistics:
         outcome = query.outcome
         if query.question.keys or outcome.having is not None or outcome.order or outcome.limit is not None:
             raise InvalidParameterError(f'where must be one condition, such as "age > 30", got {where!r}')
-        self._engine.check(price(query, Request(epsilon=Fraction(1)), Budget(epsilon=1)))
+        self._engine.check(price(query, Price(epsilon=Fraction(1)), Budget(epsilon=1)))
         return query.question.where
 
     def _look(self, chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss) -> tuple[Release, str]:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats, numbers
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.price import Price
 from deniable.statistics.shares import UNIT, rows_that_count
 from deniable.statistics.statistic import Statistic
 

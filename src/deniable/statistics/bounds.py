@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import checked_bounds
 
 Bounds: TypeAlias = tuple[float, float] | Literal["auto"]

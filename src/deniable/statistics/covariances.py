@@ -10,13 +10,13 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Floats, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
-from deniable.statistics.price import Price
 from deniable.statistics.products import LARGEST_TABLE, Products, Separate, Table
 from deniable.statistics.shares import UNIT, rows_that_count, shares
 from deniable.statistics.statistic import Answer, Options, Payer, Statistic, release

@@ -8,6 +8,7 @@ from functools import cached_property, wraps
 from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
@@ -15,7 +16,6 @@ from deniable.privacy.budget.budget import Remaining
 from deniable.privacy.call import InWords
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import silence
-from deniable.statistics.price import Price
 
 Takes = Literal[
     "one", "pair", "samples"

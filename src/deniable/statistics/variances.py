@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
 from deniable.privacy.around.restricted import Restricted
@@ -19,7 +20,6 @@ from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.laws import Law
-from deniable.statistics.price import Price
 from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order import joint as module
@@ -15,7 +16,6 @@ from deniable.statistics.order.choice import EQUAL
 from deniable.statistics.order.joint import Joint, draw, first_width, rank_errors, reach
 from deniable.statistics.order.measure import Measure
 from deniable.statistics.order.rows import Rows
-from deniable.statistics.price import Price
 from tests.statistics.order.test_choice import neighbours
 
 HALVES = (Fraction(1, 2),)

@@ -3,6 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, compose
 from deniable.statistics.order.joint import Joint
@@ -11,7 +12,6 @@ from deniable.statistics.order.method import Method
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import Slices
 from deniable.statistics.order.tree import Recursion
-from deniable.statistics.price import Price
 
 METHODS: list[type[Method]] = [Recursion, Joint, Slices]
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from deniable.mechanisms.counts.tree import levels, matrices
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order.measure import Measure
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import SLOPE, Slices, counter_weights, near, reaches
-from deniable.statistics.price import Price
 from tests.statistics.order.test_choice import distances, neighbours
 from tests.statistics.order.test_joint import p_value
 

@@ -5,6 +5,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import (
     AddRemove,
@@ -16,7 +17,6 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.statistics.price import Price
 from deniable.statistics.vectors import VectorCovariance, VectorMean
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 

@@ -6,10 +6,10 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.ledger import Ledger
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
 from deniable.statistics import VectorCovariance, VectorMean, vector_covariance, vector_mean
-from deniable.statistics.price import Price
 from deniable.statistics.vectors.base import VectorStatistic
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.finding import _MARGIN, Finding

@@ -1,21 +1,40 @@
 """A query with its price: sensitivities, noise, loss. No data is touched."""
 
-from deniable.privacy import Budget
-from deniable.query.plan import PricedAggregate, PricedPlan, Query, Request
+from deniable.errors import UnprovedError
+from deniable.mechanisms.price import Price
+from deniable.privacy import Budget, PrivacyLoss, compose
+from deniable.query.plan import PricedAggregate, PricedPlan, Query
 from deniable.query.rules.bound import bound
-from deniable.query.rules.choose import choose
 
 
-def price(query: Query, request: Request, budget: Budget | None = None) -> PricedPlan:
-    """The plan that answers `query` at the request, with the least expected error.
+def price(query: Query, price: Price, budget: Budget | None = None) -> PricedPlan:
+    """The plan that answers `query` at a price, with the least expected error.
 
     Args:
-        budget: of the ledger that will pay; only mechanisms that it can pay are considered.
+        budget: of the ledger that will pay; only noise that it can pay for is considered.
+
+    Raises: UnprovedError if the budget's currency can pay for none.
     """
     parts = [bound(query.question, aggregate) for aggregate in query.question.aggregates]
-    choice = choose(parts, request, budget)
-    priced = tuple(
-        PricedAggregate(**vars(part), mechanism=mechanism, loss=loss)
-        for part, mechanism, loss in zip(parts, choice.mechanisms, choice.losses, strict=True)
+    for mechanisms in price.choices([part.sensitivity for part in parts]):
+        priced = tuple(
+            PricedAggregate(**vars(part), mechanism=mechanism, loss=mechanism.privacy_loss(part.sensitivity))
+            for part, mechanism in zip(parts, mechanisms, strict=True)
+        )
+        loss = price.stated(compose([part.loss for part in priced]))
+        if budget is None or _can_pay(budget, loss):
+            return PricedPlan(query=query, parts=priced, loss=loss, price=price)
+    raise UnprovedError(
+        f"the budget ({budget}) cannot pay for the noise that was asked for. Ask with epsilon=... alone, or open "
+        "the ledger with a budget of rho, or of epsilon and delta."
     )
-    return PricedPlan(query=query, parts=priced, loss=choice.loss, request=request)
+
+
+def _can_pay(budget: Budget, loss: PrivacyLoss) -> bool:
+    """Whether the budget's currency knows a price for the loss, whatever is left."""
+    charge = budget.price(loss)
+    try:
+        budget.admits(charge, charge)
+    except UnprovedError:
+        return False
+    return True

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
@@ -22,7 +23,6 @@ from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Takes, release
 from deniable.statistics.units import bounded_rows
 

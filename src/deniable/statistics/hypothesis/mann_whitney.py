@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
@@ -27,7 +28,6 @@ from deniable.statistics.hypothesis.base import (
     p_value,
 )
 from deniable.statistics.hypothesis.chi_squared import pair_of
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Takes, release
 from deniable.statistics.units import bounded_rows
 

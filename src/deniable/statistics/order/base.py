@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import Relation
 from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounds import Bounding, Guess, resolve
 from deniable.statistics.order.grid import Grid, Values
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.units import bounded_rows
 

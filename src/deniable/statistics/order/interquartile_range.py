@@ -8,6 +8,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
 from deniable.privacy.around.restricted import Restricted
@@ -20,7 +21,6 @@ from deniable.statistics.order.ends import CELLS, lower_end, upper_end
 from deniable.statistics.order.grid import Grid
 from deniable.statistics.order.quantile import margin, place_error, selections
 from deniable.statistics.order.ranks import around
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
 _QUARTILES = (Fraction(1, 4), Fraction(3, 4))

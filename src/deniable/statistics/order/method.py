@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation
 from deniable.rows import Floats
 from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.rows import Rows
-from deniable.statistics.price import Price
 
 OUTSIDE = 20
 """So many times as wide as the rows the bounds are taken to be, where that tells how well a method will do."""

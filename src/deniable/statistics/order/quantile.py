@@ -9,6 +9,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
@@ -23,7 +24,6 @@ from deniable.statistics.order.ends import CELLS, lower_end, upper_end
 from deniable.statistics.order.flipped import LARGEST_SIZE, flip
 from deniable.statistics.order.grid import Grid
 from deniable.statistics.order.ranks import around
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
 LARGEST_DENOMINATOR = 10**6

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
@@ -32,7 +33,6 @@ from deniable.statistics.order.ranks import Ranks, around
 from deniable.statistics.order.rows import Rows
 from deniable.statistics.order.slices import Slices
 from deniable.statistics.order.tree import Recursion, add_digits, scattered
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 
 _METHODS: tuple[type[Method], ...] = (Recursion, Joint, Slices)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanisms.counts.tree import BRANCHES, levels, matrices
+from deniable.mechanisms.price import Price
 from deniable.noise import laplace, race, uniform
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, PureLoss, Relation
@@ -33,7 +34,6 @@ from deniable.statistics.order.measure import Codes, Measure
 from deniable.statistics.order.method import OUTSIDE, Method
 from deniable.statistics.order.quantile import rank_error, selections
 from deniable.statistics.order.rows import Rows
-from deniable.statistics.price import Price
 
 SLOPE = 4
 """A reach grows by a rank when the gap grows by so many."""

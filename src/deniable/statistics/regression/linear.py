@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key
 from deniable.rows import Floats, dimensions, numbers, table
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Statistic, Takes
 from deniable.statistics.units import bounded_rows
 

@@ -7,12 +7,12 @@ from math import sqrt
 from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation
 from deniable.privacy.around.restricted import Restricted
 from deniable.release import Release
 from deniable.rows import Floats
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Payer, Statistic
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.finding import Finding

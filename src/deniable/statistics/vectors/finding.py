@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import Relation
 from deniable.rows import Floats
 from deniable.statistics.bounds import SHARE, TOO_FEW, Bounding, Guess, resolve
-from deniable.statistics.price import Price
 from deniable.statistics.vectors.columns import Columns
 
 _WIDER = 0.25  # of the distance of ends that were found, on both sides

@@ -10,6 +10,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum
@@ -19,7 +20,6 @@ from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.laws import Law
-from deniable.statistics.price import Price
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.ball import ball_sum, squared_norms
 from deniable.statistics.vectors.base import VectorStatistic, part_of

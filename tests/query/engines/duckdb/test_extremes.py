@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from deniable.errors import UnsupportedQueryError
+from deniable.mechanisms.price import Price
 from deniable.query.allowlist import UNARY
 from deniable.query.catalog import Keys, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.expression import Column, Expression, Kind, literal
 from deniable.query.operators import OPERATORS, call
-from deniable.query.plan import Aggregate, Outcome, PricedPlan, Query, Question, Request
+from deniable.query.plan import Aggregate, Outcome, PricedPlan, Query, Question
 from deniable.query.rules import price
 from tests.query.conftest import SECRET, table_of
 
@@ -115,7 +116,7 @@ def _plan(
     table: Table, keys: Sequence[Expression], counts: Sequence[Aggregate], where: Expression | None = None
 ) -> PricedPlan:
     question = Question(table=table, where=where, keys=tuple(keys), aggregates=tuple(dict.fromkeys(counts)))
-    return price(Query("", question, Outcome((), None, (), None)), Request(epsilon=Fraction(1)))
+    return price(Query("", question, Outcome((), None, (), None)), Price(epsilon=Fraction(1)))
 
 
 def _counts(table: Table) -> Iterator[list[Aggregate]]:

@@ -6,7 +6,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import PermuteAndFlip
-from deniable.mechanisms.selection.pricing import of_revenues, revenues
+from deniable.mechanisms.selection.revenues import of_revenues, revenues
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
 

@@ -1,13 +1,14 @@
 from fractions import Fraction
+from math import prod
 
 import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, Replace, compose, of_count
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.statistics import Covariance, Variance
-from deniable.statistics.price import Price
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
 MANY = of_count(rows=1, groups=40, relation=AddRemove)
@@ -38,7 +39,7 @@ def test_noises_cost_no_more_than_the_price(price: Price, reaches: list[object])
         assert loss.rho <= price.rho
     else:
         assert loss.charge().epsilon == price.epsilon
-        assert loss.charge().delta == price.delta
+        assert loss.charge().delta == (0 if isinstance(noises[0], Laplace) else price.delta)
         assert loss.delta(price.epsilon).upper <= price.delta
 
 
@@ -78,3 +79,31 @@ def test_noise_that_cannot_be_drawn_leaves_the_other_kind() -> None:
 def test_a_price_that_buys_no_noise_says_why() -> None:
     with pytest.raises(InvalidParameterError, match=r"epsilon=.* buys no noise .* tens of millions of rows"):
         Variance(bounds=(0, 1), epsilon="1e-9", rows=3, relation=Replace)
+
+
+def test_equal_shares_of_epsilon_alone_buy_laplace_noise() -> None:
+    noises = Price.of(3, 0, None).noises([REACH, REACH, MANY])
+    assert noises == tuple(Laplace(scale=scale) for scale in (1, 1, 40))  # type: ignore[arg-type]
+
+
+def test_choices_are_ordered_by_the_product_of_their_deviations() -> None:
+    for price in (Price.of(1, "1e-6", None), Price.of(None, 0, "0.01")):
+        for reaches in ([REACH], [MANY], [REACH, MANY], [MANY] * 9):
+            spreads = [prod(noise.standard_deviation() for noise in choice) for choice in price.choices(reaches)]
+            assert len(spreads) > 1
+            assert spreads == sorted(spreads)
+
+
+def test_several_sums_at_epsilon_and_delta_share_the_larger_of_rho_and_mu() -> None:
+    """Gaussian differential privacy composes without loss: sharing mu^2 leaves less noise than sharing rho."""
+    (noise, *_), price = Price.of(1, "1e-6", None).noises([MANY] * 3), Price.of(1, "1e-6", None)
+    assert noise.standard_deviation() < price.concentrated().noises([MANY] * 3)[0].standard_deviation()
+    assert price.stated(compose([noise.privacy_loss(MANY)] * 3)).charge().delta == price.delta
+
+
+def test_tiny_prices_are_calibrated_or_refused_but_never_rounded_to_nothing() -> None:
+    rho = Price.of(None, 0, "1e-14").noise(REACH).privacy_loss(REACH).charge().rho
+    assert rho is not None
+    assert 0 < rho <= Fraction(1, 10**14)
+    with pytest.raises(InvalidParameterError):
+        Price.of(None, 0, "1e-200").noise(REACH)

@@ -1,4 +1,4 @@
-"""What a statistic may cost, and the noise that this buys."""
+"""The pricer: what an answer may cost, and the noise with the least error that this buys."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from fractions import Fraction
 from math import log
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
+from deniable.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
 from deniable.numbers.rationals import positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
 from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
+from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,10 @@ class Price:
         """
         failed = probability("delta", delta or 0)
         if (epsilon is None) == (rho is None):
-            raise InvalidParameterError("say what the answer may cost: epsilon, epsilon and delta, or rho")
+            raise InvalidParameterError(
+                "say what the answer may cost: epsilon=0.1, or epsilon=0.1 with delta=1e-6, or rho=0.01; "
+                "on the command line --epsilon 0.1."
+            )
         if rho is not None:
             if failed:
                 raise InvalidParameterError("rho takes no delta. Give rho alone, or epsilon and delta.")
@@ -51,7 +55,7 @@ class Price:
         return self
 
     def noise(self, sensitivity: Sensitivity) -> AdditiveNoise:
-        """The noise with the least spread that costs this much for an aggregate of integers."""
+        """The noise with the least standard deviation that costs this much for an aggregate of integers."""
         return self.noises([sensitivity])[0]
 
     def noises(
@@ -63,6 +67,17 @@ class Price:
             weights: shares of the price; equal by default.
 
         Raises: InvalidParameterError if no noise for this price can be drawn.
+        """
+        return self.choices(sensitivities, weights)[0]
+
+    def choices(
+        self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction] | None = None
+    ) -> list[tuple[AdditiveNoise, ...]]:
+        """All noises that cost this much, one a sensitivity in each choice, the one with the least error first.
+
+        Epsilon alone promises pure differential privacy, which Laplace noise keeps. Epsilon with delta, or rho, buys
+        Laplace or Gaussian noise: of several aggregates the same kind for all. The error is the product of the standard
+        deviations, so that the units of the aggregates do not matter.
         """
         found, refused = [], []
         for calibrated in self._noises(sensitivities, weights or [1] * len(sensitivities)):
@@ -76,7 +91,7 @@ class Price:
                 f"moves a sum by up to {max(float(each.linf) for each in sensitivities):.3g} steps. Noise beyond the "
                 "limits would hide tens of millions of rows, or nothing."
             )
-        return min(found, key=_spread)
+        return sorted(found, key=_error)
 
     def selection(self) -> Fraction:
         """The epsilon of one exponential mechanism that costs this much: its rho is epsilon^2 / 8."""
@@ -92,11 +107,13 @@ class Price:
         return ApproximateLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
 
     def stated(self, loss: PrivacyLoss) -> PrivacyLoss:
-        """The loss of the whole, booked at the price that was named.
+        """The loss of the whole, booked at the price that was named; a pure loss within epsilon needs no delta.
 
         Raises: InvalidParameterError if the loss does not prove the price: a defect of the caller.
         """
-        return Stated(loss, self.epsilon, self.delta) if self.epsilon is not None and self.delta else loss
+        if self.epsilon is None or not self.delta or _within(loss.pure_epsilon, self.epsilon):
+            return loss
+        return Stated(loss, self.epsilon, self.delta)
 
     def __str__(self) -> str:
         if self.rho is not None:
@@ -114,23 +131,35 @@ class Price:
         self, sensitivities: Sequence[Sensitivity], weights: Sequence[int | Fraction]
     ) -> Iterator[Callable[[], tuple[AdditiveNoise, ...]]]:
         """What to call for each kind of noise; it may be refused."""
-        parts = list(zip(sensitivities, self.split(*weights), strict=True))
+        shares = [Fraction(weight) / Fraction(sum(weights)) for weight in weights]
+        parts = list(zip(sensitivities, shares, strict=True))
+
+        def laplace(epsilons: Callable[[Fraction], Fraction]) -> tuple[AdditiveNoise, ...]:
+            return tuple(Laplace.calibrated(reach, epsilon=epsilons(share)) for reach, share in parts)
+
+        def gaussian(**whole: Fraction) -> tuple[AdditiveNoise, ...]:
+            ((name, value),) = whole.items()
+            return tuple(Gaussian.calibrated(reach, **{name: value * share}) for reach, share in parts)
+
         if self.rho is not None:
-            yield lambda: tuple(Gaussian.calibrated(reach, rho=part.rho) for reach, part in parts)
-            yield lambda: tuple(
-                Laplace.calibrated(reach, epsilon=epsilon_within(part.rho or Fraction(0))) for reach, part in parts
-            )
+            rho = self.rho
+            yield lambda: gaussian(rho=rho)
+            yield lambda: laplace(lambda share: epsilon_within(rho * share))
             return
-        yield lambda: tuple(Laplace.calibrated(reach, epsilon=part.epsilon) for reach, part in parts)
-        if self.delta and len(parts) == 1:
-            yield lambda: (Gaussian.calibrated(parts[0][0], epsilon=self.epsilon, delta=self.delta),)
-        elif self.delta:
-            yield lambda: tuple(
-                Gaussian.calibrated(reach, rho=part.rho)
-                for reach, part in zip(sensitivities, self.concentrated().split(*weights), strict=True)
-            )
+        assert self.epsilon is not None
+        epsilon, delta = self.epsilon, self.delta
+        yield lambda: laplace(lambda share: epsilon * share)
+        if delta and len(parts) == 1:
+            yield lambda: (Gaussian.calibrated(sensitivities[0], epsilon=epsilon, delta=delta),)
+        elif delta:
+            yield lambda: gaussian(rho=largest_rho(epsilon, delta))
+            yield lambda: gaussian(mu_squared=largest_mu_squared(epsilon, delta))
 
 
-def _spread(noises: Sequence[AdditiveNoise]) -> float:
-    """The product of the spreads, as a logarithm: lower is better, whatever the units of the aggregates are."""
+def _within(pure: Fraction | None, epsilon: Fraction) -> bool:
+    return pure is not None and pure <= epsilon
+
+
+def _error(noises: Sequence[AdditiveNoise]) -> float:
+    """The product of the standard deviations, as a logarithm."""
     return sum(log(noise.standard_deviation() + 1e-9) for noise in noises)
