@@ -35,6 +35,9 @@ def visits() -> "pyarrow.Table":
 
     Columns: visit (a number), patient ("p0000" to "p2499"), ward (one of `WARDS`), age in years at the visit, cost in
     whole and half euros, missing for one visit in a hundred, and day.
+
+    >>> visits().column_names[:3]
+    ['visit', 'patient', 'ward']
     """
     import pyarrow as pa
 
@@ -64,6 +67,9 @@ def survey() -> "pyarrow.Table":
 
     Columns: respondent (a number), department (one of `DEPARTMENTS`), age and years with the employer, overtime in
     hours a week, satisfaction from 1 to 5, and leaving: whether they look for another job.
+
+    >>> survey().num_rows
+    4000
     """
     import pyarrow as pa
 
@@ -102,6 +108,9 @@ def path(name: str, folder: str | Path = ".") -> Path:
         folder: where the file is, or will be.
 
     Raises: InvalidParameterError if there is no such table or form.
+
+    >>> path("survey").name
+    'survey.parquet'
     """
     place = Path(folder) / (name if Path(name).suffix else f"{name}.parquet")
     if not place.exists():
@@ -113,6 +122,8 @@ def write(name: str, file: str | Path) -> None:
     """Write one of the tables to a .csv or .parquet file of any name; the file is whole or not there.
 
     Raises: InvalidParameterError if there is no such table or form, or no such folder.
+
+    >>> write("visits", "my-visits.csv")
     """
     place = Path(file)
     if name not in TABLES or place.suffix not in (".csv", ".parquet") or not place.parent.is_dir():

@@ -65,6 +65,10 @@ def Number(  # noqa: N802
 
     `integer` says how text files and mixed columns are read; None leaves it to the schema of the source. A missing
     value or NaN is left out of sums and averages, unless `null` says what it counts as.
+
+    >>> age = Number(lower=0, upper=120, integer=True)
+    >>> print(age.lower, age.upper)
+    0 120
     """
     kind = None if integer is None else Kind.INTEGER if integer else Kind.REAL
     return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
@@ -74,6 +78,9 @@ def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: 
     """A column whose public list of values may be a GROUP BY. Rows with another value belong to no group.
 
     `null=True` adds a group for missing values.
+
+    >>> Keys(["north", "south"], null=True).keys
+    ('north', 'south', None)
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
@@ -90,12 +97,20 @@ def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: 
 
 
 def Text() -> Declaration:  # noqa: N802
-    """A column of text that may be filtered on."""
+    """A column of text that may be filtered on.
+
+    >>> print(Text().kind.value)
+    text
+    """
     return Declaration(kind=Kind.TEXT)
 
 
 def Boolean() -> Declaration:  # noqa: N802
-    """A column of true and false; its groups are known."""
+    """A column of true and false; its groups are known.
+
+    >>> print(Boolean().kind.value)
+    boolean
+    """
     return Declaration(kind=Kind.BOOLEAN)
 
 
@@ -103,17 +118,30 @@ def Date(*, lower: date | None = None, upper: date | None = None) -> Declaration
     """A column of calendar dates. `lower` and `upper` are the first and the last public day.
 
     With both, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
+
+    >>> from datetime import date
+    >>> day = Date(lower=date(2025, 1, 1), upper=date(2025, 12, 31))
+    >>> print(day.kind.value)
+    date
     """
     return Declaration(kind=Kind.DATE, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
 def Timestamp(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
-    """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups."""
+    """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups.
+
+    >>> print(Timestamp().kind.value)
+    timestamp
+    """
     return Declaration(kind=Kind.TIMESTAMP, lower=_day("lower", lower), upper=_day("upper", upper))
 
 
 def each_row(noun: str = "row") -> PrivacyUnit:
-    """The privacy unit of a table in which every row is one person (or whatever `noun` names)."""
+    """The privacy unit of a table in which every row is one person (or whatever `noun` names).
+
+    >>> print(each_row("person"))
+    one person
+    """
     return PrivacyUnit(column=None, noun=noun)
 
 

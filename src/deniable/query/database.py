@@ -72,6 +72,12 @@ def connect(
 
     Reads the schema of the source and no row.
     Raises: SourceError, CatalogError or LedgerError, in the user's words.
+
+    >>> import deniable as dn
+    >>> db = dn.connect(dn.datasets.visits(), name="visits", unit="patient", rows=2, budget=dn.Budget(epsilon=1))
+    >>> answer = db.sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+    >>> print(db.budget)
+    budget epsilon=1; left epsilon=0.5
     """
     bounding = {"rows": rows, "groups": groups, "total_rows": total_rows}
     if isinstance(source, str | Path) and str(source).endswith(".toml"):

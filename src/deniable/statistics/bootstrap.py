@@ -63,6 +63,12 @@ def bootstrap(
     Error: intervals at a level above 1 - 2 / (runs + 1) are infinite.
     Raises: InvalidParameterError if the column or the truth is not known.
     Source: Ferrando, Wang, Sheldon (2022), arXiv:2006.07749; Efron (1979) for the bootstrap.
+
+    >>> import deniable as dn
+    >>> plan = dn.statistics.Mean(bounds=(0, 100), epsilon=1)
+    >>> answer = plan([21, 45, 33, 60] * 50)
+    >>> model = dn.statistics.models.Normal(mean=answer.scalar(), deviation=15)
+    >>> wider = dn.statistics.bootstrap(plan, answer, model, size=200, runs=99)
     """
     if not isinstance(statistic, Statistic) or not isinstance(answer, Release):
         raise InvalidParameterError("bootstrap takes a statistic, such as dn.statistics.Mean(...), and its release")

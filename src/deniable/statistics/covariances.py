@@ -238,7 +238,12 @@ def covariance(values: object, *, bounds: object, **options: Unpack[Options]) ->
 
 @in_words
 def correlation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
-    """The correlation of every two columns of a table: see `Correlation`; `bounds` may be "auto" for all of them."""
+    """The correlation of every two columns of a table: see `Correlation`; `bounds` may be "auto" for all of them.
+
+    >>> import deniable as dn
+    >>> rows = [[21, 1.7], [45, 1.8], [33, 1.6]] * 50
+    >>> answer = dn.statistics.correlation(rows, bounds=[(0, 100), (1, 2)], epsilon=1)
+    """
     return release(Correlation, values, {"bounds": for_each_column(bounds, values)}, options)
 
 

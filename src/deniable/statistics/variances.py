@@ -181,7 +181,11 @@ def variance(values: object, *, bounds: object, **options: Unpack[Options]) -> R
 
 @in_words
 def standard_deviation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
-    """The square root of the variance: see `StandardDeviation`."""
+    """The square root of the variance: see `StandardDeviation`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.standard_deviation([21, 45, 33, 60] * 50, bounds=(0, 100), epsilon=1)
+    """
     return release(StandardDeviation, values, {"bounds": bounds}, options)
 
 

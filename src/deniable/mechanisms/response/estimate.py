@@ -134,6 +134,9 @@ def variance_of_shares(
         reports: how many there are, n.
         population: the people are themselves a random sample, and the share of the population is meant: f (1 - f)/n
             is added.
+
+    >>> variance_of_shares(RandomizedResponse(choices=3, epsilon=1), [0.2], reports=40_000).round(7).tolist()
+    [3.44e-05]
     """
     p, q = _told_apart(mechanism)
     number = positive_integer("reports", reports)
@@ -159,9 +162,12 @@ def reports_needed(
             that is at most 2 error long, and with one report less some tally has a longer one.
 
     Guarantee: of "exact", proved in docs/theory/mechanisms/response.md; and with more reports, for level >= 0.85, every
-        interval
-        lies within those of two neighbouring tallies of the number found, taken together. So it may be longer than
-        2 error, by the distance of their ends, as some are for large errors. With Hoeffding's number or more none is.
+        interval lies within those of two neighbouring tallies of the number found, taken together. So it may be longer
+        than 2 error, by the distance of their ends, as some are for large errors. With Hoeffding's number or more none
+        is.
+
+    >>> reports_needed(RandomizedResponse(choices=3, epsilon=1), error="0.02")
+    34769
     """
     _require_information(mechanism)
     wide, miss = positive_rational("error", error), _miss(level)

@@ -99,6 +99,11 @@ def noisy_max(
 
     Exponential noise is permute-and-flip, Gumbel noise the exponential mechanism. At equal epsilon the first is the
     most exact.
+
+    >>> from deniable.privacy import AddRemove, of_count
+    >>> reach = of_count(rows=1, groups=1, relation=AddRemove)
+    >>> noisy_max(reach, noise="laplace", monotone=True, epsilon=1).kind
+    'noisy_max'
     """
     kinds: dict[str, type[Selection]] = {
         "exponential": PermuteAndFlip,

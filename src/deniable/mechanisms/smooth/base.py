@@ -222,6 +222,9 @@ def smooth_bound(local: ArrayLike, *, beta: Fraction) -> Fraction:
         beta: exact.
 
     Guarantee: lemmas 1 and 2 of docs/theory/mechanisms/smooth.md.
+
+    >>> round(float(smooth_bound([1, 2, 50], beta=Fraction(1))), 4)  # 50 e^-2
+    6.7668
     """
     bounds = clamped("local", local, lower=0, upper=2 * LARGEST_BOUND)
     if bounds.size == 0:

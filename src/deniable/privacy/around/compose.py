@@ -282,6 +282,10 @@ def compose(losses: PrivacyLoss | Iterable[PrivacyLoss], count: int = 1) -> Priv
     """The loss of everything in `losses`, `count` times over; a single part is returned as itself.
 
     `compose(loss, 3) == compose([loss, loss, loss])`. Nothing at all is `compose([])`, which reveals nothing.
+
+    >>> from deniable.privacy import PureLoss
+    >>> print(compose([PureLoss("1/2"), PureLoss("1/4")]).epsilon(0).upper)
+    0.75
     """
     count = _checked_count(count)
     if not isinstance(losses, PrivacyLoss | Iterable):

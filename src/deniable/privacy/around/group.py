@@ -236,6 +236,10 @@ def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
     Guarantee: for groups of two, so (2 epsilon, (1 + e^epsilon) delta) for (epsilon, delta). The converse does not
         hold: replace says nothing about add/remove.
     Source: docs/theory/privacy/group.md.
+
+    >>> from deniable.privacy import PureLoss
+    >>> print(under_replace(PureLoss(1)).epsilon(0).upper)
+    2.0
     """
     if AddRemove not in loss.relations:
         return loss

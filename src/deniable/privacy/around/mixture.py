@@ -246,7 +246,12 @@ def merged(losses: Floats, p: Floats, q: Floats, error: float, spacing: float | 
 
 
 def mixture(parts: Iterable[tuple[object, PrivacyLoss]]) -> PrivacyLoss:
-    """The loss of a mechanism that is drawn with public weights; a single one is returned as itself."""
+    """The loss of a mechanism that is drawn with public weights; a single one is returned as itself.
+
+    >>> from deniable.privacy import PureLoss
+    >>> print(mixture([("0.9", PureLoss("0.1")), ("0.1", PureLoss(1))]).epsilon(0).upper)
+    1.0
+    """
     found = PublicMixture(parts)
     return found.parts[0][1] if len(found.parts) == 1 else found
 

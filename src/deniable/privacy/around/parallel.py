@@ -192,7 +192,12 @@ def parallel(
     inside: Iterable[PrivacyLoss] | None = None,
     fixed: bool = False,
 ) -> ParallelLoss:
-    """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs."""
+    """The loss of mechanisms on disjoint parts of the data; see `ParallelLoss` for what each relation costs.
+
+    >>> from deniable.privacy import AddRemove, LaplaceLoss
+    >>> print(parallel([LaplaceLoss(1)] * 20, relation=AddRemove).epsilon(0).upper)
+    1.0
+    """
     return ParallelLoss(losses, relation=relation, inside=inside, fixed=fixed)
 
 

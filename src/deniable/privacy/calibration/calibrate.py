@@ -166,6 +166,11 @@ def calibrate(
         target: see `Target`.
 
     Raises: InvalidParameterError if no setting is proved to be private, or the next integer is not resolved.
+
+    >>> from deniable.privacy import GaussianLoss
+    >>> noise = calibrate(lambda s: GaussianLoss(s) * 10, epsilon=1, delta="1e-6")
+    >>> (GaussianLoss(noise) * 10).epsilon("1e-6").upper <= 1
+    True
     """
     goal = goal_of(target)
     if resolved and goal.sharper is not None:

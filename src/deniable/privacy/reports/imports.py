@@ -44,6 +44,11 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
         for others (`Restricted`). Numbers are read by their shortest decimal text, as everywhere.
 
     Raises: UnprovedError for an event, or a relation, that has no loss here.
+
+    >>> from collections import namedtuple
+    >>> event = namedtuple("GaussianDpEvent", "noise_multiplier")(1.1)  # as dp_accounting makes it
+    >>> print(of_dp_event(event).renyi(2))
+    [0.826446, 0.826447]
     """
     if not isinstance(relation, Relation):
         raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
@@ -67,6 +72,9 @@ def of_opacus(history: object) -> PrivacyLoss:
     Opacus does unless `poisson_sampling=False` was given.
 
     Raises: InvalidParameterError if this is no history.
+
+    >>> of_opacus([(1.1, 0.004, 5000)]).epsilon("1e-5").upper < 1.6
+    True
     """
     rows = history.get("history") if isinstance(history, Mapping) else getattr(history, "history", history)
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):

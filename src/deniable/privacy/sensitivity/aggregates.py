@@ -141,6 +141,10 @@ def of_count(*, rows: int, groups: int, relation: Relation, cells: int | None = 
 
     Guarantee: add/remove: l1 = groups * rows, linf = rows. Replace: twice the cells, because the old and the new rows
         of the unit may lie in different ones; with a single cell nothing doubles.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_count(rows=2, groups=3, relation=AddRemove).l1)
+    6
     """
     return of_clipped_sum(lower=0, upper=1, rows=rows, groups=groups, relation=relation, cells=cells, ids=ids)
 
@@ -172,6 +176,10 @@ def of_clipped_sum(
         cell changes by at most reach when one side has no rows there and by at most span when both have. Add/remove
         changes min(groups, cells) cells by reach. Replace changes s shared cells by span and e exclusive ones by
         reach, over all s + e <= cells, 2 s + e <= 2 groups; each norm is its maximum over these.
+
+    >>> from deniable.privacy import AddRemove
+    >>> print(of_clipped_sum(lower=0, upper=500, rows=2, groups=1, relation=AddRemove).l1)
+    1000
     """
     lower, upper = exact_rational("lower", lower), exact_rational("upper", upper)
     if lower > upper:

@@ -50,6 +50,11 @@ def guess_csv(source: str | Path) -> Csv:
     """How a CSV file is probably to be read, from a look at all of it. Look at it, correct it, then import the file.
 
     Raises: SourceError if it is no file, or names no columns.
+
+    >>> import deniable as dn
+    >>> form = dn.guess_csv(dn.datasets.path("visits.csv"))
+    >>> form.delimiter, form.column("day").type
+    (',', 'date')
     """
     return propose(Path(source)).csv
 

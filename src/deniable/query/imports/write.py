@@ -65,6 +65,10 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
 
     Both files are whole or not there, and can be read by their owner alone.
     Raises: SourceError if the file cannot be read, does not fit the declaration, or changes meanwhile.
+
+    >>> import deniable as dn
+    >>> file = dn.datasets.path("visits.csv")
+    >>> report = dn.import_csv(file, dn.guess_csv(file))
     """
     source = Path(source).resolve()
     place = place_of_import(source)

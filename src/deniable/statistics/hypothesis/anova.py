@@ -126,7 +126,14 @@ def anova(
     keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether groups have one mean: see `Anova`; `keys` are the names of the groups, which are public."""
+    """Whether groups have one mean: see `Anova`; `keys` are the names of the groups, which are public.
+
+    >>> import deniable as dn
+    >>> heights, regions = [170, 180, 175, 160, 165, 158], list("aaabbb")
+    >>> test = dn.statistics.anova(heights, regions, bounds=(100, 220), keys=["a", "b"], epsilon=1)
+    >>> bool(0 <= test["p_value"] <= 1)
+    True
+    """
     return release(Anova, (values, groups), {"bounds": bounds, "keys": keys}, options)
 
 

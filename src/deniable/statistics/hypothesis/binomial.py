@@ -89,5 +89,9 @@ class BinomialTest(Noised, HypothesisTest):
 def binomial_test(
     values: object, *, share: object, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:
-    """Whether the share of rows that are 1 is `share`: see `BinomialTest`."""
+    """Whether the share of rows that are 1 is `share`: see `BinomialTest`.
+
+    >>> import deniable as dn
+    >>> test = dn.statistics.binomial_test([1, 0, 1, 1] * 50, share=0.5, epsilon=1)
+    """
     return release(BinomialTest, values, {"share": share, "alternative": alternative}, options)

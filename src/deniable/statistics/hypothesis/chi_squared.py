@@ -159,7 +159,11 @@ class ChiSquaredIndependence(_TableTest):
 def chi_squared_fit(
     values: object, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
 ) -> Release:
-    """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`."""
+    """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`.
+
+    >>> import deniable as dn
+    >>> test = dn.statistics.chi_squared_fit(list("aab") * 50, keys=["a", "b"], shares=[0.5, 0.5], epsilon=1)
+    """
     return release(ChiSquaredFit, values, {"keys": keys, "shares": shares}, options)
 
 
@@ -172,7 +176,14 @@ def chi_squared_independence(
     other_keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether two categorical columns are independent: see `ChiSquaredIndependence`."""
+    """Whether two categorical columns are independent: see `ChiSquaredIndependence`.
+
+    >>> import deniable as dn
+    >>> first, second = list("aabb") * 50, list("xyxy") * 50
+    >>> test = dn.statistics.chi_squared_independence(
+    ...     first, second, keys=["a", "b"], other_keys=["x", "y"], epsilon=1
+    ... )
+    """
     return release(ChiSquaredIndependence, (first, second), {"keys": keys, "other_keys": other_keys}, options)
 
 

@@ -126,6 +126,9 @@ def mann_whitney(
     """Whether two samples come from one distribution: see `MannWhitney`; `units` lists those of `first`, then the rest.
 
     alternative: "greater" if the first sample is suspected to be the larger one.
+
+    >>> import deniable as dn
+    >>> test = dn.statistics.mann_whitney([1.2, 3.4, 2.2] * 50, [2.5, 4.1, 3.3] * 50, epsilon=1)
     """
     return release(MannWhitney, (first, second), {"alternative": alternative}, options)
 

@@ -209,7 +209,11 @@ def one_sample_t_test(
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether the mean of a column is `mean`: see `OneSampleTTest`."""
+    """Whether the mean of a column is `mean`: see `OneSampleTTest`.
+
+    >>> import deniable as dn
+    >>> test = dn.statistics.one_sample_t_test([5.1, 4.9, 5.3] * 50, mean=5, bounds=(0, 10), epsilon=1)
+    """
     return release(OneSampleTTest, values, {"mean": mean, "bounds": bounds, "alternative": alternative}, options)
 
 
@@ -222,7 +226,11 @@ def two_sample_t_test(
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
-    """Whether two samples have one mean: see `TwoSampleTTest`; `units` lists those of `first`, then the rest."""
+    """Whether two samples have one mean: see `TwoSampleTTest`; `units` lists those of `first`, then the rest.
+
+    >>> import deniable as dn
+    >>> test = dn.statistics.two_sample_t_test([5.1, 4.9] * 50, [5.3, 5.6] * 50, bounds=(0, 10), epsilon=1)
+    """
     return release(TwoSampleTTest, (first, second), {"bounds": bounds, "alternative": alternative}, options)
 
 
