@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable.ledger import Entry, Ledger
-from deniable.privacy.budget.budget import Budget
+from deniable.privacy.budget import Budget
 from deniable.privacy.losses import PureLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit
 

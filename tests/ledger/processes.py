@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deniable.errors import BudgetExceededError, LedgerError
 from deniable.ledger import Entry, Ledger
-from deniable.privacy.budget.budget import Budget
+from deniable.privacy.budget import Budget
 from deniable.privacy.losses import PureLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit
 

@@ -12,9 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
-from deniable.ledger import Entry, Ledger
-from deniable.privacy.budget.budget import Budget
-from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, PureLoss, Stated
+from deniable.ledger import Entry, Ledger, chain
+from deniable.privacy.budget import Budget
+from deniable.privacy.budget.pairs import Pairs
+from deniable.privacy.budget.rule import RULES
+from deniable.privacy.charge import Charge
+from deniable.privacy.currencies.concentrated import largest_rho
+from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
+from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, Stated
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from tests.ledger.conftest import UNIT, entry, key, open_ledger
 
@@ -128,6 +134,103 @@ def test_a_renyi_budget_pays_for_training_step_by_step() -> None:
     with pytest.raises(UnprovedError, match="may fail"):
         ledger.reserve(Entry(question=key(4), text="SELECT 4", loss=ApproximateLoss("0.1", "1e-9")))
     ledger.verify()
+
+
+def admitted_before(budget: Budget, first: Charge, total: Charge) -> bool:
+    """What an (epsilon, delta) ledger admitted before entries named its rule, written from the description of then."""
+    assert budget.pair is not None
+    epsilon, delta = budget.pair
+    unknown = Fraction(10**9)
+
+    def share(spent: Fraction | None, whole: Fraction) -> Fraction:
+        return unknown if spent is None else spent / whole
+
+    def pairs(c: Charge) -> Fraction:
+        return max(share(c.epsilon, epsilon), c.delta / delta)
+
+    def squares(c: Charge) -> Fraction:
+        rhos = share(c.failing_rho, largest_rho(epsilon, delta / 2))
+        return max(min(share(c.failing_epsilon, epsilon), rhos), c.failure / (delta / 2))
+
+    if first.failure:
+        return (squares if squares(first) <= 1 and squares(first) < pairs(first) else pairs)(total) <= 1
+    rho = [share(c.rho, largest_rho(epsilon, delta)) for c in (first, total)]
+    mu = [share(c.mu_squared, largest_mu_squared(epsilon, delta)) for c in (first, total)]
+    summed = rho if rho[0] <= mu[0] else mu
+    pure = [c.epsilon is not None and c.delta == 0 and c.epsilon <= epsilon for c in (first, total)]
+    if summed[0] == unknown or not (pure[0] or summed[0] <= 1):
+        return pairs(total) <= 1
+    return pure[1] or summed[1] <= 1
+
+
+OLDER = [
+    *(
+        PureLoss("1/2"),
+        PureLoss("1/20"),
+        GaussianLoss(10),
+        GaussianLoss(30),
+        ConcentratedLoss("0.004"),
+        LaplaceLoss(25),
+    ),
+    *(ApproximateLoss("0.01", "1e-9"), ApproximateLoss("0.3", "4e-7"), ApproximateLoss("0.9", "1e-9"), PureLoss(0)),
+    *(Stated(GaussianLoss(40), "0.1", "1e-6"), Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9")),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(OLDER), st.integers(1, 9)), min_size=1, max_size=6))
+@settings(max_examples=80, deadline=None)
+def test_a_ledger_from_before_entries_named_their_rule_goes_on_as_it_did(asked: list[tuple[PrivacyLoss, int]]) -> None:
+    budget = Budget(epsilon=1, delta="1e-6")
+    ledger = open_ledger(None, budget=budget)
+    first, total = None, Charge.nothing()
+    for loss, count in asked:
+        charge = budget.price(loss) * count
+        fits = admitted_before(budget, first or charge, total + charge)
+        try:
+            ledger.reserve(Entry(question=key(1), text="q", loss=loss * count))
+        except (BudgetExceededError, UnprovedError):
+            assert not fits
+            continue
+        assert fits
+        first, total = first or charge, total + charge
+        forget_the_rule(ledger)
+    ledger.verify()
+
+
+def forget_the_rule(ledger: Ledger) -> None:
+    """Write the last entry again as it was written before entries named their rule."""
+    with ledger._storage.transaction(write=True) as connection:
+        link, earlier = chain.last(connection), chain.at(connection, chain.last(connection).number - 1)
+        assert earlier is not None
+        assert link.body.pop("rule")
+        text = chain.canonical(link.body)
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        changed = (text, chain.digest(text))
+        connection.execute("UPDATE records SET body = ?, hash = ? WHERE number = ?", (*changed, link.number))
+        connection.execute("UPDATE head SET hash = ?", changed[1:])
+        for _, definition in triggers:
+            connection.execute(definition)
+
+
+def test_the_rule_that_an_entry_named_is_kept(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """A version that would choose otherwise today still adds up as the ledger began."""
+    budget = Budget(epsilon=1, delta="1e-6")
+    with monkeypatch.context() as other:
+        other.setattr(Budget, "rule", lambda self, *_first, name=None: Pairs.under(self))
+        open_ledger(path, budget=budget).reserve(entry(1, "0.01"))
+    ledger = open_ledger(path, budget=None)
+    assert budget.rule(PureLoss("0.01").charge()).name == "concentrated"  # under which 300 would fit
+    ledger.reserve(Entry(question=key(2), text="q", loss=PureLoss("0.01") * 99))
+    with pytest.raises(BudgetExceededError, match=r"cost epsilon=0.01, .* only epsilon=0, delta=1e-06 is left"):
+        ledger.reserve(entry(3, "0.01"))
+    ledger.verify()
+    with monkeypatch.context() as other:  # a version without that rule
+        other.delitem(RULES, "pairs")
+        for use in (ledger.left, ledger.verify, lambda: ledger.reserve(entry(4, "0.01"))):
+            with pytest.raises(LedgerError, match=r"rule 'pairs'.*newer version"):
+                use()
 
 
 def test_what_json_cannot_hold_is_refused_and_spends_nothing(ledger: Ledger) -> None:

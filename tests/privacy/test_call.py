@@ -41,7 +41,7 @@ def test_slips_in_a_sensitivity_are_named(arguments: dict[str, Any], said: str) 
     [
         (
             {"epsilom": 1},
-            "Budget takes no epsilom. Did you mean epsilon? It takes: epsilon, delta, rho, mu, renyi, order.",
+            "Budget takes no epsilom. Did you mean epsilon? It takes: epsilon, delta, rho, mu, renyi, order, failure.",
         ),
         ({"epsilon": None}, "a budget needs exactly one of epsilon"),
         ({"epsilon": "one"}, "epsilon must be a number, got 'one'"),

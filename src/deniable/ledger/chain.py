@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.errors import InvalidParameterError, LedgerTamperedError
-from deniable.privacy.budget.budget import Budget
+from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError
+from deniable.privacy.budget import Budget, Rule
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 
@@ -94,10 +94,10 @@ def at(connection: sqlite3.Connection, number: int) -> Link | None:
     return _link(rows[0]) if rows else None
 
 
-def first_charge(connection: sqlite3.Connection) -> Charge | None:
-    """What the first entry cost; a filter may fix its rule by it."""
+def first_rule(connection: sqlite3.Connection, budget: Budget) -> Rule | None:
+    """The rule by which the ledger adds up, from its first entry; None before that."""
     rows = _rows(connection, "WHERE kind = 'entry' ORDER BY number LIMIT 1")
-    return _read_charge(_link(rows[0]), "charge") if rows else None
+    return _rule(_link(rows[0]), budget) if rows else None
 
 
 def answers(connection: sqlite3.Connection, question: str) -> Iterator[tuple[Link, Link]]:
@@ -148,7 +148,8 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
 
     Raises: LedgerTamperedError that names the first record that is wrong.
     """
-    total, previous, expected, first = Charge.nothing(), START, 0, None
+    total, previous, expected = Charge.nothing(), START, 0
+    rule: Rule | None = None
     open_entries: set[int] = set()
     fingerprints: dict[str, str] = {}
     seen_head = expected_head is None
@@ -163,7 +164,7 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
         if link.total != total:
             raise _tampered(link.number, "does not add up to the running total")
         if link.kind == "entry":
-            first = first or charge
+            rule = rule or _rule(link, budget)
             open_entries.add(link.number)
         elif link.kind == "answer":
             if link.body["entry"] not in open_entries:
@@ -174,7 +175,7 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
         seen_head = seen_head or link.hash == expected_head
         previous, expected = link.hash, expected + 1
     last(connection)
-    if first is not None and not budget.admits(first, total):
+    if rule is not None and not rule.admits(total):
         raise _tampered(expected - 1, f"brings the total above the budget {budget}")
     kept = {name: hashlib.sha256(key).hexdigest() for name, key in connection.execute("SELECT name, key FROM keys")}
     if kept != fingerprints:
@@ -224,6 +225,15 @@ def _charge(link: Link, budget: Budget) -> Charge:
     if not _covers(charge, cost):
         raise _tampered(link.number, "charges less than its stated loss costs")
     return charge
+
+
+def _rule(entry: Link, budget: Budget) -> Rule:
+    """The rule that the first entry fixed; ledgers from before entries named it chose by its charge."""
+    name = entry.body.get("rule")
+    try:
+        return budget.rule(_read_charge(entry, "charge"), name=name)
+    except InvalidParameterError as error:
+        raise LedgerError(f"Record {entry.number} of the ledger adds up by the rule {name!r}: {error}") from error
 
 
 def _covers(charge: Charge, cost: Charge) -> bool:

@@ -6,22 +6,21 @@ import sqlite3
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import BudgetExceededError, LedgerError, UnprovedError
+from deniable.errors import LedgerError, UnprovedError
 from deniable.ledger import asker, chain, schema
 from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record
 from deniable.ledger.source import Source, difference, is_other_table
 from deniable.ledger.storage import FileStorage, MemoryStorage, Storage
-from deniable.numbers.rationals import decimal_text
-from deniable.privacy.budget.budget import Budget, Remaining
+from deniable.privacy.budget import Budget, Filter, Remaining
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.relation import PrivacyUnit, Relation
 
+_CURE = "repeat an earlier question (free), or open a new ledger: what it lets out comes on top"
 _LOOK_AGAIN = 0.02, 0.5  # seconds between looks for an answer that is on its way: at first, and at most
 
 
@@ -30,8 +29,8 @@ class Ledger:
 
     Guarantee: the noisy answers that are computed after their `reserve` satisfy, taken together, the privacy of the
     budget, also when each question, its mechanism and its cost are chosen after looking at the answers before:
-    `reserve` is the filter `Budget.admits`, applied to the running total in one transaction, so that two processes
-    cannot both pass on what is left. Stored answers are post-processing. Nothing is refunded.
+    `reserve` is a `Filter` whose sums are in the file, applied in one transaction, so that two processes cannot both
+    pass on what is left. Stored answers are post-processing. Nothing is refunded.
     """
 
     budget: Budget
@@ -254,12 +253,16 @@ class Ledger:
         }
         if asked_by is not None:
             body["asker"] = asked_by
-        spent = chain.last(connection).total
-        first = chain.first_charge(connection)
-        total = spent + charge
-        if not self.budget.admits(first or charge, total):
-            raise self._exceeded(charge, first, spent)
-        return chain.append(connection, "entry", body, total=total)
+        account = self._account(connection)
+        account.pay(charge, cure=_CURE)
+        body["rule"] = account.rule.name
+        return chain.append(connection, "entry", body, total=account.spent)
+
+    def _account(self, connection: sqlite3.Connection) -> Filter:
+        """The filter of everything that was reserved so far."""
+        rule = chain.first_rule(connection, self.budget)
+        total = chain.last(connection).total
+        return Filter.resumed(self.budget, relation=self.relation, rule=rule, total=total)
 
     def pay(self, loss: PrivacyLoss, *, question: str, text: str, safe: bool, units: bool = False) -> Remaining:
         """Reserve a loss for an answer that is not kept, and say what is left: what a statistic asks of its payer.
@@ -313,7 +316,7 @@ class Ledger:
     def left(self) -> Remaining:
         """What the next questions may cost."""
         with self._storage.transaction(write=False) as connection:
-            return self.budget.left(chain.first_charge(connection), chain.last(connection).total)
+            return self._account(connection).left
 
     def entries(self) -> list[Record]:
         """Every reservation, oldest first."""
@@ -356,21 +359,6 @@ class Ledger:
             schema.check(connection, self._storage.place)
             chain.verify(connection, budget=self.budget, expected_head=expected_head)
 
-    def _exceeded(self, charge: Charge, first: Charge | None, spent: Charge) -> BudgetExceededError:
-        left = self.budget.left(first, spent)
-        asked = " or ".join(
-            f"{name}={decimal_text(price)}"
-            for name in ("epsilon", "delta", "rho", "mu_squared", "renyi")
-            if getattr(left, name) is not None and (price := _price(charge, name)) is not None
-        )
-        if left.failure is not None:
-            asked += f", with failure={decimal_text(charge.failure)}"
-        return BudgetExceededError(
-            f"This question would cost {asked}, but of the budget {self.budget} only {left} is left. "
-            "Nothing was spent. Ask for less, repeat an earlier question (free), or open a new ledger: "
-            "what it lets out comes on top."
-        )
-
     def __repr__(self) -> str:
         return f"Ledger({self._storage.place!r}, dataset={self.dataset!r}, budget={self.budget})"
 
@@ -393,12 +381,6 @@ def _first_answer(connection: sqlite3.Connection, question: str, analyst: str, s
 
 def _is_of(entry: chain.Link, analyst: str, safe: bool) -> bool:
     return bool(entry.body["analyst"] == analyst and entry.body["safe"] == safe)
-
-
-def _price(charge: Charge, name: str) -> Fraction | None:
-    """One field of a charge; a rho that holds up to a failure where there is no other."""
-    price = charge.failing_rho if name == "rho" and charge.rho is None else getattr(charge, name)
-    return price if isinstance(price, Fraction) else None
 
 
 def _words(value: object) -> str:

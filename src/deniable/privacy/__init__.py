@@ -24,8 +24,7 @@ from deniable.privacy.around.sampling import (  # noqa: F401
 from deniable.privacy.around.shuffling.shuffled import ShuffledLoss
 from deniable.privacy.around.training import correlated, iteration  # noqa: F401
 from deniable.privacy.around.tuning import BestOfLoss
-from deniable.privacy.budget import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter, RenyiFilter
-from deniable.privacy.budget.budget import Budget
+from deniable.privacy.budget import Budget, Filter
 from deniable.privacy.calibration.calibrate import calibrate
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.loss import PrivacyLoss
@@ -50,29 +49,25 @@ from deniable.privacy.sensitivity import Sensitivity, of_clipped_sum, of_count
 
 __all__ = [
     "AddRemove",
-    "ApproximateFilter",
     "ApproximateLoss",
     "BestOfLoss",
     "Budget",
-    "ConcentratedFilter",
     "ConcentratedLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "ExponentialMechanismLoss",
+    "Filter",
     "FiniteLoss",
     "GaussianDPLoss",
-    "GaussianFilter",
     "GaussianLoss",
     "GaussianMixtureLoss",
     "Interval",
     "LaplaceLoss",
     "PrivacyLoss",
     "PrivacyUnit",
-    "PureFilter",
     "PureLoss",
     "RandomizedResponseLoss",
     "Relation",
-    "RenyiFilter",
     "RenyiLoss",
     "Replace",
     "Sensitivity",

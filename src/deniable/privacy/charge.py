@@ -46,7 +46,7 @@ class Charge:
                 object.__setattr__(self, name, nonnegative_rational(name, value))
         if self.failing_rho is None and self.failure == 0:
             object.__setattr__(self, "failing_rho", self.rho)
-            object.__setattr__(self, "failing_epsilon", self._pure_epsilon)
+            object.__setattr__(self, "failing_epsilon", self.pure_epsilon)
         if self.rho == 0:  # equal laws
             object.__setattr__(self, "renyi", Fraction(0))
 
@@ -84,7 +84,7 @@ class Charge:
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, rationals as text; the later fields only where they say something new."""
         data = {name: getattr(self, name) for name in _FIELDS}
-        plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self._pure_epsilon, self.rho)
+        plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self.pure_epsilon, self.rho)
         if not plain:
             data |= {name: getattr(self, name) for name in ("failing_epsilon", "failing_rho", "failure")}
         if self.renyi:
@@ -104,7 +104,8 @@ class Charge:
         return caution(rho=self.rho) if self.epsilon is None else caution(epsilon=self.epsilon, delta=self.delta)
 
     @property
-    def _pure_epsilon(self) -> Fraction | None:
+    def pure_epsilon(self) -> Fraction | None:
+        """The epsilon where there is no delta beside it."""
         return None if self.delta else self.epsilon
 
     def to_json(self) -> str:

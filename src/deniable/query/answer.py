@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
-from deniable.privacy.budget.budget import Remaining
+from deniable.privacy.budget import Remaining
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
 from deniable.query.plan import Ordering, Outcome, Output, PricedAggregate, PricedPlan

@@ -16,7 +16,7 @@ from deniable.ledger.entry import Json
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.privacy.budget.budget import Remaining
+from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
 from deniable.query.catalog import Declaration, Table

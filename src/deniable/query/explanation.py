@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deniable.numbers.rationals import decimal_text
-from deniable.privacy.budget.budget import Remaining
+from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
 from deniable.query.expression import text_cut, text_of
 from deniable.query.listing import pairs_as_html

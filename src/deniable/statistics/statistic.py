@@ -12,7 +12,7 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
-from deniable.privacy.budget.budget import Remaining
+from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import silence

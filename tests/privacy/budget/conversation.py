@@ -7,15 +7,18 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from deniable.errors import BudgetExceededError, UnprovedError
 from deniable.privacy import (
     AddRemove,
     ApproximateLoss,
+    Budget,
     DiscreteGaussianLoss,
     PrivacyLoss,
     PureLoss,
     of_count,
 )
-from deniable.privacy.budget.filter import Amounts, Filter
+from deniable.privacy.budget import Filter, Rule
+from deniable.privacy.charge import Charge
 
 State = TypeVar("State")
 
@@ -53,16 +56,25 @@ def gaussian(sigma_squared: int, cuts: tuple[int, ...]) -> Mechanism:
     return Mechanism(DiscreteGaussianLoss(sigma_squared, ONE), list(zip(moved, bins, strict=True)))
 
 
-def worst_delta(menu: Sequence[Mechanism], rule: Filter, epsilon: float, rounds: int) -> float:
-    """delta at epsilon of the best analyst against the filter, by backward recursion over all conversations."""
-    costs = [rule._checked_cost(mechanism.loss) for mechanism in menu]
-    start: Amounts = {name: Fraction(0) for name in rule.limits}
+def worst_delta(
+    menu: Sequence[Mechanism], budget: Budget, epsilon: float, rounds: int, *, rule: Rule | None = None
+) -> float:
+    """delta at epsilon of the best analyst against a budget, by backward recursion over all conversations.
 
-    def sums_after(total: Amounts, index: int) -> Amounts | None:
-        after = {name: None if v is None or (c := costs[index][name]) is None else v + c for name, v in total.items()}
-        return after if rule._fits(after) else None
+    Args:
+        rule: how charges add up, whichever comes first; by default as the budget chooses.
+    """
+    charges = [budget.price(mechanism.loss) for mechanism in menu]
 
-    return worst_value(menu, start, sums_after, epsilon, rounds)
+    def after(state: tuple[Rule | None, Charge], index: int) -> tuple[Rule | None, Charge] | None:
+        account = Filter.resumed(budget, relation=AddRemove, rule=state[0], total=state[1])
+        try:
+            account.pay(charges[index])
+        except (BudgetExceededError, UnprovedError):
+            return None
+        return account.rule, account.spent
+
+    return worst_value(menu, (rule, Charge.nothing()), after, epsilon, rounds)
 
 
 def worst_value(

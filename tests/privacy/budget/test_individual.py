@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.privacy import AddRemove, DiscreteGaussianLoss, PureLoss, Replace
-from deniable.privacy.budget.additive import ConcentratedFilter, GaussianFilter
-from deniable.privacy.budget.individual import (
-    IndividualConcentratedFilter,
-    IndividualFilter,
-    IndividualGaussianFilter,
-    IndividualRenyiFilter,
-)
-from deniable.privacy.budget.renyi import RenyiFilter
+from deniable.privacy import Budget, DiscreteGaussianLoss, PureLoss, Replace
+from deniable.privacy.budget.individual import IndividualFilter
 from tests.privacy.budget.conversation import Mechanism, gaussian, response
 
 MENU = [response("1/2"), response("1/4"), gaussian(4, (1,)), gaussian(9, (-2, 4))]
@@ -43,7 +36,7 @@ def worst_delta(takes_part: Callable[[Sequence[float], float], bool], epsilon: f
 
 
 def filtered(spent: Sequence[float], cost: float) -> bool:
-    one = IndividualConcentratedFilter(rho="3/20", records=1)
+    one = IndividualFilter(Budget(rho="3/20"), records=1)
     for earlier in spent:
         one.charge([earlier])
     return bool(one.charge([cost]).exact[0])
@@ -51,13 +44,13 @@ def filtered(spent: Sequence[float], cost: float) -> bool:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_every_record_keeps_its_promise(epsilon: float) -> None:
-    promised = IndividualConcentratedFilter(rho="3/20", records=1).delta(epsilon).upper
+    promised = IndividualFilter(Budget(rho="3/20"), records=1).delta(epsilon).upper
     assert promised / 20 < worst_delta(filtered, epsilon, 3) <= promised
 
 
 def test_a_record_that_pays_after_taking_part_is_caught() -> None:
     """The twin: "take part while the budget is not yet exceeded" lets the last mechanism through."""
-    promised = IndividualGaussianFilter(mu="1/2", records=1).delta(0).upper
+    promised = IndividualFilter(Budget(mu="1/2"), records=1).delta(0).upper
 
     def late(spent: Sequence[float], _cost: float) -> bool:
         return sum(spent) <= 0.125
@@ -66,7 +59,7 @@ def test_a_record_that_pays_after_taking_part_is_caught() -> None:
 
 
 def test_records_drop_out_one_by_one_and_come_back_for_less() -> None:
-    one = IndividualGaussianFilter(mu=1, records=4)
+    one = IndividualFilter(Budget(mu=1), records=4)
     norms = np.array([0.0, 0.5, 1.0, 3.0])
     steps = [one.charge_gaussian(norms, sigma=2).exact.tolist() for _ in range(5)]
     assert steps[0] == [True, True, True, False]  # 9/4 > 1: never
@@ -77,7 +70,7 @@ def test_records_drop_out_one_by_one_and_come_back_for_less() -> None:
 
 def test_a_small_record_serves_longer_than_the_worst_case() -> None:
     """What individual budgets are for: a norm ten times below the bound takes part a hundred times longer."""
-    one = IndividualConcentratedFilter(rho=1, records=2)
+    one = IndividualFilter(Budget(rho=1), records=2)
     norms, served = np.array([0.1, 1.0]), np.zeros(2, dtype=int)
     for _ in range(1000):
         served += one.charge_gaussian(norms, sigma=2).exact
@@ -86,7 +79,7 @@ def test_a_small_record_serves_longer_than_the_worst_case() -> None:
 
 def test_sums_are_never_below_the_exact_ones() -> None:
     bits = np.random.default_rng(7)  # a test stream
-    one = IndividualRenyiFilter(order=4, limit=10**6, records=200)
+    one = IndividualFilter(Budget(order=4, renyi=10**6), records=200)
     exact = [Fraction(0)] * 200
     for _ in range(50):
         losses = bits.exponential(size=200) * 10.0 ** bits.integers(-12, 3, size=200)
@@ -101,9 +94,9 @@ def test_sums_are_never_below_the_exact_ones() -> None:
 def test_gaussian_losses_are_rounded_up(sigma: str) -> None:
     norms = np.random.default_rng(11).exponential(size=100)  # a test stream
     for one, factor in (
-        (IndividualGaussianFilter(mu=1000, records=100), Fraction(1)),
-        (IndividualConcentratedFilter(rho=10**6, records=100), Fraction(1, 2)),
-        (IndividualRenyiFilter(order="7/3", limit=10**6, records=100), Fraction(7, 6)),
+        (IndividualFilter(Budget(mu=1000), records=100), Fraction(1)),
+        (IndividualFilter(Budget(rho=10**6), records=100), Fraction(1, 2)),
+        (IndividualFilter(Budget(order="7/3", renyi=10**6), records=100), Fraction(7, 6)),
     ):
         one.charge_gaussian(norms, sigma=sigma)
         for norm, paid in zip(norms, one.exact_spent, strict=True):
@@ -112,21 +105,21 @@ def test_gaussian_losses_are_rounded_up(sigma: str) -> None:
 
 
 def test_what_is_no_loss_leaves_the_record_out() -> None:
-    one = IndividualConcentratedFilter(rho=1, records=5)
+    one = IndividualFilter(Budget(rho=1), records=5)
     active = one.charge([0.5, math.nan, -0.1, math.inf, 0.0])
     assert active.exact.tolist() == [True, False, False, False, True]
     assert one.exact_spent.tolist() == pytest.approx([0.5, 0, 0, 0, 0], rel=1e-15)
 
 
 def test_extreme_norms_are_charged_or_left_out_without_a_warning() -> None:
-    one = IndividualGaussianFilter(mu=1, records=3)
+    one = IndividualFilter(Budget(mu=1), records=3)
     assert one.charge_gaussian([1e-200, 1e200, 1e308], sigma="1e-3").exact.tolist() == [True, False, False]
     assert one.exact_spent[0] > 0
-    assert IndividualGaussianFilter(mu="1e160", records=1).charge([1.7e308]).exact.tolist() == [True]
+    assert IndividualFilter(Budget(mu="1e160"), records=1).charge([1.7e308]).exact.tolist() == [True]
 
 
 def test_nothing_about_a_record_is_shown() -> None:
-    one = IndividualConcentratedFilter(rho=1, records=3)
+    one = IndividualFilter(Budget(rho=1), records=3)
     active = one.charge([0.25, 0.5, 2.0])
     for text in (repr(active), str(active), repr(one), f"{active}"):
         assert "secret" in text
@@ -140,20 +133,18 @@ def test_nothing_about_a_record_is_shown() -> None:
         assert caught.value.__cause__ is None
 
 
-def test_the_promise_is_that_of_the_filter() -> None:
-    pairs: list[tuple[IndividualFilter, object]] = [
-        (IndividualRenyiFilter(order=8, limit="1/2", records=2), RenyiFilter(order=8, limit="1/2", relation=AddRemove)),
-        (IndividualConcentratedFilter(rho="1/8", records=2), ConcentratedFilter(rho="1/8", relation=AddRemove)),
-        (IndividualGaussianFilter(mu="1/2", records=2), GaussianFilter(mu="1/2", relation=AddRemove)),
-    ]
-    for one, whole in pairs:
-        assert isinstance(whole, RenyiFilter | ConcentratedFilter | GaussianFilter)
-        assert one.delta(1) == whole.delta(1)
-        assert one.epsilon("1e-6") == whole.epsilon("1e-6")
+@pytest.mark.parametrize("budget", [Budget(renyi="1/2", order=8), Budget(rho="1/8"), Budget(mu="1/2")])
+def test_the_promise_is_that_of_the_budget(budget: Budget) -> None:
+    one = IndividualFilter(budget, records=2)
+    assert one.delta(1) == budget.rule().delta(1)
+    assert one.epsilon("1e-6") == budget.rule().epsilon("1e-6")
 
 
 def test_replacing_a_record_is_not_proved() -> None:
     with pytest.raises(UnprovedError, match="different budgets"):
-        IndividualConcentratedFilter(rho=1, records=1, relation=Replace)
+        IndividualFilter(Budget(rho=1), records=1, relation=Replace)
     with pytest.raises(InvalidParameterError, match="records"):
-        IndividualConcentratedFilter(rho=1, records=0)
+        IndividualFilter(Budget(rho=1), records=0)
+    for budget in (Budget(epsilon=1), Budget(rho=1, failure="1e-6"), 1):
+        with pytest.raises(InvalidParameterError, match="without failure"):
+            IndividualFilter(budget, records=1)  # type: ignore[arg-type]

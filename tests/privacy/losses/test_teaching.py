@@ -26,10 +26,7 @@ from deniable.privacy import (
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.stated import Stated
-from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
-from deniable.privacy.budget.advanced import AdvancedFilter
-from deniable.privacy.budget.odometer import ConcentratedOdometer, PureOdometer, RenyiOdometer
-from deniable.privacy.budget.renyi import RenyiFilter, RenyiGridFilter
+from deniable.privacy.budget import ConcentratedOdometer, Filter, PureOdometer, RenyiOdometer
 from deniable.privacy.losses import TeachingLoss
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))
@@ -76,15 +73,11 @@ def test_no_way_leads_to_a_charge(way: str, loss: PrivacyLoss) -> None:
 @pytest.mark.parametrize("loss", [FAILING, HARMLESS, WITH_LAWS], ids=["failing", "harmless", "with laws"])
 def test_every_filter_and_odometer_refuses_it(loss: PrivacyLoss) -> None:
     rest = {"relation": AddRemove}
-    for one in (
-        PureFilter(epsilon=9, **rest),
-        ApproximateFilter(epsilon=9, delta="0.9", **rest),
-        AdvancedFilter(epsilon=9, delta="0.9", **rest),
-        ConcentratedFilter(rho=9, **rest),
-        GaussianFilter(mu=9, **rest),
-        RenyiFilter(order=2, limit=9, **rest),
-        RenyiGridFilter(epsilon=9, delta="0.1", orders=[2, 4], **rest),
+    for budget in (
+        *(Budget(epsilon=9), Budget(epsilon=9, delta="0.9"), Budget(epsilon=9, delta="0.9", failure="0.5")),
+        *(Budget(rho=9), Budget(mu=9), Budget(renyi=9, order=2), Budget(renyi=9, order=2, failure="0.5")),
     ):
+        one = Filter(budget, relation=AddRemove)
         for asked in (loss, loss + PureLoss("0.1")):
             with pytest.raises(UnprovedError):
                 one.charge(asked)

@@ -1,34 +1,24 @@
-"""What may still be asked: budgets, filters and odometers, valid when questions depend on earlier answers."""
+"""What may still be asked: budgets, filters and odometers, valid when questions depend on earlier answers.
 
-from deniable.privacy.budget.additive import ApproximateFilter, ConcentratedFilter, GaussianFilter, PureFilter
-from deniable.privacy.budget.advanced import AdvancedFilter
+A file that defines a `Rule` is a budget's rule once it is imported here.
+"""
+
+from deniable.privacy.budget import advanced, concentrated, gaussian, pairs, pure, renyi  # noqa: F401 - rules
+from deniable.privacy.budget.budget import Budget
 from deniable.privacy.budget.filter import Filter
-from deniable.privacy.budget.individual import (
-    Active,
-    IndividualConcentratedFilter,
-    IndividualFilter,
-    IndividualGaussianFilter,
-    IndividualRenyiFilter,
-)
+from deniable.privacy.budget.individual import Active, IndividualFilter
 from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, PureOdometer, RenyiOdometer
-from deniable.privacy.budget.renyi import RenyiFilter, RenyiGridFilter
+from deniable.privacy.budget.rule import Remaining, Rule
 
 __all__ = [
     "Active",
-    "AdvancedFilter",
-    "ApproximateFilter",
-    "ConcentratedFilter",
+    "Budget",
     "ConcentratedOdometer",
     "Filter",
-    "GaussianFilter",
-    "IndividualConcentratedFilter",
     "IndividualFilter",
-    "IndividualGaussianFilter",
-    "IndividualRenyiFilter",
     "Odometer",
-    "PureFilter",
     "PureOdometer",
-    "RenyiFilter",
-    "RenyiGridFilter",
+    "Remaining",
     "RenyiOdometer",
+    "Rule",
 ]

@@ -1,6 +1,5 @@
 """One filter per record: each pays what it itself may reveal, and drops out silently when its budget is used up."""
 
-from abc import ABC, abstractmethod
 from fractions import Fraction
 
 import numpy as np
@@ -8,10 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval, round_down
-from deniable.numbers.rationals import decimal_text, positive_integer, positive_rational
-from deniable.privacy.budget.additive import ConcentratedFilter, GaussianFilter
-from deniable.privacy.budget.filter import Filter
-from deniable.privacy.budget.renyi import RenyiFilter
+from deniable.numbers.rationals import positive_integer, positive_rational
+from deniable.privacy.budget.budget import Budget
 from deniable.privacy.relation import AddRemove, Relation
 
 Floats = NDArray[np.float64]
@@ -37,7 +34,7 @@ class Active:
         return "Active(secret)"
 
 
-class IndividualFilter(ABC):
+class IndividualFilter:
     """Budgets of single records, which are themselves private: nothing of them is ever printed, and none is written.
 
     Before each mechanism, `charge` takes what every record may reveal *through this mechanism, given its own data*, as
@@ -48,21 +45,36 @@ class IndividualFilter(ABC):
     Mechanisms and parameters may be chosen from earlier answers. A loss may depend on the record's own data and on
     earlier answers, and on no other record.
 
-    Guarantee: for add/remove of one record, what the limit says, as for the filter of the same name. The number of
-        mechanisms does not matter.
+    Args:
+        budget: of each record: `Budget(rho=...)`, `Budget(mu=...)` or `Budget(renyi=..., order=...)`.
+        records: their number.
+
+    Guarantee: for add/remove of one record, what the budget promises. The number of mechanisms does not matter.
     Source: Feldman, Zrnic (2021), arXiv:2008.11193; Koskela, Tobaben, Honkela (2023), arXiv:2209.15596, for GDP; proof
-        in docs/theory/privacy/budget.md, theorem 7.
+        in docs/theory/privacy/budget.md, theorem 6.
     """
 
-    def __init__(self, promise: Filter, limit: Fraction, records: int) -> None:
-        self._promise, self._limit = promise, round_down(limit)
+    def __init__(self, budget: Budget, *, records: int, relation: Relation = AddRemove) -> None:
+        if relation is not AddRemove:
+            raise UnprovedError(
+                f"individual budgets are proved for add/remove, got {relation}: under replace the two records of a "
+                "pair have different budgets. Use AddRemove, or a filter for the worst record."
+            )
+        if not isinstance(budget, Budget) or budget.epsilon is not None or budget.failure is not None:
+            raise InvalidParameterError(f"individual budgets are of rho, mu or renyi, without failure, got {budget!r}")
+        self.budget, self._rule = budget, budget.rule()
+        ((currency, limit),) = self._rule.sums.items()
+        half_order = float(np.nextafter(float((budget.order or Fraction(0)) / 2), np.inf))
+        self._per_mu_squared = {"rho": 0.5, "mu_squared": 1.0, "renyi": half_order}[currency]
+        self._limit = round_down(limit)
         self._spent = np.zeros(positive_integer("records", records))
 
     def charge(self, losses: ArrayLike) -> Active:
         """Pay, and learn which records take part.
 
         Args:
-            losses: shape (records,), each at least what the record reveals in the currency of this filter.
+            losses: shape (records,), each at least what the record reveals in the currency of the budget; squares of mu
+                where that is mu.
         """
         asked = self._read(losses)
         with np.errstate(over="ignore"):
@@ -82,7 +94,7 @@ class IndividualFilter(ABC):
         reach = self._read(norms)
         with np.errstate(over="ignore"):  # what overflows is infinite, and left out
             costs = (reach / round_down(positive_rational("sigma", sigma))) ** 2
-            costs *= self._per_mu_squared() * _UP
+            costs *= self._per_mu_squared * _UP
         np.maximum(costs, _LEAST, out=costs, where=reach > 0)
         return self.charge(costs)
 
@@ -93,15 +105,11 @@ class IndividualFilter(ABC):
 
     def delta(self, epsilon: object) -> Interval:
         """The delta for which everything together is (epsilon, delta)-DP under add/remove."""
-        return self._promise.delta(epsilon)
+        return self._rule.delta(epsilon)
 
     def epsilon(self, delta: object) -> Interval:
         """The epsilon for which everything together is (epsilon, delta)-DP under add/remove."""
-        return self._promise.epsilon(delta)
-
-    @abstractmethod
-    def _per_mu_squared(self) -> float:
-        """The loss of Gaussian noise with mu = 1, exact."""
+        return self._rule.epsilon(delta)
 
     def _read(self, losses: ArrayLike) -> Floats:
         """Floats, with what is no loss made infinite. Messages name no value: all of them are private."""
@@ -114,48 +122,4 @@ class IndividualFilter(ABC):
         return np.where(given >= 0, given, np.inf)
 
     def __repr__(self) -> str:
-        limits = ", ".join(f"{name}={decimal_text(limit)}" for name, limit in self._promise.limits.items())
-        return f"{type(self).__name__}({limits}; what was spent is secret)"
-
-
-class IndividualRenyiFilter(IndividualFilter):
-    """Rényi divergences at one order, of adding and of removing the record; each record's sum is within `limit`."""
-
-    def __init__(self, *, order: object, limit: object, records: int, relation: Relation = AddRemove) -> None:
-        promise = RenyiFilter(order=order, limit=limit, relation=_checked(relation))
-        super().__init__(promise, promise.limits["renyi"], records)
-        self._half_order = float(np.nextafter(float(promise.order / 2), np.inf))
-
-    def _per_mu_squared(self) -> float:
-        return self._half_order
-
-
-class IndividualConcentratedFilter(IndividualFilter):
-    """rho of zCDP; each record's sum stays within `rho`."""
-
-    def __init__(self, *, rho: object, records: int, relation: Relation = AddRemove) -> None:
-        promise = ConcentratedFilter(rho=rho, relation=_checked(relation))
-        super().__init__(promise, promise.limits["rho"], records)
-
-    def _per_mu_squared(self) -> float:
-        return 0.5
-
-
-class IndividualGaussianFilter(IndividualFilter):
-    """Squares of mu of GDP; each record's sum stays within mu^2. Real Gaussian noise loses nothing."""
-
-    def __init__(self, *, mu: object, records: int, relation: Relation = AddRemove) -> None:
-        promise = GaussianFilter(mu=mu, relation=_checked(relation))
-        super().__init__(promise, promise.limits["mu_squared"], records)
-
-    def _per_mu_squared(self) -> float:
-        return 1.0
-
-
-def _checked(relation: Relation) -> Relation:
-    if relation is not AddRemove:
-        raise UnprovedError(
-            f"individual budgets are proved for add/remove, got {relation}: under replace the two records of a pair "
-            "have different budgets. Use AddRemove, or a filter for the worst record."
-        )
-    return relation
+        return f"IndividualFilter({self.budget!r}; what was spent is secret)"

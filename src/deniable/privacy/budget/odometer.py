@@ -12,7 +12,6 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational, probability
 from deniable.privacy.around.compose import Composed
-from deniable.privacy.budget.additive import concentrated_cost
 from deniable.privacy.budget.renyi import checked_order, divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
@@ -35,7 +34,7 @@ class Odometer(ABC):
         at most E_n for all n at once. So a conversation that is stopped anywhere is (E_n, delta)-DP in the sense that
         the integral of (P - exp(E_n) Q)_+ is at most delta. With failures only this last statement holds.
     Source: Rogers, Roth, Ullman, Vadhan (2016), arXiv:1605.08294, for the definition; Whitehouse, Ramdas, Rogers, Wu
-        (2023), arXiv:2203.05481; proofs in docs/theory/privacy/budget.md, theorem 6.
+        (2023), arXiv:2203.05481; proofs in docs/theory/privacy/budget.md, theorem 5.
     """
 
     def __init__(self, relation: Relation) -> None:
@@ -93,12 +92,12 @@ class PureOdometer(Odometer):
     """The sum of epsilons: it holds surely, with delta = 0."""
 
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
-        charge = loss.charge()
-        if charge.epsilon is None or charge.delta:
+        found = loss.charge().pure_epsilon
+        if found is None:
             raise UnprovedError(
                 f"{loss!r} has no pure epsilon. Use ConcentratedOdometer, or a mechanism without delta."
             )
-        return charge.epsilon
+        return found
 
     def _bound(self, delta: Fraction) -> float:
         return math.inf
@@ -118,19 +117,17 @@ class ConcentratedOdometer(Odometer):
         self._rho, self._failed = Fraction(0), Fraction(0)
 
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
-        cost = concentrated_cost(loss)
-        if cost is None:
+        charge = loss.charge()
+        rho, failed = charge.failing_rho, charge.failure
+        if rho is None:
             raise UnprovedError(f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: Stated(loss, ...).")
-        rho, failed = cost["rho"], cost["failure"]
-        assert rho is not None
-        assert failed is not None
         if self._failed + failed > self._failure:
             raise BudgetExceededError(
                 f"{loss!r} fails with probability {float(failed):.3g}, and failures may sum to {self._failure} in this "
                 "odometer. Nothing was counted. Open it with a larger failure=."
             )
         self._rho, self._failed = self._rho + rho, self._failed + failed
-        return loss.charge().epsilon if loss.failing_rho is None else loss.failing_epsilon
+        return charge.failing_epsilon
 
     def epsilon(self, delta: object) -> Interval:
         target = probability("delta", delta)

@@ -2,7 +2,7 @@
 
 from deniable.errors import UnprovedError
 from deniable.mechanisms.price import Price
-from deniable.privacy import Budget, PrivacyLoss, compose
+from deniable.privacy import Budget, compose
 from deniable.query.plan import PricedAggregate, PricedPlan, Query
 from deniable.query.rules.bound import bound
 
@@ -22,19 +22,9 @@ def price(query: Query, price: Price, budget: Budget | None = None) -> PricedPla
             for part, mechanism in zip(parts, mechanisms, strict=True)
         )
         loss = price.stated(compose([part.loss for part in priced]))
-        if budget is None or _can_pay(budget, loss):
+        if budget is None or budget.pays_for(loss):
             return PricedPlan(query=query, parts=priced, loss=loss, price=price)
     raise UnprovedError(
         f"the budget ({budget}) cannot pay for the noise that was asked for. Ask with epsilon=... alone, or open "
         "the ledger with a budget of rho, or of epsilon and delta."
     )
-
-
-def _can_pay(budget: Budget, loss: PrivacyLoss) -> bool:
-    """Whether the budget's currency knows a price for the loss, whatever is left."""
-    charge = budget.price(loss)
-    try:
-        budget.admits(charge, charge)
-    except UnprovedError:
-        return False
-    return True

@@ -1,0 +1,149 @@
+"""A rule of a budget: which sums of charges it watches, how far they may go, and what that guarantees."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import decimal_text, nonnegative_rational, probability
+from deniable.numbers.roots import inverse
+from deniable.privacy.charge import Charge
+from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.pure import pure_delta
+
+if TYPE_CHECKING:
+    from deniable.privacy.budget.budget import Budget
+
+RULES: dict[str, type["Rule"]] = {}  # by the name that ledgers keep
+
+_SHOWN_AS = {"pure_epsilon": "epsilon", "failing_epsilon": "epsilon", "failing_rho": "rho"}
+
+
+class Rule(ABC):
+    """Limits for sums of charges: at least one of `sums` stays within its own, and the failures within theirs.
+
+    A subclass stands in a file of its own. It says which limits it sets under a budget, and what one sum guarantees.
+
+    Guarantee: what `delta` says of the whole conversation, when each mechanism and its parameters are chosen after
+        seeing all earlier answers, and the rule before the first; docs/theory/privacy/budget.md, for each by name.
+        Mechanisms may be interactive and run at the same time (Haney et al. 2023, arXiv:2309.05901), if each is charged
+        before it begins.
+    """
+
+    name: ClassVar[str]
+    remedy: ClassVar[str]  # what to do about a charge that it cannot add up
+    failures: ClassVar[str] = "failure"  # the field of a charge that holds its failure
+    failing: ClassVar[bool]  # whether it is for ledgers that begin with a mechanism that may fail
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        RULES[cls.name] = cls
+
+    def __init__(self, sums: Mapping[str, Fraction], *, failure: Fraction | None = None) -> None:
+        self.sums = dict(sums)
+        self.failure = failure
+
+    @classmethod
+    @abstractmethod
+    def under(cls, budget: "Budget") -> Self | None:
+        """The rule with the limits that keep a budget; None where it is not a rule of that budget."""
+
+    def _curve(self, name: str, epsilon: Fraction) -> Interval:
+        """delta at `epsilon` of everything whose sum of that name, without failures, is within its limit."""
+        return pure_delta(self.sums[name], epsilon)
+
+    def suits(self, first: Charge) -> bool:
+        """Whether a budget that has a choice may take this rule for a ledger that begins with a charge."""
+        return self.failing == bool(first.failure) and self.admits(first)
+
+    def share(self, total: Charge) -> Fraction:
+        """The part of the limits that a total uses, by the sum that leaves the most; the pure way counts last."""
+        spent = {name: getattr(total, name) for name in self.sums if name != "pure_epsilon"}
+        summed = [spent[name] / self.sums[name] for name in spent if spent[name] is not None]
+        failed = getattr(total, self.failures) / self.failure if self.failure else Fraction(0)
+        return max(min(summed, default=Fraction(1)), failed)
+
+    def proves(self, total: Charge) -> bool:
+        """Whether a total is known in a currency that the rule adds up."""
+        return any(getattr(total, name) is not None for name in self.sums)
+
+    def admits(self, total: Charge) -> bool:
+        """Whether a conversation may come to a total, the newcomer included."""
+        if self.failure is not None and getattr(total, self.failures) > self.failure:
+            return False
+        return any(_at_most(getattr(total, name), limit) for name, limit in self.sums.items())
+
+    def left(self, total: Charge) -> "Remaining":
+        """What is left after a total, by the sums that are still within their limits."""
+        spent = {name: getattr(total, name) for name in self.sums}
+        within = {name: limit - spent[name] for name, limit in self.sums.items() if _at_most(spent[name], limit)}
+        return self._shown(within or dict.fromkeys(self.sums, Fraction(0)), total, limit=self.failure)
+
+    def cost(self, charge: Charge) -> "Remaining":
+        """A charge in the words of `left`."""
+        return self._shown({name: getattr(charge, name) for name in self.sums}, charge, limit=None)
+
+    def _shown(self, amounts: Mapping[str, Fraction | None], charge: Charge, *, limit: Fraction | None) -> "Remaining":
+        shown = {_SHOWN_AS.get(name, name): amount for name, amount in amounts.items()}
+        if self.failure is not None:
+            failed = getattr(charge, self.failures)
+            shown[self.failures] = failed if limit is None else max(limit - failed, Fraction(0))
+        return Remaining(**shown)
+
+    def delta(self, epsilon: object) -> Interval:
+        """The delta for which the whole conversation is (epsilon, delta)-DP, however it goes."""
+        return self._delta(nonnegative_rational("epsilon", epsilon))
+
+    def epsilon(self, delta: object) -> Interval:
+        """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
+        target, limit = probability("delta", delta), None
+        if self.failure is not None and target < self.failure:
+            return Interval(0.0, math.inf)
+        if len(self.sums) == 1:
+            limit = next((limit for name, limit in self.sums.items() if name.endswith("epsilon")), None)
+        return inverse(self._delta, target, limit=limit)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        """What each of the sums may let out, together, since which one holds may depend on the answers."""
+        curves = [
+            Rule._curve(self, name, epsilon) if name.endswith("epsilon") else self._curve(name, epsilon)
+            for name in self.sums
+        ]
+        whole = curves[0]
+        if len(curves) > 1:
+            most = sum((Fraction(curve.upper) for curve in curves), Fraction(0))
+            whole = Interval(0.0, Interval.around(min(most, Fraction(1))).upper)
+        return mixed_with_failure(whole, self.failure or Fraction(0))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.left(Charge.nothing())})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """What is left of a budget, exact; None where the currency does not apply (any more).
+
+    In an (epsilon, delta) budget that is spent by rho or mu^2, `epsilon` is what pure mechanisms may still spend while
+    nothing but pure ones was used, and the other what all mechanisms may still spend: either one suffices. Where
+    `failure` is given, it must suffice too.
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    mu_squared: Fraction | None = None
+    renyi: Fraction | None = None
+    failure: Fraction | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{name}={decimal_text(value)}" for name, value in vars(self).items() if value is not None]
+        if self.failure is not None:
+            return f"{' or '.join(parts[:-1])}, with {parts[-1]}"
+        return (", " if self.delta is not None else " or ").join(parts)
+
+
+def _at_most(spent: Fraction | None, limit: Fraction) -> bool:
+    return spent is not None and spent <= limit
