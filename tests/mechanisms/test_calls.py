@@ -48,13 +48,22 @@ WRONG: dict[str, Any] = {
     "a class": int,
     "a function": lambda value: 0,
 }
-ROWS = {"exact of randomized_response"}  # private rows: what stands in one place of them is not refused
+ROWS = {
+    "exact of randomized_response",
+    "exact of clipped_sum",
+    "exact of clipped_products",
+}  # private rows: what stands in one place of them is not refused
 
 
 def inputs_of(name: str) -> dict[str, Any]:
     """What a release takes, apart from bits and from what has a default."""
     case = MECHANISMS[name].worst_case()
-    pairs = {"continuous_exponential": ([2], [1, 0]), "sample_and_aggregate": ([1, 2], len)}
+    pairs = {
+        "continuous_exponential": ([2], [1, 0]),
+        "sample_and_aggregate": ([1, 2], len),
+        "clipped_sum": [[9]],
+        "clipped_products": [[9]],
+    }
     inputs = {"exact": pairs.get(name, case.exact), "threshold": 0}
     return {
         parameter: inputs[parameter]

@@ -28,6 +28,9 @@ from deniable.mechanisms.teaching import __all__ as _teaching
 from deniable.mechanisms.tested import *  # noqa: F403
 from deniable.mechanisms.tested import TESTED
 from deniable.mechanisms.tested import __all__ as _tested
+from deniable.mechanisms.vectors import *  # noqa: F403
+from deniable.mechanisms.vectors import VECTORS
+from deniable.mechanisms.vectors import __all__ as _vectors
 from deniable.mechanisms.wrappers import *  # noqa: F403
 from deniable.mechanisms.wrappers import WRAPPERS
 from deniable.mechanisms.wrappers import __all__ as _wrappers
@@ -36,6 +39,7 @@ FAMILIES: dict[str, tuple[type[Mechanism], ...]] = {
     "Additive noise": ADDITIVE,
     "Selection": SELECTION,
     "Counts": COUNTS,
+    "Vectors": VECTORS,
     "Randomised answers": RESPONSE,
     "Interactive": INTERACTIVE,
     "Smooth sensitivity": SMOOTH,
@@ -48,7 +52,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism for family in FAMILIES.values() for mechanism in family
 }
 
-_NAMES = (_additive, _selection, _counts, _response, _interactive, _smooth, _inverse, _tested, _wrappers, _teaching)
+_NAMES = (
+    *(_additive, _selection, _counts, _vectors, _response, _interactive),
+    *(_smooth, _inverse, _tested, _wrappers, _teaching),
+)
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "FAMILIES",
     "MECHANISMS",

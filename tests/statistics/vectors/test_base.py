@@ -44,7 +44,7 @@ def test_the_loss_is_the_price_for_one_relation(
 @pytest.mark.parametrize("price", PRICES)
 def test_the_steps_of_a_mean_cost_what_is_stated(size: int, relation: Relation, price: dict[str, object]) -> None:
     plan = VectorMean(bounds=[(-9, 9)] * 3, deviations=1, relation=relation, rows=2, **price)  # type: ignore[arg-type]
-    steps = plan._plan(size, plan.columns)
+    steps = plan._schedule(size, plan.columns)
     shares = [share for share, _ in steps.rough] + [steps.last]
     losses: list[PrivacyLoss] = [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares]
     if steps.search:  # two draws of bounded range 2 rows rate each
@@ -65,13 +65,13 @@ def test_the_steps_of_a_covariance_cost_what_is_stated(
 ) -> None:
     plan = VectorCovariance(bounds=[(-9, 9)] * 3, deviations=9, relation=relation, **price)  # type: ignore[arg-type]
     shares: list[Fraction] = []
-    look = VectorCovariance._look
+    step = VectorCovariance._step
 
     def logged(self: VectorCovariance, search: object, rows: object, share: Fraction, *rest: object) -> float:
         shares.append(share)
-        return look(self, search, rows, share, *rest)  # type: ignore[arg-type]
+        return step(self, search, rows, share, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(VectorCovariance, "_look", logged)
+    monkeypatch.setattr(VectorCovariance, "_step", logged)
     plan(np.random.default_rng(1).normal(size=(size, 3)), bits=DeterministicBits(1))
     assert sum(shares) == 1
     assert_costs(plan, [plan.mechanism(share).privacy_loss(plan._sensitivity) for share in shares])

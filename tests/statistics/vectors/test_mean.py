@@ -8,8 +8,8 @@ from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
 from deniable.statistics.vectors import VectorMean, vector_mean
-from deniable.statistics.vectors.cut import Cut
-from deniable.statistics.vectors.tail import Tail
+from deniable.statistics.vectors.clipping_bound import ClippingBound
+from deniable.statistics.vectors.tail_bound import TailBound
 
 GENERATOR = np.random.default_rng(2)
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": "0.5"}]
@@ -79,7 +79,7 @@ def test_intervals_hold_the_mean_of_the_rows(kind, relation) -> None:  # type: i
 
 def test_intervals_for_the_noise_alone_would_not_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: rows are clipped where one of 20 normal rows is, and nothing is said about it."""
-    monkeypatch.setattr(Tail, "clip", lambda *_: (3.84**0.5, 0.0))
+    monkeypatch.setattr(TailBound, "clip", lambda *_: (3.84**0.5, 0.0))
     assert missed(skewed, Replace, [(1, 5000)] * 2) > 5
     assert missed(normal, Replace, [(1, 5000)] * 2) > 5
 
@@ -90,7 +90,7 @@ def test_intervals_that_forget_the_rows_beyond_a_public_radius_would_not_hold_it
     """The other twin: 900 rows of 50 equal columns are too few to be searched, and lose 0.1 deviations."""
     tables = [(50, 900)]
     assert missed(equal, Replace, tables) < 2
-    monkeypatch.setattr(Cut, "lost", lambda *_, **__: np.zeros(50))
+    monkeypatch.setattr(ClippingBound, "lost", lambda *_, **__: np.zeros(50))
     assert missed(equal, Replace, tables) > 2
 
 

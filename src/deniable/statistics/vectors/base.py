@@ -15,7 +15,7 @@ from deniable.release import Release
 from deniable.rows import Floats
 from deniable.statistics.statistic import Payer, Statistic
 from deniable.statistics.vectors.columns import Columns
-from deniable.statistics.vectors.finding import Finding
+from deniable.statistics.vectors.range_search import RangeSearch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class VectorStatistic(Statistic):
             finds what is not declared.
         deviations: standard deviations that no column exceeds: one number, or one for each column. Those of a column
             with bounds="auto" may be "auto": half of the distance of the ends to which its values are clamped. Declared
-            ones make better answers, and are found with less: see `Finding`.
+            ones make better answers, and are found with less: see `RangeSearch`.
     """
 
     known_means: ClassVar[bool] = False  # whether a pair of equal bounds may say that a mean is known
@@ -51,11 +51,11 @@ class VectorStatistic(Statistic):
         return self.price.stated(Restricted(loss, self.relation))
 
     @cached_property
-    def _resolved(self) -> tuple[Finding, Price]:
-        return Finding.of(self.columns, self._spending, relation=self.relation, rows=self.rows)
+    def _resolved(self) -> tuple[RangeSearch, Price]:
+        return RangeSearch.of(self.columns, self._spending, relation=self.relation, rows=self.rows)
 
     @property
-    def finding(self) -> Finding:
+    def range_search(self) -> RangeSearch:
         """The searches for what is not declared."""
         return self._resolved[0]
 
@@ -83,7 +83,7 @@ class VectorStatistic(Statistic):
     ) -> tuple[Columns, Floats, tuple[str, ...], tuple[str, ...]]:
         """What is public about the columns by now, the rows that count, the names of columns, and notes."""
         rows, names = self.columns.read(values, units, rows=self.rows, relation=self.relation, bits=bits)
-        columns, rows, notes = self.finding(self.columns, rows, bits)
+        columns, rows, notes = self.range_search(self.columns, rows, bits)
         return columns, rows, names, notes
 
     def __call__(

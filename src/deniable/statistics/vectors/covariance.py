@@ -8,7 +8,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms import AdditiveNoise, ClippedProducts
+from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity.vectors import of_outer_sum
@@ -17,10 +18,8 @@ from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, Options, release
-from deniable.statistics.vectors.ball import outer_sum
 from deniable.statistics.vectors.base import VectorStatistic, part_of
-from deniable.statistics.vectors.look import Look, lost
-from deniable.statistics.vectors.matrix_noise import MatrixNoise
+from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
 
 _STEPS = 2**16  # lattice steps to the norm of (constant, row)
 _CONSTANT = math.sqrt(2)  # beside rows whose covariance is at most 1: it carries the means and the number of rows
@@ -127,7 +126,7 @@ class VectorCovariance(VectorStatistic):
             last = steps == _MOST or search.is_round or not self._sees(search, share, size)
             if last:
                 share = left
-            size = self._look(search, rows, share, size, bits)
+            size = self._step(search, rows, share, size, bits)
             if not last:
                 search.whiten(size)
             left, steps = left - share, steps + 1
@@ -141,35 +140,32 @@ class VectorCovariance(VectorStatistic):
                 Estimate(
                     name="covariance",
                     estimates=shrunk.ravel(),
-                    ends=partial(_ends, look=search.looks[-1], unit=unit, most=most, shrunk=shrunk),
+                    ends=partial(_ends, moments=search.steps[-1], unit=unit, most=most, shrunk=shrunk),
                     post_processing="the matrix is the nearest one without negative variances, at most `deviations`",
                 ),
             ),
             notes=(f"rows were whitened {steps - 1} times", *notes),
         )
 
-    def _look(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
+    def _step(self, search: "_Search", rows: Floats, share: Fraction, size: float, bits: Bits) -> float:
         """One step: add its answer to the search, and say how many rows there are, as far as is known."""
-        mechanism, (squared, _) = self.mechanism(share), self._noise(share, size)
+        squared, _ = self._noise(share, size)
         constant = math.floor(_STEPS * self._constant / math.sqrt(squared + self._constant**2))
-        steps = math.isqrt(_STEPS**2 - constant**2)
-        unit = math.sqrt(squared) / steps
-        exact = outer_sum(
-            rows,
-            centre=search.centre,
-            transform=search.transform,
-            radius=math.sqrt(squared),
-            steps=steps,
+        products = ClippedProducts(
+            noise=self.mechanism(share),
+            columns=len(search.centre),
+            radius=Fraction(math.sqrt(squared)),
+            steps=_STEPS,
             constant=constant,
+            centre=tuple(map(Fraction, search.centre)),
+            transform=tuple(tuple(map(Fraction, line)) for line in search.transform),
         )
-        if not constant:
-            exact = exact[1:, 1:]
-        noisy: Floats = mechanism.release(exact, bits=bits).value.astype(np.float64)
+        noisy: Floats = products.release(rows, bits=bits).value.astype(np.float64)
         noisy = (noisy + noisy.T) / 2
-        noise = MatrixNoise(mechanism, len(noisy))
+        unit, noise = products.step, MatrixNoise(products.noise, len(noisy))
         count = size if self.size_is_public else float(noisy[0, 0]) / constant**2
         found = size if self.size_is_public else search.counted(count, noise.deviation / constant**2)
-        look = Look(
+        moments = NoisyMoments(
             squares=noisy[1:, 1:] * unit**2 if constant else noisy * unit**2,
             sums=noisy[0, 1:] * (unit / constant) if constant else None,
             rows=count,
@@ -182,14 +178,14 @@ class VectorCovariance(VectorStatistic):
             back=np.asarray(np.linalg.inv(search.transform), dtype=np.float64),
             variance=search.largest_variance(),
         )
-        search.add(look, found)
+        search.add(moments, found)
         return found
 
 
-def _ends(level: float, *, look: Look, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
-    """Intervals by the last look, as far as they are possible, which hold the answer."""
+def _ends(level: float, *, moments: NoisyMoments, unit: Floats, most: Floats, shrunk: Floats) -> Bounds:
+    """Intervals by the last step, as far as they are possible, which hold the answer."""
     least = np.where(np.eye(len(most), dtype=np.bool_), 0.0, -most)
-    lower, upper = (np.clip(end * unit, least, most) for end in look.intervals(level))
+    lower, upper = (np.clip(end * unit, least, most) for end in moments.intervals(level))
     return Bounds(np.minimum(lower, shrunk).ravel(), np.maximum(upper, shrunk).ravel())
 
 
@@ -209,8 +205,8 @@ class _Search:
     transform: Floats = field(init=False)  # symmetric
     is_round: bool = False
     mean_noise: float = 0.0
-    looks: list[Look] = field(default_factory=list)
-    found: list[tuple[Floats, float]] = field(default_factory=list)  # covariance of each look, and deviation
+    steps: list[NoisyMoments] = field(default_factory=list)
+    found: list[tuple[Floats, float]] = field(default_factory=list)  # covariance of each step, and deviation
     counts: list[tuple[float, float]] = field(default_factory=list)  # rows, deviation
 
     def __post_init__(self) -> None:
@@ -225,7 +221,7 @@ class _Search:
     def largest_variance(self) -> float:
         """What variances are taken not to exceed in these coordinates: at first they do not exceed 1."""
         stretched = float(np.linalg.norm(self.transform, 2)) ** 2
-        return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.looks else 1.0
+        return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.steps else 1.0
 
     def most_rows(self) -> float:
         """How many rows there may be: infinitely many before they are counted."""
@@ -237,16 +233,20 @@ class _Search:
         precision = deviations**-2.0
         return max(1.0, float(np.average(counts, weights=precision) + above / np.sqrt(precision.sum())))
 
-    def add(self, look: Look, size: float) -> None:
-        """Take a look at rows of which there are about `size`."""
-        moments, deviation, back = look.squares / size, look.noise.deviation * look.step**2 / size, look.back
-        if look.sums is not None:
-            means = look.sums / size
-            self.mean_noise = deviation / (math.sqrt(2) * look.constant * look.step)
-            moments = moments - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
+    def add(self, moments: NoisyMoments, size: float) -> None:
+        """Take in the moments of rows of which there are about `size`."""
+        squares, deviation, back = (
+            moments.squares / size,
+            moments.noise.deviation * moments.step**2 / size,
+            moments.back,
+        )
+        if moments.sums is not None:
+            means = moments.sums / size
+            self.mean_noise = deviation / (math.sqrt(2) * moments.constant * moments.step)
+            squares = squares - np.outer(means, means) + self.mean_noise**2 * np.eye(self.columns)
             self.centre = self.centre + back @ means
-        self.found.append((back @ moments @ back, deviation))
-        self.looks.append(look)
+        self.found.append((back @ squares @ back, deviation))
+        self.steps.append(moments)
 
     def combined(self) -> tuple[Floats, float]:
         """The covariance of the transformed rows by all steps, weighted by precision, and the deviation of its
@@ -258,7 +258,7 @@ class _Search:
 
     def _weights(self) -> Floats:
         """The precision of each step."""
-        views = [self.transform @ look.back for look in self.looks]
+        views = [self.transform @ step.back for step in self.steps]
         grams = [view @ view.T for view in views]
         noise = [
             deviation**2 * (np.trace(gram) ** 2 + np.sum(gram**2)) / 2
@@ -282,7 +282,7 @@ class _Search:
         return found + self.columns * of_means * of_means
 
     def answer(self) -> Floats:
-        """The covariance of the rows by all looks, without negative variances."""
+        """The covariance of the rows by all steps, without negative variances."""
         matrix, _ = self.combined()
         back = np.linalg.inv(self.transform)
         variances, axes = np.linalg.eigh(back @ matrix @ back)

@@ -9,8 +9,10 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms import AdditiveNoise, ClippedSum
 from deniable.mechanisms.price import Price
+from deniable.mechanisms.vectors.clipping import squared_norms
+from deniable.mechanisms.vectors.matrix_noise import deviation_of
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum
@@ -21,17 +23,15 @@ from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, release
-from deniable.statistics.vectors.ball import ball_sum, squared_norms
 from deniable.statistics.vectors.base import VectorStatistic, part_of
+from deniable.statistics.vectors.clipping_bound import ClippingBound
 from deniable.statistics.vectors.columns import Columns
-from deniable.statistics.vectors.cut import Cut
-from deniable.statistics.vectors.matrix_noise import deviation_of
-from deniable.statistics.vectors.plan import COUNT, SMALLEST_SHARE, Plan, Planner
-from deniable.statistics.vectors.tail import Search
+from deniable.statistics.vectors.schedule import COUNT, SMALLEST_SHARE, Schedule, Scheduler
+from deniable.statistics.vectors.tail_bound import RadiusSearch
 
 _STEPS = 2**20  # lattice steps to the radius of every ball
 _COUNT = Fraction(1, 32)  # of the price, where the number of rows is private
-_CUT = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
+_COUNTED = 0.2  # of the chance that an interval misses, for the number of rows that are clipped
 _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 
@@ -73,9 +73,9 @@ class VectorMean(VectorStatistic):
         """The noise of a step that costs this share of what the steps cost."""
         return part_of(self._for_steps, share).noise(self._sensitivity)
 
-    def search(self, share: Fraction, *, size: float) -> Search:
+    def search(self, share: Fraction, *, size: float) -> RadiusSearch:
         """The search for the last radius that costs this share of what the steps cost."""
-        return Search(size, part_of(self._for_steps, share / 2).selection() / (2 * self.rows))
+        return RadiusSearch(size, part_of(self._for_steps, share / 2).selection() / (2 * self.rows))
 
     @cached_property
     def counter(self) -> AdditiveNoise:
@@ -88,7 +88,8 @@ class VectorMean(VectorStatistic):
 
         Bounds that are to be found count as 8 deviations, and deviations that are, as half of the range of the values.
         """
-        return self._plan(max(size, 1), self.finding.supposed(self.columns)).deviation * math.sqrt(len(self.columns))
+        schedule = self._schedule(max(size, 1), self.range_search.supposed(self.columns))
+        return schedule.deviation * math.sqrt(len(self.columns))
 
     @cached_property
     def _for_steps(self) -> Price:
@@ -103,9 +104,9 @@ class VectorMean(VectorStatistic):
         once = of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
         return part_of(self.rest, _COUNT).noise(once)
 
-    def _plan(self, size: float, public: Columns) -> Plan:
+    def _schedule(self, size: float, public: Columns) -> Schedule:
         whole = deviation_of(self.mechanism(Fraction(1))) / _STEPS
-        return Planner(
+        return Scheduler(
             size=size,
             columns=len(public),
             reach=public.reach,
@@ -120,12 +121,12 @@ class VectorMean(VectorStatistic):
         public, found, names, notes = self._found(values, units, bits)
         rows = public.scaled(found, public.deviations)
         size, counted, sure = self._size(rows, bits)
-        plan, half = self._plan(sure, public), public.half / public.deviations
+        schedule, half = self._schedule(sure, public), public.half / public.deviations
         centre = np.zeros(len(public))
-        for share, radius in plan.rough:
+        for share, radius in schedule.rough:
             centre = np.clip(centre + self._moves(rows, centre, share, radius, bits).values / size, -half, half)
-        radius, lost = self._radius(rows, centre, plan, public, size=sure, bits=bits)
-        moves = self._moves(rows, centre, plan.last, radius, bits)
+        radius, lost = self._radius(rows, centre, schedule, public, size=sure, bits=bits)
+        moves = self._moves(rows, centre, schedule.last, radius, bits)
         mean = np.clip(centre + moves.values / size, -half, half)
         ends = _Ends(public, centre, moves, counted or size, lost, mean)
         return Answer(
@@ -138,7 +139,7 @@ class VectorMean(VectorStatistic):
                     post_processing="clamped to the bounds",
                 ),
             ),
-            notes=(f"rows were clipped {len(plan.rough) + 1} times, in the end to {radius:.3g} deviations", *notes),
+            notes=(f"rows were clipped {len(schedule.rough) + 1} times, in the end to {radius:.3g} deviations", *notes),
         )
 
     def _size(self, rows: Floats, bits: Bits) -> tuple[float, Noisy | None, float]:
@@ -154,25 +155,30 @@ class VectorMean(VectorStatistic):
         return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
 
     def _radius(
-        self, rows: Floats, centre: Floats, plan: Plan, public: Columns, *, size: float, bits: Bits
-    ) -> tuple[float, float | Cut]:
+        self, rows: Floats, centre: Floats, schedule: Schedule, public: Columns, *, size: float, bits: Bits
+    ) -> tuple[float, float | ClippingBound]:
         """The last radius, and what the mean of a column loses at most where rows are clipped to it."""
-        if plan.search:
-            search = self.search(plan.search, size=size)
-            return search.tail(rows, centre=centre, largest=public.farthest, bits=bits).clip(plan.unit, size)
-        if not plan.count:
+        if schedule.search:
+            search = self.search(schedule.search, size=size)
+            return search.tail(rows, centre=centre, largest=public.farthest, bits=bits).clip(schedule.unit, size)
+        if not schedule.count:
             return public.limit + float(np.linalg.norm(centre)), 0.0
-        exact = np.count_nonzero(squared_norms(rows - centre) > plan.radius**2)
+        exact = np.count_nonzero(squared_norms(rows - centre) > schedule.radius**2)
         noisy = self.counter.release([exact], bits=bits).value
         beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=Law(self.counter))
-        return plan.radius, Cut(plan.radius, beyond, size)
+        return schedule.radius, ClippingBound(schedule.radius, beyond, size)
 
     def _moves(self, rows: Floats, centre: Floats, share: Fraction, radius: float, bits: Bits) -> Noisy:
         """The noisy sum of the differences of rows and centre, clipped, in deviations."""
-        mechanism, step = self.mechanism(share), radius / _STEPS
-        exact = ball_sum(rows, centre=centre, radius=radius, steps=_STEPS)
-        noisy = mechanism.release(exact, bits=bits).value.astype(np.float64)
-        return Noisy(name="moves", values=noisy * step, law=Law(mechanism, Fraction(step)))
+        clipped = ClippedSum(
+            noise=self.mechanism(share),
+            columns=len(centre),
+            radius=Fraction(radius),
+            steps=_STEPS,
+            centre=tuple(map(Fraction, centre)),
+        )
+        noisy, step = clipped.release(rows, bits=bits).value.astype(np.float64), radius / _STEPS
+        return Noisy(name="moves", values=noisy * step, law=Law(clipped.noise, Fraction(step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,16 +196,16 @@ class _Ends:
     centre: Floats
     moves: Noisy
     size: Noisy | float
-    lost: float | Cut
+    lost: float | ClippingBound
     mean: Floats
 
     def __call__(self, level: float) -> Bounds:
         public, chance = self.public, 1 - level
         half = public.half / public.deviations
-        if isinstance(self.lost, Cut):
-            found = self._moved(1 - (1 - _CUT) * chance)
+        if isinstance(self.lost, ClippingBound):
+            found = self._moved(1 - (1 - _COUNTED) * chance)
             moved = np.maximum(np.abs(found.lower), np.abs(found.upper))
-            lost = self.lost.lost(moved, 2 * half, chance=_CUT * chance)
+            lost = self.lost.lost(moved, 2 * half, chance=_COUNTED * chance)
         else:
             found, lost = self._moved(level), np.full(len(half), self.lost)
         ends = np.array([found.lower - lost, found.upper + lost]) + self.centre

@@ -12,7 +12,7 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
 from deniable.statistics import VectorCovariance, VectorMean, vector_covariance, vector_mean
 from deniable.statistics.vectors.base import VectorStatistic
 from deniable.statistics.vectors.columns import Columns
-from deniable.statistics.vectors.finding import _MARGIN, Finding
+from deniable.statistics.vectors.range_search import _MARGIN, RangeSearch
 
 KINDS = [VectorMean, VectorCovariance]
 PRICES = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.5"}]
@@ -31,7 +31,7 @@ def test_searches_and_steps_cost_the_price(
 ) -> None:
     """The losses of the searches, as their mechanisms state them, and what is left for the steps."""
     plan = kind(bounds=["auto"] * 3, deviations=deviations, relation=relation, rows=2, **price)  # type: ignore[arg-type]
-    searches = [each for each in (plan.finding.together, *plan.finding.alone) if each is not None]
+    searches = [each for each in (plan.range_search.together, *plan.range_search.alone) if each is not None]
     assert len(searches) == (1 if deviations == 2 else 3)
     by_rho = plan.price.epsilon is None or bool(plan.price.delta)
     spent = sum(
@@ -50,7 +50,7 @@ def test_searches_and_steps_cost_the_price(
 def test_declared_columns_cost_no_search() -> None:
     price = Price.of(1, 0, None)
     public = Columns.of([(0, 1)], 1)
-    finding, rest = Finding.of(public, price, relation=AddRemove, rows=1)
+    finding, rest = RangeSearch.of(public, price, relation=AddRemove, rows=1)
     rows = normal(5, 1)
     assert rest is price
     assert finding(public, rows, DeterministicBits(1)) == (public, rows, ())
@@ -107,7 +107,7 @@ def test_one_search_serves_any_number_of_columns() -> None:
     """800 rows of 64 columns at epsilon = 1: a search for each column would have an epsilon of 1/256."""
     together = VectorMean(bounds=["auto"] * 64, deviations=2, epsilon=1)
     rows = normal(800, 64)
-    columns, _, notes = together.finding(together.columns, rows, DeterministicBits(2))
+    columns, _, notes = together.range_search(together.columns, rows, DeterministicBits(2))
     assert len(notes) == 1
     assert (np.abs(rows.mean(axis=0) - columns.middle) <= columns.half).all()
     assert columns.half.max() < 40

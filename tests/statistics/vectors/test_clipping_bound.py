@@ -7,7 +7,7 @@ import pytest
 from deniable.mechanisms import Laplace
 from deniable.release import Noisy
 from deniable.statistics.laws import Law
-from deniable.statistics.vectors.cut import Cut, part_taken, taken
+from deniable.statistics.vectors.clipping_bound import ClippingBound, part_taken, taken
 
 GENERATOR = np.random.default_rng(8)
 
@@ -51,7 +51,7 @@ def cut(rows: np.ndarray, centre: np.ndarray, radius: float, *, counted: float =
     law = Law(Laplace(scale=Fraction(1, 100)))
     beyond = Noisy(name="beyond", values=np.array([counted * np.sum(norms > radius)]), law=law)
     farthest = np.full(rows.shape[1], 1e3)
-    bound = Cut(radius, beyond, len(rows)).lost(np.abs(clipped.mean(axis=0)), farthest, chance=0.01)
+    bound = ClippingBound(radius, beyond, len(rows)).lost(np.abs(clipped.mean(axis=0)), farthest, chance=0.01)
     return np.abs((seen - clipped).mean(axis=0)), bound
 
 

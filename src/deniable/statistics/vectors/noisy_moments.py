@@ -1,19 +1,19 @@
-"""What one look at clipped rows says about their covariance, with intervals that hold whatever came before."""
+"""Noisy moments of clipped rows, with intervals for their covariance that hold whatever came before."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.release import Bounds
 from deniable.rows import Floats
-from deniable.statistics.vectors.matrix_noise import MatrixNoise
 
 _FOR_MEANS = 0.02, 0.04, 0.07, 0.1, 0.15, 0.2  # of the chance that an interval misses, for each of two means
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class NoisyMoments:
     """Noisy sums over rows w, seen through a public centre and transform, and clipped there.
 
     Args:

@@ -17,7 +17,7 @@ _MARGIN = 2.0  # deviations from a range that holds a fifth of the rows: no mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class RangeSearch:
     """Searches for bounds, which share a quarter of the price; each is a `Bounding` of one column of numbers.
 
     All columns with declared deviations are one search, over the largest of their values in deviations: loose bounds
@@ -37,7 +37,7 @@ class Finding:
     alone: tuple[Bounding, ...] = ()
 
     @classmethod
-    def of(cls, columns: Columns, price: Price, *, relation: Relation, rows: int) -> tuple["Finding", Price]:
+    def of(cls, columns: Columns, price: Price, *, relation: Relation, rows: int) -> tuple["RangeSearch", Price]:
         """The searches, and what they leave of the price: all of it if everything is declared."""
         alone, together = int(columns.unknown.sum()), bool(columns.unbounded.any())
         if not alone + together:

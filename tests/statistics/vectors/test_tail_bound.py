@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.vectors.tail import NEARER, Search, Tail
+from deniable.statistics.vectors.tail_bound import NEARER, RadiusSearch, TailBound
 
 GENERATOR = np.random.default_rng(6)
 
@@ -14,7 +14,7 @@ def test_two_quantiles_of_an_exponential_tail_give_its_scale_and_what_a_radius_c
     """P[distance > t] = e^(-t / 3): beyond t the excess has mean 3, so a radius takes 3 e^(-t / 3) from the mean."""
     beyond = 0.01
     near, far = (-3 * math.log(part) for part in (NEARER * beyond, beyond))
-    tail = Tail.through(near, far, beyond=beyond)
+    tail = TailBound.through(near, far, beyond=beyond)
     assert tail.scale == pytest.approx(3)
     radius, lost = tail.clip(1e-5, math.inf)
     assert lost == pytest.approx(3 * math.exp(-radius / 3))
@@ -26,14 +26,14 @@ def test_a_skewed_column_has_no_longer_tail_than_is_said(beyond: float) -> None:
     """An exponential column of mean 1: within 1 of it lie rows of both sides, and few quantiles know one side alone.
 
     P[|x - 1| > t] is 1 - 2 sinh(t) / e for t < 1 and e^(-1 - t) beyond. The far quantile is aimed a quarter further
-    outside and the near one as many rows nearer, as `Search` does.
+    outside and the near one as many rows nearer, as `RadiusSearch` does.
     """
 
     def quantile(part: float) -> float:
         return -1 - math.log(part) if part < math.exp(-2) else math.asinh((1 - part) * math.e / 2)
 
     aside = beyond / 4
-    tail = Tail.through(quantile(NEARER * beyond + aside), quantile(beyond - aside), beyond=beyond)
+    tail = TailBound.through(quantile(NEARER * beyond + aside), quantile(beyond - aside), beyond=beyond)
     assert 0.97 < tail.scale < 2.2
     for radius in (2.5, 4.0, 8.0):
         if radius > tail.far:
@@ -41,7 +41,7 @@ def test_a_skewed_column_has_no_longer_tail_than_is_said(beyond: float) -> None:
 
 
 def test_a_radius_weighs_noise_against_what_is_cut_off() -> None:
-    tail = Tail.through(2.0, 3.0, beyond=0.02)
+    tail = TailBound.through(2.0, 3.0, beyond=0.02)
     radii = [tail.clip(unit, 1e4)[0] for unit in (1.0, 1e-2, 1e-4, 1e-6)]
     assert radii == sorted(radii)
     assert radii[0] == tail.near
@@ -50,17 +50,17 @@ def test_a_radius_weighs_noise_against_what_is_cut_off() -> None:
 
 
 def test_lumps_of_rows_are_no_sharp_edge() -> None:
-    assert Tail.through(4.0, 4.0, beyond=0.02).scale == 0.25
-    assert Tail.through(4.1, 4.0, beyond=0.02).far == 4.1  # draws that came out in the wrong order
+    assert TailBound.through(4.0, 4.0, beyond=0.02).scale == 0.25
+    assert TailBound.through(4.1, 4.0, beyond=0.02).far == 4.1  # draws that came out in the wrong order
 
 
 def test_a_search_finds_the_quantiles_of_the_distances() -> None:
     """A cell is 1.1% of a distance, which is 3% of the rows beyond the near one, 5% beyond the far one; the mechanism
     misses by 1 / rate = 20 rows or so; both are aimed 100 rows outside, of 400 and 1600."""
     rows = GENERATOR.normal(size=(20_000, 3)) + 5
-    search = Search(20_000, Fraction(1, 20))
+    search = RadiusSearch(20_000, Fraction(1, 20))
     assert search.is_possible
-    assert not Search(2000, Fraction(1, 20)).is_possible
+    assert not RadiusSearch(2000, Fraction(1, 20)).is_possible
     for seed in range(10):
         tail = search.tail(rows, centre=np.full(3, 5.0), largest=1e6, bits=DeterministicBits(seed))
         distances = np.linalg.norm(rows - 5, axis=1)
@@ -69,7 +69,7 @@ def test_a_search_finds_the_quantiles_of_the_distances() -> None:
 
 
 def test_no_rows_and_odd_rows_are_searched_too() -> None:
-    search = Search(10**6, Fraction(1, 2))
+    search = RadiusSearch(10**6, Fraction(1, 2))
     for rows in (np.empty((0, 2)), np.full((5, 2), 1e100), np.zeros((5, 2))):
         tail = search.tail(rows, centre=np.zeros(2), largest=1e75, bits=DeterministicBits(1))
         assert 0 < tail.near <= tail.far < 2e75
@@ -79,5 +79,5 @@ def test_no_rows_and_odd_rows_are_searched_too() -> None:
 def test_one_row_moves_no_rank_by_more_than_one() -> None:
     """What the rate is for: targets are q n plus a public constant, so the distance of a point from its rank moves by
     max(q, 1 - q) at most when a row comes or goes, and by 1 when it is exchanged (docs/theory/mechanisms/ranks.md)."""
-    search = Search(100, Fraction(1))
+    search = RadiusSearch(100, Fraction(1))
     assert 0 < 1 - NEARER * search.beyond < 1 - search.beyond < 1

@@ -3,8 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.statistics.vectors import ball
-from deniable.statistics.vectors.ball import ball_sum, clipped, outer_sum
+from deniable.mechanisms.vectors import clipping
+from deniable.mechanisms.vectors.clipping import ball_sum, clipped, outer_sum
 
 GENERATOR = np.random.default_rng(1)
 
@@ -45,7 +45,7 @@ def test_floats_that_err_cost_a_row_and_not_the_bound(monkeypatch) -> None:
     """The norm is checked in integers: a fault planted in the float norms makes rows 0 and lets none out."""
     rows = GENERATOR.normal(size=(200, 4))
     honest = clipped(rows, radius=1e-3, steps=2**20)
-    monkeypatch.setattr(ball, "squared_norms", lambda rows: (rows**2).sum(axis=1) * (1 - 1e-4))
+    monkeypatch.setattr(clipping, "squared_norms", lambda rows: (rows**2).sum(axis=1) * (1 - 1e-4))
     planted = clipped(rows, radius=1e-3, steps=2**20)
     assert honest.any(axis=1).all()
     assert not planted.any()

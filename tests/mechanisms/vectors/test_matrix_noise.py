@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import erfc
 
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
-from deniable.statistics.vectors.matrix_noise import MatrixNoise, _laplace
+from deniable.mechanisms.vectors.matrix_noise import MatrixNoise, _laplace
 
 WEIGHTS = [(1, 0, 0, 0), (1, 1, 0, 0), (3, 1, 0, 0), (1, 1, 1, 1), (5, 3, 2, 1)]
 LAWS: list[AdditiveNoise] = [

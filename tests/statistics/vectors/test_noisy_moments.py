@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
-from deniable.statistics.vectors.look import Look, lost
-from deniable.statistics.vectors.matrix_noise import MatrixNoise
+from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
+from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
 
 GENERATOR = np.random.default_rng(8)
 BACK = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -14,12 +14,12 @@ BACK = np.array([[2.0, 0.5], [0.5, 1.0]])
 
 def look(
     z: np.ndarray, noise: Callable[[tuple[int, int]], np.ndarray], mechanism: AdditiveNoise, *, known: bool
-) -> Look:
+) -> NoisyMoments:
     """Of integer rows w in steps of 1/100 with a constant of 100 before them, as a step of the statistic sees them."""
     rows = np.column_stack([np.full(len(z), 100.0), z])
     noisy = rows.T @ rows + noise((3, 3))
     noisy = (noisy + noisy.T) / 2
-    return Look(
+    return NoisyMoments(
         squares=noisy[1:, 1:] / 100**2,
         sums=noisy[0, 1:] / 100**2,
         rows=len(z) if known else noisy[0, 0] / 100**2,

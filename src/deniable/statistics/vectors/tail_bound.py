@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.noise.bits import Bits
 from deniable.rows import Floats
 from deniable.statistics.order.choice import choose
 from deniable.statistics.order.ranks import Ranks
-from deniable.statistics.vectors.ball import squared_norms
 
 _RANKS = 20  # times what a draw may miss: so many rows are beyond the far quantile
 _ASIDE = 5  # times the same: so far outside is every draw aimed
@@ -27,7 +27,7 @@ _LEAST = int(np.float64(2.0**-60).view(np.int64)) >> _SHIFT  # a smaller square 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tail:
+class TailBound:
     """The share of rows whose distance is above t: at most `beyond` exp(-(t - far) / scale), for t above `near`.
 
     What a row beyond a radius has there too much is `scale` on average, in one column at most.
@@ -39,7 +39,7 @@ class Tail:
     scale: float
 
     @classmethod
-    def through(cls, near: float, far: float, *, beyond: float) -> "Tail":
+    def through(cls, near: float, far: float, *, beyond: float) -> "TailBound":
         """Through two quantiles: the share `beyond` lies beyond `far`, and `NEARER` times as many beyond `near`."""
         far = max(far, near)
         skewed = max(1.0, _SKEWED * NEARER * beyond)
@@ -60,7 +60,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Search:
+class RadiusSearch:
     """Two exponential mechanisms on the ranks of distances.
 
     Args:
@@ -82,7 +82,7 @@ class Search:
         """Whether there are enough rows."""
         return self.beyond <= _MOST
 
-    def tail(self, rows: Floats, *, centre: Floats, largest: float, bits: Bits) -> Tail:
+    def tail(self, rows: Floats, *, centre: Floats, largest: float, bits: Bits) -> TailBound:
         """What the rows have, seen from the centre.
 
         Args:
@@ -96,7 +96,7 @@ class Search:
             choose(Ranks(cells, 0, len(cells)), target=target, rate=self.rate, codes=(0, last), bits=bits)
             for target in targets
         )
-        return Tail.through(_outer_edge(near), _outer_edge(far), beyond=self.beyond)
+        return TailBound.through(_outer_edge(near), _outer_edge(far), beyond=self.beyond)
 
 
 def _outer_edge(cell: int) -> float:

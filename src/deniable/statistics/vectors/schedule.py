@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.statistics.vectors.cut import taken
-from deniable.statistics.vectors.tail import NEARER, Search, Tail
+from deniable.statistics.vectors.clipping_bound import taken
+from deniable.statistics.vectors.tail_bound import NEARER, RadiusSearch, TailBound
 
 Rough = tuple[tuple[Fraction, float], ...]  # shares of the price, and radii
 
@@ -30,7 +30,7 @@ _CENTRED = 0.4  # deviations of a column; seen from further away, rows on the ne
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """Steps of a private mean, in standard deviations of one column.
 
     Args:
@@ -55,7 +55,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planner:
+class Scheduler:
     """What is public before the first step.
 
     Args:
@@ -75,19 +75,19 @@ class Planner:
     counted: float
     miscount: float
     noise: Callable[[Fraction], float]
-    search: Callable[[Fraction], Search]
+    search: Callable[[Fraction], RadiusSearch]
     limit: float = math.inf
 
-    def best(self) -> Plan:
-        """The plan with the narrowest intervals for normal rows, where what clipping takes counts less than noise."""
-        return min(self._plans(), key=lambda plan: plan.cost)
+    def best(self) -> Schedule:
+        """The one with the narrowest intervals for normal rows, where what clipping takes counts less than noise."""
+        return min(self._schedules(), key=lambda schedule: schedule.cost)
 
     @property
     def weight(self) -> float:
         """How many times less clipping takes from one column than its bound, which is for rows along one line."""
         return (1 + math.sqrt(self.columns)) / 2
 
-    def _plans(self) -> Iterator[Plan]:
+    def _schedules(self) -> Iterator[Schedule]:
         searches = self._searches()
         for shares in [(), *((part / steps,) * steps for part in _ROUGH for steps in _STEPS)]:
             yield from self._counted(shares)
@@ -97,13 +97,13 @@ class Planner:
                 continue
             for share, near, far, beyond in searches:
                 away = reach / 2  # reach is a bound; the centre is mostly nearer
-                tail = Tail.through(math.hypot(near, away), math.hypot(far, away), beyond=beyond)
+                tail = TailBound.through(math.hypot(near, away), math.hypot(far, away), beyond=beyond)
                 last = 1 - sum(shares, share)
                 radius, lost = tail.clip(self._unit(last) * self.weight, self.size)
-                yield self._plan(rough, (share, Fraction(0), last), radius, lost, reach)
+                yield self._schedule(rough, (share, Fraction(0), last), radius, lost, reach)
 
-    def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Plan]:
-        """Plans with public radii, which few normal rows exceed, or none at all."""
+    def _counted(self, shares: tuple[Fraction, ...]) -> Iterator[Schedule]:
+        """Schedules with public radii, which few normal rows exceed, or none at all."""
         rough: list[tuple[Fraction, float]] = []
         bound, noise, close = self.reach, 0.0, self._rows[0][0]
         for share in shares:
@@ -113,13 +113,13 @@ class Planner:
                 bound, noise = min(bound, (math.sqrt(self.columns) + _REACHED) * found), found
         if self.limit < math.inf:
             away = self.reach / 2 if shares else 0.0  # the centre is mostly nearer than it may be
-            yield self._plan(
+            yield self._schedule(
                 tuple(rough), (Fraction(0), Fraction(0), 1 - sum(shares, Fraction(0))), self.limit + away, 0.0, bound
             )
         last = 1 - sum(shares, COUNT)
         for row, lost in self._rows:
             radius = _distance(row, bound, noise)
-            yield self._plan(tuple(rough), (Fraction(0), COUNT, last), radius, lost * math.hypot(1.0, noise), bound)
+            yield self._schedule(tuple(rough), (Fraction(0), COUNT, last), radius, lost * math.hypot(1.0, noise), bound)
 
     @cached_property
     def _rows(self) -> list[tuple[float, float]]:
@@ -159,13 +159,13 @@ class Planner:
     def _unit(self, last: Fraction) -> float:
         return _HALF_WIDTH * self.noise(last) / self.size
 
-    def _plan(
+    def _schedule(
         self, rough: Rough, shares: tuple[Fraction, Fraction, Fraction], radius: float, lost: float, reach: float
-    ) -> Plan:
+    ) -> Schedule:
         half = self._unit(shares[-1]) * radius
         drift = _HALF_WIDTH * self.miscount / self.size * reach / math.sqrt(self.columns)
         cost = math.hypot(half, drift) + lost / self.weight
-        return Plan(rough, *shares, self._unit(shares[-1]) * self.weight, radius, half / _HALF_WIDTH, cost)
+        return Schedule(rough, *shares, self._unit(shares[-1]) * self.weight, radius, half / _HALF_WIDTH, cost)
 
 
 def _distance(row: float, bound: float, noise: float) -> float:

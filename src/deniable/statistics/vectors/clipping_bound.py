@@ -13,7 +13,7 @@ _SIDE = 1.0  # ln of e: a side of the mean with a tail that thins out exponentia
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class ClippingBound:
     """Rows are clipped at a public radius, and the number of those beyond it was asked.
 
     Args:

@@ -1,0 +1,97 @@
+"""Noisy sums of the products of the columns, over rows clipped to a ball."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.records import records_of
+from deniable.mechanisms.vectors.clipped_sum import OfClippedRows, public_vector
+from deniable.mechanisms.vectors.clipping import outer_sum
+from deniable.numbers.rationals import shown, whole_number
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.privacy.sensitivity.vectors import of_outer_sum
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedProducts(OfClippedRows):
+    """Add up z z^T over rows z = (constant, clipped row), with noise on every entry of the matrix.
+
+    The sums of rows stand beside the constant, and the number of rows in the corner.
+
+    Args:
+        steps: at most 2^16; lattice steps to the largest norm of z, of which the constant takes its part.
+        constant: in lattice steps; 0 leaves it out, and the matrix has one row and one column less.
+        transform: a symmetric matrix by which differences from the centre are multiplied; the identity if left out.
+
+    Guarantee: that of the noise at l2 = rows steps^2 and l1 = size l2, size that of the matrix; under replace sqrt(2)
+        times that.
+    Proof: docs/theory/statistics/vectors.md.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618, for a transform that whitens step by step.
+    """
+
+    kind: ClassVar[str] = "clipped_products"
+    guarantee: ClassVar[str] = "loss of `noise` at l2 = rows steps^2, l1 = size l2 (replace: sqrt(2) times that)"
+    source: ClassVar[str] = "Biswas, Dong, Kamath, Ullman (2020)"
+
+    constant: int = 0
+    transform: tuple[tuple[Fraction, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("steps", self.steps, upper=2**16)
+        object.__setattr__(self, "constant", whole_number("constant", self.constant, lower=0, upper=self.steps - 1))
+        if not isinstance(self.transform, tuple | list) or len(self.transform) not in (0, self.columns):
+            raise InvalidParameterError(
+                f"transform must be a matrix of {self.columns} rows, got {shown(self.transform)}"
+            )
+        matrix = tuple(public_vector("transform", row, self.columns) for row in self.transform)
+        object.__setattr__(self, "transform", matrix)
+
+    @property
+    def step(self) -> float:
+        """The width of a lattice step, in the unit of the rows after the transform."""
+        return float(self.radius) / self._inner
+
+    @property
+    def _inner(self) -> int:
+        """Lattice steps to the radius."""
+        return math.isqrt(self.steps**2 - self.constant**2)
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns as many rows as `sensitivity` counts: of_count(rows=..., groups=1, cells=1)."""
+        rows = records_of(sensitivity, proved=frozenset(Relation))
+        size = self.columns + (self.constant > 0)
+        return self.noise.privacy_loss(
+            of_outer_sum(radius=self.steps, dimensions=size, rows=rows, relation=sensitivity.relation)
+        )
+
+    def _sum(self, exact: ArrayLike) -> Integers:
+        matrix = np.array(self.transform, dtype=np.float64) if self.transform else np.eye(self.columns)
+        found = outer_sum(
+            self._rows(exact),
+            centre=np.array(self.centre, dtype=np.float64),
+            transform=matrix,
+            radius=float(self.radius),
+            steps=self._inner,
+            constant=self.constant,
+        )
+        return found if self.constant else found[1:, 1:]
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A single row far outside of the ball, which is rounded to (2, 1), of norm less than 3."""
+        return WorstCase(
+            mechanism=cls(noise=Laplace(scale=Fraction(6)), columns=1, radius=Fraction(1), steps=3, constant=2),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(9,),
+            neighbour=(),
+            attains=False,
+        )

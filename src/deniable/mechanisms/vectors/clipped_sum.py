@@ -1,0 +1,126 @@
+"""Noisy sums of rows clipped to a ball around a public centre."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive import AdditiveNoise, Laplace
+from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.records import records_of
+from deniable.mechanisms.vectors.clipping import ball_sum
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import exact_rational, positive_rational, shown, whole_number
+from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.rows import Floats, table
+
+_MOST_COLUMNS = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfClippedRows(Mechanism):
+    """Adds noise to a sum over rows, each of which is clipped to a ball and rounded towards 0 to a lattice.
+
+    Args:
+        noise: of every entry of the sum, in lattice steps.
+        columns: of the table.
+        radius: of the ball, in the unit of the rows.
+        steps: lattice steps to the largest norm of a row; the square of it times `columns` is at most 2^62.
+        centre: of the ball; the origin if it is left out.
+    """
+
+    noise: AdditiveNoise
+    columns: int
+    radius: Fraction
+    steps: int
+    centre: tuple[Fraction, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, AdditiveNoise):
+            raise InvalidParameterError(f"noise must be additive, such as Gaussian, got {shown(self.noise)}")
+        object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
+        object.__setattr__(self, "radius", positive_rational("radius", self.radius))
+        object.__setattr__(self, "steps", whole_number("steps", self.steps, lower=1))
+        if self.steps**2 * self.columns > 2**62:
+            raise InvalidParameterError(f"steps^2 columns must be at most 2^62, got steps={shown(self.steps)}")
+        object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))
+
+    def _rows(self, exact: ArrayLike) -> Floats:
+        """A table; what is no number is NaN, which clipping takes for the centre."""
+        rows, _ = table(exact, "exact", columns=self.columns)
+        if rows.shape[1] != self.columns:
+            raise InvalidParameterError(f"exact must be a table of {self.columns} columns, got {rows.shape[1]}")
+        return rows
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
+        """The sums of the entries of each release; rows come one after the other."""
+        total = self._sum(np.reshape(exact, (-1, self.columns)))
+        return self.noise.outcomes(tuple(total.ravel().tolist()), runs, bits=bits)
+
+    def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
+        """The noisy sum, in lattice steps.
+
+        Args:
+            exact: secret rows; a table of numbers.
+            bits: leave it out, except in tests.
+        """
+        return self.noise.release(self._sum(exact), bits=bits)
+
+    def _sum(self, exact: ArrayLike) -> Integers:
+        """The exact sum."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedSum(OfClippedRows):
+    """Add up rows clipped to a ball around a public centre, with noise on every coordinate.
+
+    Guarantee: that of the noise at l2 = rows steps and l1 = sqrt(columns) l2, under replace twice that.
+    Proof: docs/theory/statistics/vectors.md.
+    Source: Biswas, Dong, Kamath, Ullman (2020), arXiv:2006.06618, for a centre that comes closer step by step.
+    """
+
+    kind: ClassVar[str] = "clipped_sum"
+    guarantee: ClassVar[str] = "loss of `noise` at l2 = rows steps, l1 = sqrt(columns) l2 (replace: twice that)"
+    source: ClassVar[str] = "Biswas, Dong, Kamath, Ullman (2020)"
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        """The loss when a unit owns as many rows as `sensitivity` counts: of_count(rows=..., groups=1, cells=1)."""
+        rows = records_of(sensitivity, proved=frozenset(Relation))
+        return self.noise.privacy_loss(
+            of_ball_sum(radius=self.steps, dimensions=self.columns, rows=rows, relation=sensitivity.relation)
+        )
+
+    def _sum(self, exact: ArrayLike) -> Integers:
+        return ball_sum(
+            self._rows(exact),
+            centre=np.array(self.centre, dtype=np.float64),
+            radius=float(self.radius),
+            steps=self.steps,
+        )
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """A single row far outside of the ball, which is rounded to two of three steps."""
+        return WorstCase(
+            mechanism=cls(noise=Laplace(scale=Fraction(2)), columns=1, radius=Fraction(1), steps=3),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(9,),
+            neighbour=(),
+            attains=False,
+        )
+
+
+def public_vector(name: str, value: object, size: int) -> tuple[Fraction, ...]:
+    """Exact coordinates; zeros if there are none.
+
+    Raises: InvalidParameterError unless there are none or `size` of them.
+    """
+    if not isinstance(value, tuple | list) or len(value) not in (0, size):
+        raise InvalidParameterError(f"{name} must be a list of {size} numbers, got {shown(value)}")
+    return tuple(exact_rational(name, entry) for entry in value) or (Fraction(0),) * size
