@@ -4,13 +4,14 @@ import operator
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb, fmpq
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import PROBABILITIES, Interval, round_down, round_up
+from deniable.numbers.interval import PROBABILITIES, Interval, Intervals, each, round_down, round_up
 from deniable.numbers.rationals import exact_rational
 
 rationals = st.fractions() | st.builds(
@@ -141,3 +142,14 @@ def test_an_interval_is_not_one_float() -> None:
 def test_a_notebook_shows_the_guarantee_first() -> None:
     assert Interval(2.38078, 2.38226)._repr_html_() == "2.38226 <small>(the truth is at least 2.38078)</small>"
     assert Interval(0.5, 0.5)._repr_html_() == "0.5"
+
+
+def test_many_numbers_give_as_many_intervals() -> None:
+    for numbers in ([1, "1/2"], (1, 0.5), np.array([1.0, 0.5])):
+        found = each(lambda one: Interval.around(exact_rational("x", one)), numbers)
+        assert isinstance(found, Intervals)
+        assert found == (Interval(1.0, 1.0), Interval(0.5, 0.5))
+        assert found.lower.tolist() == found.upper.tolist() == [1.0, 0.5]
+        assert str(found) == "1\n0.5"
+    for number in (1, "1/2", np.float64(0.5), np.array(0.5)):
+        assert isinstance(each(lambda one: Interval.around(exact_rational("x", one)), number), Interval)

@@ -47,3 +47,12 @@ def test_a_charge_says_it_too_and_so_does_the_price_of_a_release() -> None:
     assert "protects nobody" in price(PureLoss(30))
     assert "protects nobody" in price(GaussianLoss("1/30"))
     assert price(PureLoss(1)) == "epsilon=1"
+
+
+@pytest.mark.parametrize(("population", "warned"), [(50_000, True), (1_000, False), (10**7, True), (None, False)])
+def test_a_delta_of_the_order_of_one_in_the_population_is_told(population: int | None, warned: bool) -> None:
+    """golden: delta should be well below 1/n; n^-1.1 is 6.8e-6 for 50,000 people and 5e-4 for 1,000."""
+    text = caution(epsilon=Fraction(1), delta=Fraction(1, 10**5), population=population)
+    assert ("is of the order of" in text) == warned
+    report = PureLoss(1).report("1e-5", population=population)
+    assert ("is of the order of" in str(report)) == warned

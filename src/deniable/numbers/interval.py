@@ -1,17 +1,22 @@
-"""Numbers with a direction: intervals that provably hold the truth."""
+"""Reals with a direction: intervals that provably hold the truth."""
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import Number, exact_rational
+from deniable.numbers.rationals import Real, exact_rational
 
 if TYPE_CHECKING:
+    import numpy as np
     from flint import arb
+    from numpy.typing import NDArray
+
+    from deniable.numbers.rationals import Reals
 
 _MEANT_DIGITS = 12  # a number that somebody wrote has no more
 _LARGEST = math.nextafter(math.inf, 0.0)
@@ -71,23 +76,23 @@ class Interval:
         """Whether `value` lies in the interval, ends included."""
         return self.lower <= value <= self.upper
 
-    def __lt__(self, other: "Interval | Number") -> bool:
+    def __lt__(self, other: "Interval | Real") -> bool:
         """Whether the true value is below `other`, where that is decided.
 
         Raises: InvalidParameterError where the answer depends on where in the interval the truth lies.
         """
         return self._decided("<", self._upper < _lowest(other), self._lower >= _highest(other), other)
 
-    def __le__(self, other: "Interval | Number") -> bool:
+    def __le__(self, other: "Interval | Real") -> bool:
         return self._decided("<=", self._upper <= _lowest(other), self._lower > _highest(other), other)
 
-    def __gt__(self, other: "Interval | Number") -> bool:
+    def __gt__(self, other: "Interval | Real") -> bool:
         return self._decided(">", self._lower > _highest(other), self._upper <= _lowest(other), other)
 
-    def __ge__(self, other: "Interval | Number") -> bool:
+    def __ge__(self, other: "Interval | Real") -> bool:
         return self._decided(">=", self._lower >= _highest(other), self._upper < _lowest(other), other)
 
-    def _decided(self, sign: str, yes: bool, no: bool, other: "Interval | Number") -> bool:
+    def _decided(self, sign: str, yes: bool, no: bool, other: "Interval | Real") -> bool:
         if yes or no:
             return yes
         raise InvalidParameterError(
@@ -130,6 +135,37 @@ class Interval:
         """What a notebook shows: the guarantee, and how far from the truth it may be."""
         low, high = _decimal(self.lower, 6, "g", ROUND_FLOOR), _decimal(self.upper, 6, "g", ROUND_CEILING)
         return high if low == high else f"{high} <small>(the truth is at least {low})</small>"
+
+
+class Intervals(tuple[Interval, ...]):
+    """Several intervals in order; `lower` and `upper` are their ends as arrays."""
+
+    @property
+    def lower(self) -> "NDArray[np.float64]":
+        """The lower ends; shape (intervals,)."""
+        return self._ends("lower")
+
+    @property
+    def upper(self) -> "NDArray[np.float64]":
+        """The upper ends; shape (intervals,)."""
+        return self._ends("upper")
+
+    def _ends(self, name: str) -> "NDArray[np.float64]":
+        import numpy as np
+
+        return np.array([getattr(one, name) for one in self], dtype=np.float64)
+
+    def __str__(self) -> str:
+        return "\n".join(str(one) for one in self)
+
+
+def each(function: Callable[["Real"], Interval], value: "Real | Reals") -> Interval | Intervals:
+    """The interval of one number, or those of a list of them."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return Intervals(function(one) for one in value)
+    if getattr(value, "ndim", 0):
+        return Intervals(function(one) for one in value)  # type: ignore[union-attr]
+    return function(value)
 
 
 def round_down(value: Fraction) -> float:
@@ -191,18 +227,18 @@ def _decimal(value: float, digits: int, kind: str, direction: str) -> str:
     return f"{rounded:.{digits}e}" if kind == "e" else f"{rounded:g}"
 
 
-def _meant(value: "Number") -> Fraction | float:
+def _meant(value: "Real") -> Fraction | float:
     """The number that a text or a float stands for; infinite ones as they are."""
     if isinstance(value, float) and math.isinf(value):
         return value
     return exact_rational("an interval's other side", value)
 
 
-def _lowest(other: "Interval | Number") -> Fraction | float:
+def _lowest(other: "Interval | Real") -> Fraction | float:
     return other._lower if isinstance(other, Interval) else _meant(other)
 
 
-def _highest(other: "Interval | Number") -> Fraction | float:
+def _highest(other: "Interval | Real") -> Fraction | float:
     return other._upper if isinstance(other, Interval) else _meant(other)
 
 

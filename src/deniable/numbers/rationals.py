@@ -3,12 +3,21 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import SupportsFloat, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 
-Number = int | float | str | Decimal | Fraction
+Real: TypeAlias = SupportsFloat | str
+"""What a person writes for one number: 1, 0.1, "1/10", Fraction(1, 10), Decimal("0.1"), a scalar of numpy."""
+
+Reals: TypeAlias = Sequence[SupportsFloat] | list[str] | NDArray[np.floating] | NDArray[np.integer]
+"""Several of them."""
 
 _SMALLEST_PROBABILITY = Fraction(1, 10**300)
 _LARGEST = Fraction(math.nextafter(math.inf, 0.0))

@@ -26,6 +26,7 @@ from deniable.privacy.around.training import correlated, iteration  # noqa: F401
 from deniable.privacy.around.tuning import BestOfLoss
 from deniable.privacy.budget import Budget, Filter
 from deniable.privacy.calibration.calibrate import calibrate
+from deniable.privacy.currencies.loss_variable import outcome_loss
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import (
@@ -80,6 +81,7 @@ __all__ = [
     "of_count",
     "of_dp_event",
     "of_opacus",
+    "outcome_loss",
     "parallel",
     "under_replace",
 ]

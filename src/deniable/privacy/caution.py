@@ -19,10 +19,11 @@ def with_caution(text: str, doubt: str) -> str:
     return f"{text} (caution: {doubt})" if doubt else text
 
 
-def caution(**amounts: Fraction | None) -> str:
+def caution(*, population: int | None = None, **amounts: Fraction | None) -> str:
     """What to think twice about, in a sentence; empty where a budget is of an ordinary size.
 
     Args:
+        population: number of units in the data, where it is public: delta must be small against 1/population.
         amounts: epsilon, delta, rho, mu or renyi, as in a budget; None where it has no such number.
     """
     found = []
@@ -36,5 +37,11 @@ def caution(**amounts: Fraction | None) -> str:
     if delta is not None and delta > _LARGEST_DELTA:
         found.append(
             f"delta={decimal_text(delta)} lets the data of that share of all people be published: take 1e-6 or less"
+        )
+    elif delta and population is not None and float(delta) > population**-1.1:
+        found.append(
+            f"delta={decimal_text(delta)} is of the order of 1/{population} or above: a mechanism with this delta may "
+            f"publish the data of {float(delta) * population:.2g} of {population} units outright. Take at most "
+            f"{population**-1.1:.0e}"
         )
     return "; ".join(found)

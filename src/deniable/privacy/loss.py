@@ -5,11 +5,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import nonnegative_rational, probability, read_json
+from deniable.numbers.interval import Interval, Intervals, each
+from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE, checked_tolerance
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from deniable.privacy.charge import Charge
+    from deniable.privacy.currencies.loss_variable import LossVariable
     from deniable.privacy.currencies.renyi import Directions
     from deniable.privacy.currencies.tradeoff import TradeOff
     from deniable.privacy.reports.report import Report
@@ -48,28 +52,40 @@ class PrivacyLoss(metaclass=InWords):
 
     # --- the curve -----------------------------------------------------------------------------------------------
 
-    def delta(self, epsilon: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
-        """The smallest delta for which (epsilon, delta)-DP holds; `epsilon` is any number >= 0.
+    @overload
+    def delta(self, epsilon: Reals, *, tolerance: float = ...) -> Intervals: ...  # type: ignore[overload-overlap]
+    @overload
+    def delta(self, epsilon: Real, *, tolerance: float = ...) -> Interval: ...
+    def delta(self, epsilon: Real | Reals, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval | Intervals:
+        """The smallest delta for which (epsilon, delta)-DP holds.
 
         Args:
+            epsilon: any number >= 0, or a list of them, which gives as many intervals.
             tolerance: width of the answer relative to its upper end, where it has to be computed numerically; where
                 upper and lower laws differ it bounds what each numerical answer adds; not promised below 1e-40. By
                 default a wish: where it is not met, the answer is what is known, and its `wide` is True.
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
-        return self._delta_within(nonnegative_rational("epsilon", epsilon), checked_tolerance(tolerance))
+        width = checked_tolerance(tolerance)
+        return each(lambda one: self._delta_within(nonnegative_rational("epsilon", one), width), epsilon)
 
-    def epsilon(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
-        """The smallest epsilon for which (epsilon, delta)-DP holds; `delta` is any number in [0, 1).
+    @overload
+    def epsilon(self, delta: Reals, *, tolerance: float = ...) -> Intervals: ...  # type: ignore[overload-overlap]
+    @overload
+    def epsilon(self, delta: Real, *, tolerance: float = ...) -> Interval: ...
+    def epsilon(self, delta: Real | Reals, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval | Intervals:
+        """The smallest epsilon for which (epsilon, delta)-DP holds.
 
         The upper end is infinite where no epsilon is proved to do.
 
         Args:
+            delta: any number in [0, 1), or a list of them, which gives as many intervals.
             tolerance: width of the answer, where it has to be computed numerically: absolute for an epsilon below 1,
                 relative above. By default a wish, as for `delta`.
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
-        return self._epsilon_within(probability("delta", delta), checked_tolerance(tolerance))
+        width = checked_tolerance(tolerance)
+        return each(lambda one: self._epsilon_within(probability("delta", one), width), delta)
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
@@ -162,6 +178,11 @@ class PrivacyLoss(metaclass=InWords):
         from deniable.privacy.currencies.renyi import divergences_of_laws
 
         return divergences_of_laws(self, order)
+
+    def _divergences_below_one(self, order: Fraction) -> "Directions":
+        from deniable.privacy.currencies.renyi import divergences_below_one
+
+        return divergences_below_one(self, order)
 
     def charge(self) -> "Charge":
         """What a ledger books for this loss, in every currency that is proved."""
@@ -257,23 +278,62 @@ class PrivacyLoss(metaclass=InWords):
         """The largest difference between hits and false alarms of an attack: the total variation, delta(0)."""
         return self.delta(0, tolerance=tolerance)
 
-    def renyi(self, order: object) -> Interval:
-        """The Rényi divergence of an order >= 1, in the worse direction; at math.inf the greatest loss."""
+    @overload
+    def renyi(self, order: Reals) -> Intervals: ...  # type: ignore[overload-overlap]
+    @overload
+    def renyi(self, order: Real) -> Interval: ...
+    def renyi(self, order: Real | Reals) -> Interval | Intervals:
+        """The Rényi divergence of an order, in the worse direction; at math.inf the greatest loss.
+
+        Args:
+            order: any number > 0, or a list of them, which gives as many intervals.
+        """
         from deniable.privacy.currencies.renyi import renyi
 
-        return renyi(self, order)
+        return each(lambda one: renyi(self, one), order)
 
-    def report(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
-        """What is guaranteed at `delta` and what an attacker can learn, in plain words."""
+    def variable(self, *, added: bool = False) -> "LossVariable":
+        """The privacy loss as a random variable: tails, moments, quantiles; see `LossVariable`."""
+        from deniable.privacy.currencies.loss_variable import LossVariable
+
+        return LossVariable(self, added=added)
+
+    def curve(self, *, points: int = 33, tolerance: float = CURVE_TOLERANCE) -> dict[str, NDArray[np.float64]]:
+        """The curve as columns `epsilon`, `delta_lower`, `delta_upper`, from 0 to where delta is next to nothing.
+
+        Every frame library reads them: `polars.DataFrame(loss.curve())`.
+
+        Args:
+            points: how many values of epsilon, evenly spaced.
+            tolerance: as in `delta`.
+        """
+        from deniable.privacy.reports.plot import profile
+
+        return profile(self, points=points, tolerance=tolerance)
+
+    def report(self, delta: Real, *, population: int | None = None, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
+        """What is guaranteed at `delta` and what an attacker can learn, in plain words.
+
+        Args:
+            population: number of units in the data, if it is public; the report then says whether delta is small
+                against 1/population.
+            tolerance: of epsilon, as in `epsilon`.
+        """
         from deniable.privacy.reports.report import report
 
-        return report(self, delta, tolerance=tolerance)
+        return report(self, delta, population=population, tolerance=tolerance)
 
     def plot(self, *, tolerance: float = CURVE_TOLERANCE, points: int = 33, ax: "Axes | None" = None) -> "Axes":
         """Draw delta against epsilon, both bounds; needs the extra `plot`."""
         from deniable.privacy.reports.plot import draw_profile
 
         return draw_profile(self, tolerance=tolerance, points=points, ax=ax)
+
+    def plot_renyi(self, *, orders: Reals | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw Rényi divergences against their orders, both bounds; needs the extra `plot`."""
+        from deniable.privacy.reports.plot import draw_renyi
+
+        return draw_renyi(self, orders=orders, ax=ax)
 
     # --- serialisation -------------------------------------------------------------------------------------------
 

@@ -145,3 +145,65 @@ def test_bad_rates_are_refused(rates: list[float]) -> None:
 def test_bad_priors_are_refused(prior: object) -> None:
     with pytest.raises(InvalidParameterError, match="prior"):
         TradeOff(PureLoss(1)).bayes_risk(prior)
+
+
+def test_the_conjugate_is_delta_on_both_sides_of_one() -> None:
+    """By the definition: the largest y a - f(a) over a fine grid of false alarms."""
+    curve = LaplaceLoss(1).tradeoff(tolerance=1e-4)
+    rates = np.linspace(0, 1, 2001)
+    for slope in ("-1/10", "-1/2", "-1", "-2", "-5"):
+        found = curve.conjugate(slope)
+        direct = float(np.max(float(Fraction(slope)) * rates - curve.false_negative_rates(rates).lower))
+        assert direct == pytest.approx(found.upper, abs=1e-3)
+    with pytest.raises(InvalidParameterError, match="slope must be < 0"):
+        curve.conjugate(0)
+
+
+def test_the_curve_is_its_own_inverse() -> None:
+    curve = LaplaceLoss(1).poisson_sampled(rate="1/3").tradeoff(tolerance=1e-4)
+    for rate in (0.01, 0.2, 0.7):
+        there = curve.false_negative_rate(rate)
+        assert curve.false_positive_rate(there.upper).lower <= rate * (1 + 1e-3)
+        assert curve.false_positive_rate(there.lower).upper >= rate * (1 - 1e-3)
+
+
+def test_less_noise_dominates_more_noise_and_curves_that_cross_do_not() -> None:
+    less, more = GaussianLoss(1).tradeoff(), GaussianLoss("1.2").tradeoff()
+    assert less.dominates(more)
+    assert not more.dominates(less)
+    pure, gaussian = PureLoss("0.5").tradeoff(), GaussianLoss(2).tradeoff()
+    assert not pure.dominates(gaussian)
+    assert not gaussian.dominates(pure)
+    with pytest.raises(InvalidParameterError, match="neither curve is proved"):
+        PureLoss(1).tradeoff().dominates(PureLoss(1).tradeoff())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1/2", 0), (1, "1/10"), (3, "1/100"), (0, "1/5")])
+def test_the_two_point_bound_of_a_pair_has_a_closed_form(epsilon: object, delta: object) -> None:
+    truth = (1 - float(Fraction(delta))) / (1 + math.exp(float(Fraction(epsilon))))
+    found = ApproximateLoss(epsilon, delta).tradeoff().minimax_error()
+    assert found.lower <= truth * (1 + 1e-12)
+    assert truth * (1 - 1e-12) <= found.upper
+    assert found.width < 1e-3
+    assert GaussianLoss("1/2").tradeoff().minimax_error().contains(0.15865525393145705)  # Phi(-1)
+
+
+def test_merged_outcomes_have_the_larger_tail() -> None:
+    """Randomised response merges `no` with part of `yes`; a Gaussian is read off its curve; both by hand."""
+    p, grown = math.e / (1 + math.e), math.exp(0.3)
+    share = (p - grown * (1 - p)) / (grown * p - (1 - p))
+    found = PureLoss(1).tradeoff(tolerance=1e-6).loss_above("0.3")
+    assert found.lower <= p + share * (1 - p) + 1e-9
+    assert found.upper >= p + share * (1 - p) - 1e-9
+    assert found.width < 1e-3
+    assert PureLoss(1).tradeoff().loss_above(1).upper == 0
+    assert ApproximateLoss(1, "1/10").tradeoff().loss_above(700).contains(0.1)
+    for epsilon in (0.2, 1.0, 2.5):
+        loss = GaussianLoss(1)
+        found = loss.tradeoff().loss_above(epsilon)
+        losses = np.linspace(-3, epsilon, 400, endpoint=False)
+        deltas = [loss.delta(e).upper if e >= 0 else 1 - math.exp(e) * (1 - loss.delta(-e).upper) for e in losses]
+        least = min(delta / -math.expm1(e - epsilon) for e, delta in zip(losses, deltas, strict=True))
+        assert found.lower <= least * (1 + 1e-9)
+        assert least * (1 - 1e-3) <= found.upper
+        assert max(loss.delta(epsilon).lower, loss.variable().above(epsilon).lower) <= found.upper

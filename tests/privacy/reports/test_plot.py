@@ -2,13 +2,14 @@
 
 import builtins
 from collections.abc import Iterator
+from fractions import Fraction
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 from deniable.errors import MissingExtraError
-from deniable.privacy import ApproximateLoss, GaussianLoss, PureLoss
+from deniable.privacy import ApproximateLoss, GaussianLoss, Interval, PureLoss
 from deniable.privacy.reports.plot import draw_profile
 
 mpl.use("Agg")
@@ -34,6 +35,27 @@ def test_the_line_of_the_profile_is_the_upper_bound_on_a_logarithmic_axis() -> N
     for epsilon, delta in zip(marks, lowest, strict=True):
         assert delta <= RUN.delta(float(epsilon)).upper <= delta * 1.06 + 1e-12
     ax.figure.canvas.draw()
+
+
+def test_a_curve_is_a_table_of_columns() -> None:
+    table = PureLoss(1).curve(points=5)
+    assert list(table) == ["epsilon", "delta_lower", "delta_upper"]
+    for epsilon, low, high in zip(*table.values(), strict=True):
+        assert PureLoss(1).delta(Fraction(float(epsilon))) == Interval(low, high)
+
+
+def test_renyi_divergences_are_drawn_between_both_bounds() -> None:
+    ax = RUN.plot_renyi(orders=[Fraction(1, 2), 2, 8])
+    orders, drawn = (np.asarray(values, dtype=float) for values in ax.lines[0].get_data())
+    assert list(orders) == [0.5, 2, 8]
+    assert list(drawn) == list(RUN.renyi([Fraction(1, 2), 2, 8]).upper)
+    assert GaussianLoss(1).plot_renyi().get_xscale() == "log"
+
+
+def test_the_tail_of_the_loss_is_drawn_above_delta() -> None:
+    tail, delta = GaussianLoss(1).variable().plot(points=17).lines
+    place = dict(zip(*tail.get_data(), strict=True))
+    assert all(y <= place[x] for x, y in zip(*delta.get_data(), strict=True))
 
 
 def test_a_profile_that_stays_large_or_ends_at_nothing_can_be_drawn() -> None:

@@ -107,7 +107,7 @@ def account(
             loss, counted = _read(composition), ""
         else:
             loss, counted = training.loss(), training.said()
-        said = replace(loss.report(delta, tolerance=tolerance), counted=counted) if report else None
+        said = replace(loss.report(delta, tolerance=tolerance), counted=counted) if report and delta else None
         answer = Answer(
             loss,
             counted or repr(loss),

@@ -259,6 +259,8 @@ class Composed(PrivacyLoss):
         with_unit, without = (total([(both[way], count) for both, count in found]) for way in (0, 1))
         return with_unit, without
 
+    _divergences_below_one = _divergences  # they add at every order
+
     def charge(self) -> Charge:
         return sum((loss.charge() * count for loss, count in self.parts), Charge.nothing())
 

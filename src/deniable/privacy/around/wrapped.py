@@ -50,6 +50,9 @@ class WrappedLoss(PrivacyLoss):
     def _divergences(self, order: Fraction) -> "Directions":
         return self.loss._divergences(order)
 
+    def _divergences_below_one(self, order: Fraction) -> "Directions":
+        return self.loss._divergences_below_one(order)
+
     @property
     def normal_mu_squared(self) -> Fraction | None:
         return self.loss.normal_mu_squared

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational, probability
+from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.budget.renyi import checked_order, divergence
 from deniable.privacy.loss import PrivacyLoss
@@ -69,7 +69,7 @@ class Odometer(ABC):
         target = probability("delta", delta)
         return Interval(0.0, min(bound, self._bound(target)))
 
-    def fixed_in_advance(self, delta: object, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
+    def fixed_in_advance(self, delta: Real, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
         """Epsilon at `delta` of the losses counted so far, had they been fixed before the first answer.
 
         Guarantee: no odometer can read less than the lower end. The reading E_n depends on the losses alone, and one

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, exact_rational, nonnegative_rational, probability
+from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
@@ -222,11 +222,37 @@ def rho_of_bounded_range(epsilon: object) -> Fraction:
 def concentrated_of_mean_concentrated(mean: object, spread: object) -> tuple[Fraction, Fraction]:
     """(xi, rho) with D_a <= xi + rho a, of a (mean, spread)-CDP mechanism: (mean - spread^2/2, spread^2/2).
 
-    There is no way back that returns where it came from; the notions are not equivalent.
+    The way back, `mean_concentrated_of_concentrated`, does not return where it came from.
     Source: Dwork, Rothblum (2016), arXiv:1603.01887; Bun, Steinke (2016), arXiv:1605.02065.
     """
     centre, width = nonnegative_rational("mean", mean), nonnegative_rational("spread", spread)
     return centre - width**2 / 2, width**2 / 2
+
+
+def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
+    """(mean, spread) for which every rho-zCDP mechanism is (mean, spread)-CDP: E[L] <= mean, L - E[L] sub-Gaussian.
+
+    Guarantee: mean = rho, and spread^2/2 = max(rho (1 + 1/t), (exp(rho t (1 + t)) - 1)/t^2) for any t in (0, 1]; the
+        best of several is taken. For small rho the spread is 2 sqrt(rho), sqrt(2) times that of Gaussian noise.
+    Source: after Bun, Steinke (2016), arXiv:1605.02065, whose constants are not explicit; proof of these in
+        docs/theory/privacy/currencies.md.
+
+    >>> mean, spread = mean_concentrated_of_concentrated("0.005")
+    >>> round(mean, 4), round(spread, 4)
+    (0.005, 0.1418)
+    """
+    cost = nonnegative_rational("rho", rho)
+    if cost == 0:
+        return 0.0, 0.0
+
+    def half_square(part: Fraction) -> Fraction:
+        near = certified(lambda: ball(cost * part * (1 + part)).expm1() / ball(part**2), within=_NONNEGATIVE)
+        return max(Fraction(near.upper), cost * (1 + 1 / part))
+
+    parts = (Fraction(k, 64) for k in range(1, 65))
+    found = [half_square(part) for part in parts if cost * part * (1 + part) < 700]
+    spread = certified(lambda: _root(2 * ball(min(found))), within=_NONNEGATIVE).upper if found else math.inf
+    return round_up(cost), spread
 
 
 # --- Gaussian differential privacy ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rényi divergences of a loss: every order from 1 (Kullback-Leibler) to infinity, in the worse direction.
+"""Rényi divergences of a loss: every order from above 0 to infinity, in the worse direction; 1 is Kullback-Leibler.
 
 A loss states its own in `PrivacyLoss._divergences`: a closed form, in ball arithmetic, or an integral over the curve of
 its laws, with bounds on both sides. Proofs: docs/theory/privacy/currencies.md.
@@ -35,21 +35,40 @@ def renyi(loss: "PrivacyLoss", order: object) -> Interval:
         greatest loss at infinity. It adds up over compositions.
 
     Args:
-        order: a number >= 1, or math.inf.
+        order: a number > 0, or math.inf.
     Source: Mironov (2017), arXiv:1702.07476.
     """
     if isinstance(order, float) and order == math.inf:
         return loss.epsilon(0)
     number = exact_rational("order", order)
-    if number < 1:
-        raise InvalidParameterError(f"order must be >= 1, got {order!r}. For orders below 1 exchange the two laws.")
+    if number <= 0:
+        raise InvalidParameterError(f"order must be > 0, got {order!r}")
     return largest(directed(loss, number))
 
 
 @lru_cache(maxsize=4096)
 def directed(loss: "PrivacyLoss", order: Fraction) -> Directions:
     """The divergences of both directions."""
-    return loss._divergences(order)
+    return loss._divergences(order) if order >= 1 else loss._divergences_below_one(order)
+
+
+def divergences_below_one(loss: "PrivacyLoss", order: Fraction) -> Directions:
+    """The divergences of an order in (0, 1), from the laws of a loss or from its Kullback-Leibler divergence.
+
+    D is increasing in the order, and D(P, Q) = order/(1 - order) times the divergence of order 1 - order of (Q, P), so
+    the Kullback-Leibler divergence bounds both.
+    Source: van Erven, Harremoës (2014), arXiv:1206.2459, Theorem 3 and Proposition 2.
+    """
+    from deniable.privacy.currencies.renyi_integral import law_divergence_below_one
+
+    rate, pairs = min(Fraction(1), order / (1 - order)), loss.laws()
+    if pairs is None:
+        known = largest(directed(loss, Fraction(1))).upper
+        return both_ways(Interval(0.0, round_up(rate * Fraction(known)) if math.isfinite(known) else known))
+    ends = [law_divergence_below_one(law, order) for law in pairs.upper]
+    starts = ends if pairs.lower is pairs.upper else [law_divergence_below_one(law, order) for law in pairs.lower]
+    found = [Interval(min(low.lower, high.upper), high.upper) for low, high in zip(starts, ends, strict=True)]
+    return found[0], found[1]
 
 
 def upper_divergence(loss: "PrivacyLoss", order: Fraction) -> float:

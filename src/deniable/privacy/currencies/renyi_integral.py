@@ -1,6 +1,6 @@
 """Rényi divergences of any pair, from its two curves: one certified integral.
 
-For order a >= 1, with delta the curve of (P, Q) and delta' that of (Q, P),
+For order a > 0, with delta the curve of (P, Q) and delta' that of (Q, P),
 
     E_Q[(P/Q)^a] = 1 + a (a - 1) I,    I = integral over e > 0 of exp((a - 1) e) delta(e) + exp(-a e) delta'(e),
 
@@ -69,6 +69,61 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
             break
         points *= 4
     return found
+
+
+def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
+    """Bounds on the divergence of order a in (0, 1) of the pair: -ln(1 - a (1 - a) I)/(1 - a), finite for most pairs.
+
+    Both weights fall by themselves, so that beyond a loss l no more than delta(l) exp((a - 1) l)/(1 - a) is left; the
+    share of I of infinite losses is P(L = inf)/(1 - a) + Q(L = -inf)/a.
+    """
+    found, points = Interval(0.0, math.inf), _FIRST_POINTS
+    front, back = _weighted_end(law, 1 - order, back=False), _weighted_end(law, order, back=True)
+    slack = law.slack(max(front, back))
+    forward, backward = _forward(law, slack), _backward(law, slack, law.vanishing)
+    far = law.highest < _FARTHEST, law.lowest > -_FARTHEST
+    rest = [
+        0.0 if done else float(curve(np.array([end]), 1)[0]) * math.exp(-float(rate) * end) * (1 + 1e-9)
+        for done, curve, end, rate in zip(far, (forward, backward), (front, back), (1 - order, order), strict=True)
+    ]
+    infinite = float(order) * law.infinite + float(1 - order) * law.vanishing
+    beyond = infinite + float(order) * rest[0] + float(1 - order) * rest[1]
+    while points <= _MOST_POINTS:
+        parts = [_integral(forward, order - 1, front, points), _integral(backward, -order, back, points)]
+        before = found.width
+        lower = _below_one(order, [(part.log, part.lower) for part in parts], infinite * (1 - 1e-12)).lower
+        upper = _below_one(order, [(part.log, part.upper) for part in parts], beyond * (1 + 1e-9)).upper
+        found = Interval(max(found.lower, lower), max(min(found.upper, upper), found.lower, lower))
+        if not _ENOUGH * found.upper < found.width < before / 2:
+            break
+        points *= 4
+    return found
+
+
+def _weighted_end(law: LossLaw, rate: Fraction, *, back: bool) -> float:
+    """A loss beyond which the weight exp(-rate l), times what is left of the curve, is next to nothing."""
+    furthest = -law.lowest if back else law.highest
+    if furthest < _FARTHEST:
+        return max(furthest * (1 + 1e-9), 1e-12)
+    end = 1e-3
+    while end < _FARTHEST / 1.2:
+        at = np.array([-end if back else end])
+        left = float(law.below(at).q[0] if back else law.above(at).p[0])
+        if left * math.exp(-float(rate) * end) < 1e-35:
+            break
+        end *= 1.2
+    return end
+
+
+def _below_one(order: Fraction, parts: list[tuple[float, float]], rest: float) -> Interval:
+    from flint import arb, ctx
+
+    with ctx.workprec(160):
+        integral = sum((arb(value) * arb(log).exp() for log, value in parts), arb(0))
+        held = 1 - ball(order * (1 - order)) * integral - arb(rest)
+        if not held > 0:
+            return Interval(0.0, math.inf)
+        return Interval.of_ball(-held.log() / ball(1 - order), within=Interval(0.0, math.inf))
 
 
 def _smaller(first: Tail, second: Tail, loss: float) -> float:
@@ -199,13 +254,13 @@ def _forward(law: LossLaw, slack: float) -> Curve:
     return curve
 
 
-def _backward(law: LossLaw, slack: float) -> Curve:
-    """Q(L < -e) - exp(e) P(L < -e), likewise."""
+def _backward(law: LossLaw, slack: float, without: float = 0.0) -> Curve:
+    """Q(L < -e) - exp(e) P(L < -e), likewise; `without` so much of Q(L = -inf)."""
 
     def curve(losses: Floats, side: int) -> Floats:
         early = slack if side > 0 else 0.0
         found = law.below(early - losses)
-        return _end(Tails(found.q + law.vanishing, found.p, found.error), losses, side, 1 + 3 * early)
+        return _end(Tails(found.q + (law.vanishing - without), found.p, found.error), losses, side, 1 + 3 * early)
 
     return curve
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import exact_rational, probability
+from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.tradeoff_curve import Rates, TradeOffCurve
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 
 
 _UNIT = 2.0**-53
+_ROUNDS, _SECTIONS, _FARTHEST = 9, 17, 600  # of searches on the curve
 _LEAST_RATE, _MU_RATE, _MU_POINTS, _MU_ROUNDS = 1e-12, 1e-4, 20, 2  # of the rates at which a mu is searched
 
 
@@ -64,11 +65,115 @@ class TradeOff:
         """The largest share of hits of a test with this share of false alarms."""
         return _only(self.true_positive_rates([false_positive_rate]))
 
+    def false_positive_rate(self, false_negative_rate: float) -> Interval:
+        """The least share of false alarms of a test with this share of misses: the inverse of the curve.
+
+        Guarantee: f is symmetric, so it is its own inverse.
+        """
+        return self.false_negative_rate(false_negative_rate)
+
+    def conjugate(self, slope: Real) -> Interval:
+        """The convex conjugate f*(y) = max over a of (y a - f(a)), at a slope y < 0.
+
+        Guarantee: f*(-e^epsilon) = delta(epsilon) - 1 for epsilon >= 0, and f*(y) = -y f*(1/y) by symmetry.
+        Source: Dong, Roth, Su (2019), arXiv:1905.02383, Proposition 2.12.
+        """
+        steep = -exact_rational("slope", slope)
+        if steep <= 0:
+            raise InvalidParameterError(f"slope must be < 0, got {slope!r}")
+        rate = max(steep, 1 / steep)
+        found = delta_between(self.loss, lambda: _log(ball(rate)))
+        ends = [min(steep, Fraction(1)) * (Fraction(end) - 1) for end in (found.lower, found.upper)]
+        return Interval(round_down(ends[0]), round_up(ends[1]))
+
+    def dominates(self, other: "TradeOff", *, least_rate: Real = "1e-6") -> bool:
+        """Whether the best attack on this loss errs at most as often as that on `other`, at every rate.
+
+        Then `other` is the more private: it has the smaller delta at every epsilon up to the one that `least_rate`
+        reaches. Curves that touch cannot be told apart by certified numbers.
+
+        Args:
+            least_rate: error rates below it are not compared.
+
+        Guarantee: a convex curve is below a convex polygon when it is below its corners.
+        Raises: InvalidParameterError where the curves are nearer to each other than they are known.
+        """
+        least = probability("least_rate", least_rate)
+        places: Floats = np.geomspace(max(float(least), _LEAST_RATE), 0.5, _MU_POINTS)
+        mine, theirs = self.false_negative_rates(places), other.false_negative_rates(places)
+        if np.any(mine.lower > theirs.upper):
+            return False
+        corners = other._curve.corners_below(places, least)
+        reached = self.false_negative_rates([float(a) for a, _ in corners]).upper
+        if all(Fraction(float(above)) <= b for above, (_, b) in zip(reached, corners, strict=True)):
+            return True
+        raise InvalidParameterError(
+            f"neither curve is proved to be below the other at tolerance={self.tolerance:g}: they touch or cross "
+            "within what is known. Ask for a smaller tolerance."
+        )
+
     # --- single numbers ------------------------------------------------------------------------------------------
 
     def advantage(self) -> Interval:
         """The largest difference between hits and false alarms: the total variation distance, delta(0)."""
         return self.loss.delta(0)
+
+    def minimax_error(self) -> Interval:
+        """The least value of the larger error rate of a test: the two-point bound on what nobody can do better.
+
+        Of two data sets that differ by k units, `loss.group(k).tradeoff().minimax_error()` bounds every estimator that
+        must tell them apart.
+
+        Guarantee: the rate c with f(c) = c, the greatest of (1 - delta(e)) / (1 + exp(e)) over e >= 0.
+        Source: Le Cam (1973); Acharya, Sun, Zhang (2021), arXiv:2004.07839, for private tests.
+
+        >>> from deniable.privacy import PureLoss
+        >>> print(f"{PureLoss(epsilon=1).tradeoff().minimax_error():.4f}")     # 1 / (1 + e)
+        [0.2689, 0.2690]
+        """
+        low, high = 0.0, 0.5
+        for _ in range(_ROUNDS):
+            places: Floats = np.linspace(low, high, _SECTIONS)
+            found = self.false_negative_rates(places)
+            above, below = places[found.lower >= places], places[found.upper <= places]
+            fresh = float(above.max(initial=low)), float(below.min(initial=high))
+            if fresh == (low, high):
+                break
+            low, high = fresh
+        return Interval(low, high)
+
+    def loss_above(self, epsilon: Real) -> Interval:
+        """The largest P(L > epsilon) over all that may be done with a release: the delta of probabilistic privacy.
+
+        It stands beside delta(epsilon), which it is never below: outcomes whose loss exceeds epsilon have together at
+        most this probability, also where they are merged with others.
+
+        Guarantee: with h the share of hits, the h(a) for which h(a) = a e^epsilon; equal to the least of
+            delta(e) / (1 - exp(e - epsilon)) over e < epsilon.
+        Source: Meiser (2018); Kasiviswanathan, Smith (2014), arXiv:0803.3946; proof in
+            docs/theory/privacy/currencies.md.
+        """
+        number = nonnegative_rational("epsilon", epsilon)
+        if self.loss.pure_epsilon is not None and number >= self.loss.pure_epsilon:
+            return Interval(0.0, 0.0)
+        if number > _FARTHEST:
+            return Interval(round_down(self.loss.infinite_mass), self.loss.delta(_FARTHEST - 1).upper * 2)
+        odds = Interval.of_ball(ball(number).exp())
+        low, high = 1e-280, 1.0  # logarithms of the share of false alarms would be nearer to its scale
+        best = float(self.loss.infinite_mass)
+        top = 1.0
+        for _ in range(_ROUNDS):
+            places = np.exp(np.linspace(math.log(low), math.log(high), _SECTIONS))
+            found = self.true_positive_rates(np.minimum(places, 1.0))
+            meets = found.lower > places * odds.upper * (1 + 4 * _UNIT)
+            fails = found.upper <= places * odds.lower * (1 - 4 * _UNIT)
+            best = max(best, float(found.lower[meets].max(initial=0.0)))
+            top = min(top, float(found.upper[fails].min(initial=1.0)))
+            fresh = float(places[meets].max(initial=low)), float(places[fails].min(initial=high))
+            if fresh == (low, high):
+                break
+            low, high = fresh
+        return Interval(min(best, top), top)
 
     def bayes_risk(self, prior: object) -> Interval:
         """The least probability of a wrong decision when the unit was in the data with probability `prior`.

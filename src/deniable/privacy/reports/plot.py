@@ -5,13 +5,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.numbers.rationals import Reals, exact_rational, positive_integer
 from deniable.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from deniable.privacy.currencies.loss_variable import LossVariable
     from deniable.privacy.currencies.tradeoff import TradeOff
 
 _LINE, _BAND = "#225588", "#88aacc"
@@ -31,10 +34,7 @@ def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes 
     Raises: MissingExtraError if matplotlib is not installed.
     """
     axes = _axes(ax)
-    epsilons = np.linspace(0.0, _farthest(loss, tolerance), points)
-    found = [loss.delta(Fraction(float(epsilon)), tolerance=tolerance) for epsilon in epsilons]
-    upper = np.array([value.upper for value in found])
-    lower = np.array([value.lower for value in found])
+    epsilons, lower, upper = profile(loss, tolerance=tolerance, points=points).values()
     fine = np.linspace(epsilons[0], epsilons[-1], 8 * points)
     chords = np.interp(np.exp(fine - epsilons[-1]), np.exp(epsilons - epsilons[-1]), upper)
     axes.plot(fine, chords, color=_LINE, label="proved upper bound")
@@ -46,6 +46,48 @@ def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes 
     axes.set_xlabel("epsilon")
     axes.set_ylabel("delta")
     axes.set_title("(epsilon, delta) pairs on and above the line are proved")
+    axes.legend()
+    return axes
+
+
+def profile(loss: PrivacyLoss, *, tolerance: float, points: int) -> dict[str, NDArray[np.float64]]:
+    """Columns epsilon, delta_lower, delta_upper."""
+    epsilons = np.linspace(0.0, _farthest(loss, tolerance), positive_integer("points", points))
+    found = loss.delta([Fraction(float(epsilon)) for epsilon in epsilons], tolerance=tolerance)
+    return {"epsilon": epsilons, "delta_lower": found.lower, "delta_upper": found.upper}
+
+
+def draw_renyi(loss: PrivacyLoss, *, orders: Reals | None, ax: "Axes | None") -> "Axes":
+    """Divergences against orders, on logarithmic axes; by default orders from 1/8 to 64."""
+    axes = _axes(ax)
+    places: Reals = [Fraction(2) ** (step - 3) for step in range(10)] if orders is None else orders
+    found = loss.renyi(places)
+    at = [float(exact_rational("order", order)) for order in places]
+    axes.fill_between(at, found.lower, found.upper, color=_BAND, label="between the bounds")
+    axes.plot(at, found.upper, color=_LINE, marker=".", label="proved upper bounds")
+    axes.set_xscale("log")
+    if np.all(found.lower > 0):
+        axes.set_yscale("log")
+    axes.set_xlabel("order")
+    axes.set_ylabel("Rényi divergence")
+    axes.set_title("Rényi divergence, in the worse direction")
+    axes.legend()
+    return axes
+
+
+def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -> "Axes":
+    """P(L > l) and, for l >= 0, delta(l), up to where both are small."""
+    axes = _axes(ax)
+    low, high = (float(end) for end in variable.quantiles([1e-4, 1 - 1e-4]))
+    high = min(high, 50.0)
+    losses = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9, points)
+    tails = [variable.above(float(loss)).upper for loss in losses]
+    axes.plot(losses, tails, color=_LINE, label="P(L > l)")
+    positive = losses[losses >= 0]
+    axes.plot(positive, variable.loss.delta(positive).upper, color=_BAND, label="delta(l)")
+    axes.set_xlabel("l")
+    axes.set_ylabel("probability")
+    axes.set_title("Tail of the privacy loss, and delta below it")
     axes.legend()
     return axes
 

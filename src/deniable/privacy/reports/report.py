@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import decimal_text, probability
+from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.caution import caution
 from deniable.privacy.currencies.tradeoff import TradeOff
@@ -59,6 +59,7 @@ class Report:
         accounts: what other accountants prove at the same delta.
         counted: what was counted, in the caller's words; empty: as the loss is written.
         at: delta, as the caller wrote it.
+        population: number of units in the data, where it is public.
     """
 
     loss: PrivacyLoss
@@ -71,6 +72,7 @@ class Report:
     accounts: tuple[Account, ...]
     counted: str = ""
     at: str = ""
+    population: int | None = None
 
     def __repr__(self) -> str:
         return f"<Report: epsilon <= {certified(self.epsilon.upper)} at delta = {self._at}>"
@@ -133,7 +135,7 @@ class Report:
     def _guarantee(self) -> str:
         if math.isinf(self.epsilon.upper):
             return f"No epsilon is proved at delta = {self._at}: take a larger delta."
-        doubt = caution(epsilon=Fraction(self.epsilon.upper), delta=self.delta)
+        doubt = caution(epsilon=Fraction(self.epsilon.upper), delta=self.delta, population=self.population)
         return (
             f"({certified(self.epsilon.upper)}, {self._at})-differentially private; "
             f"the smallest true epsilon lies in {self.epsilon}.{f' Caution: {doubt}.' if doubt else ''}"
@@ -158,10 +160,11 @@ class Report:
         return [*rows, ("this report, certified", certified(self.epsilon.upper))]
 
 
-def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
+def report(loss: PrivacyLoss, delta: Real, *, population: int | None, tolerance: float) -> Report:
     """What `loss` guarantees at `delta`, and what that means.
 
     Args:
+        population: number of units in the data, where it is public.
         tolerance: of epsilon; rates and beliefs are found to a relative hundredth where that is possible.
 
     Raises: InvalidParameterError if the widths cannot be reached.
@@ -183,6 +186,7 @@ def report(loss: PrivacyLoss, delta: object, *, tolerance: float) -> Report:
         assumptions=tuple(assumptions(loss)),
         accounts=accounts(loss, share) if share else (),
         at=delta if isinstance(delta, str) else "",
+        population=None if population is None else positive_integer("population", population),
     )
 
 
