@@ -5,8 +5,8 @@ from typing import Any
 
 import griffe
 
-HEADINGS = ("Guarantee", "Error", "Proof", "Proofs", "Source", "Sources", "Raises")
-HEADING = re.compile(rf"^({'|'.join(HEADINGS)}): ", re.MULTILINE)
+WORDS = ("Guarantee", "Args", "Returns", "Raises", "Errors?", "Error rates", "Proofs?", "Sources?", "Columns")
+HEADING = re.compile(rf"^((?:{'|'.join(WORDS)})(?:(?:,| and) \w+)?): (?=\S)")
 
 
 class Docstrings(griffe.Extension):
