@@ -119,7 +119,7 @@ def path(name: str, folder: str | Path = ".") -> Path:
 
 
 def write(name: str, file: str | Path) -> None:
-    """Write one of the tables to a .csv or .parquet file of any name; the file is whole or not there.
+    """Write one of the tables to a .csv or .parquet file of any name, whole or not at all.
 
     Raises: InvalidParameterError if there is no such table or form, or no such folder.
 

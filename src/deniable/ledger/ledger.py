@@ -143,16 +143,16 @@ class Ledger:
 
     @property
     def place(self) -> str:
-        """Where it is kept."""
+        """Where the ledger is kept."""
         return self._storage.place
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it outlives this process."""
+        """Whether the ledger outlives this process."""
         return isinstance(self._storage, FileStorage)
 
     def answer(self, entry: Entry, compute: Callable[[], str], *, fresh: bool = False) -> tuple[str, bool]:
-        """The stored answer to a question, or else a new one, which is paid for, computed and stored; and which it is.
+        """The stored answer to a question, or a new one, paid for, computed and stored; and which of the two it is.
 
         Of several threads or processes that ask the same at once, one pays; the others wait for its answer. If it
         fails or is killed, the next one pays again: nothing is refunded.
@@ -277,7 +277,7 @@ class Ledger:
         return self.left()
 
     def check_unit(self, text: str, units: bool) -> None:
-        """Refuse a loss that is of one row, or of one of several ids, where somebody with more is protected.
+        """Refuse a loss for one row, or for one of several ids, if a unit with more of them is protected.
 
         Raises: UnprovedError.
         """

@@ -231,7 +231,7 @@ class Database(Statistics):
         return pairs_as_html(self._about())
 
     def explain(self, text: str, *, epsilon: object = None, delta: object = None, rho: object = None) -> Explanation:
-        """What `sql` would do, cost and how exact its answer would be. Reads no row, spends nothing."""
+        """Say what `sql` would do and cost, and how accurate its answer would be. Reads no row, spends nothing."""
         plan = self._plan(text, epsilon, delta, rho)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
 

@@ -122,7 +122,7 @@ class Csv:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal declarations; stands in the imported file."""
+        """Hash that is equal for equal declarations; the imported file carries it."""
         said = {**asdict(self), "version": FORMAT}
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

@@ -47,7 +47,7 @@ class Proposal:
 
 
 def guess_csv(source: str | Path) -> Csv:
-    """How a CSV file is probably to be read, from a look at all of it. Look at it, correct it, then import the file.
+    """Propose how to read a CSV file, after a look at all of it. Check the proposal, then import the file.
 
     Raises: SourceError if it is no file, or names no columns.
 

@@ -56,7 +56,7 @@ class Import:
 
 
 def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], object] | None = None) -> Import:
-    """Import a CSV file as declared. The import lies beside it, as does the report; older ones are replaced.
+    """Import a CSV file as declared. A typed file and a report are written beside it, in place of older ones.
 
     Args:
         source: the path of the file.
