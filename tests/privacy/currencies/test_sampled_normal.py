@@ -1,5 +1,6 @@
 """Divergences of sampled Gaussian noise: by sums, by certified quadrature and by mpmath."""
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -77,3 +78,14 @@ def test_bounds_for_little_noise_hold_the_integral(order: str, monkeypatch: pyte
     assert bounds.lower <= integral.upper
     assert integral.lower <= bounds.upper
     assert bounds.width <= 0.1 * bounds.upper
+
+
+@pytest.mark.parametrize("order", ["5000", "5000.5", "200000", "200000.5"])
+def test_large_orders_take_no_integral(order: str) -> None:
+    """The unit in every draw outweighs all else: order (mu^2/2 + ln(rate)/(order - 1)); the rest is below e^-1000."""
+    a = Fraction(order)
+    found = sampled_normal_divergence(Fraction(1), Fraction(1, 10**5), a)
+    exact = float(a) * (0.5 - math.log(10**5) / (float(a) - 1))
+    assert found.lower <= exact * (1 + 1e-12)
+    assert exact * (1 - 1e-12) <= found.upper
+    assert found.width <= 3e-4 * found.upper

@@ -15,6 +15,7 @@ from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
+from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments
 from deniable.privacy.currencies.renyi import Directions as Divergences
 from deniable.privacy.currencies.renyi import directed, total
 from deniable.privacy.loss import PrivacyLoss
@@ -41,6 +42,9 @@ Directions = list[list[Part]]
 _MOST_EXACT_POWERS = 1000
 _MOST_MU_SQUARED = 64
 _MOST_SHARES = 50
+_MANY = 10**7  # steps from which moments may be all that is needed
+_UNKNOWN = 0.2  # the relative width from which moments may tell more
+_NOTHING = 1e-40  # no width is promised for a delta below it
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -117,6 +121,11 @@ class Composed(PrivacyLoss):
             return exact(epsilon), []
         summed = self._summed(epsilon)
         directions = self._directions()
+        if self._is_long and summed.upper > summed.lower:
+            far = _narrowed(summed, delta_by_moments(self, self.parts, epsilon))
+            if far.width <= tolerance * far.upper or far.upper <= _NOTHING:
+                return far, []
+            summed = far
         if directions is not None and summed.upper > summed.lower:
             upper, lower = directions
             computed = [composed_delta(upper, epsilon, tolerance, most=summed.upper)]
@@ -127,7 +136,11 @@ class Composed(PrivacyLoss):
         else:
             return summed, []
         greatest = min(computed[0].upper, summed.upper)
-        return Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest), computed
+        found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+        if found.width > _UNKNOWN * found.upper and found.upper > _NOTHING:
+            found = _narrowed(found, delta_by_moments(self, self.parts, epsilon))
+            computed = [_narrowed(computed[0], found)]
+        return found, computed
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         exact = self._exact()
@@ -143,9 +156,14 @@ class Composed(PrivacyLoss):
             summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
             if delta == 0 or not self._is_beyond_floats:
                 return summed
+            far = epsilon_by_moments(self, self.parts, delta)
+            if far.width <= tolerance * unit_of_epsilon(far):
+                return far
             computed = [rounded_epsilon(side, delta, tolerance) for side in _distinct(_laws_of(self))]
             greatest = min(computed[0].upper, summed.upper)
             found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
+            if found.width > _UNKNOWN * unit_of_epsilon(found):
+                found = _narrowed(found, far)
             return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         upper, lower = directions
         limit = composed_limit(upper).upper
@@ -156,11 +174,20 @@ class Composed(PrivacyLoss):
         beyond = self._infinite_beyond(delta)
         if beyond > 0 or (beyond == 0 and composed_limit(lower, finite=True).lower == math.inf):
             return Interval(math.inf, math.inf)
+        if self._is_long:
+            far = epsilon_by_moments(self, self.parts, delta)
+            if far.width <= tolerance * unit_of_epsilon(far):
+                return far
+            limit = min(limit, far.upper)
         computed = [composed_epsilon(upper, delta, tolerance, most=limit)]
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
-        wide = any(reached(found, tolerance, unit_of_epsilon(found), "epsilon").wide for found in computed)
-        return Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper, wide=wide)
+        found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
+        if found.width > _UNKNOWN * unit_of_epsilon(found):
+            found = _narrowed(found, epsilon_by_moments(self, self.parts, delta))
+            computed = [_narrowed(computed[0], found)]
+        wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
+        return replace(found, wide=wide)
 
     def _infinite_beyond(self, delta: Fraction) -> int:
         """1, 0 or -1 as the probability of an infinite loss is certainly above, exactly, or perhaps below `delta`."""
@@ -178,6 +205,11 @@ class Composed(PrivacyLoss):
     def _is_beyond_floats(self) -> bool:
         """Whether all laws are known and some loss is too large to be exponentiated."""
         return self._directions() is None and _laws_of(self) is not None
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether there are so many steps, all of known laws, that moments may tell enough."""
+        return sum(count for _, count in self.parts) > _MANY and _laws_of(self) is not None
 
     @property
     def _is_symmetric(self) -> bool:
@@ -347,6 +379,12 @@ def _reveals_all(law: LossLaw) -> bool:
     """Whether no loss is finite, so that nothing can be summed."""
     atoms = law.atoms() if law.infinite >= 1 else None
     return atoms is not None and not atoms.losses.size
+
+
+def _narrowed(found: Interval, other: Interval) -> Interval:
+    """What two bounds tell together."""
+    upper = min(found.upper, other.upper)
+    return Interval(min(max(found.lower, other.lower), upper), upper)
 
 
 def _least_of(loss: PrivacyLoss, epsilon: Fraction) -> float:

@@ -6,13 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import Interval, round_up
 
 if TYPE_CHECKING:
     from flint import acb, arb
 
 _NONNEGATIVE = Interval(0.0, math.inf)
-_MOST_TERMS = 2000  # of the binomial sum of an integer order
+_MOST_TERMS = 100_000  # of the binomial sum of an integer order
+_MOST_BROKEN = 2000  # from this order on only integers are computed
 _LARGE, _HUGE = 100, 400  # mu^2 from which simple bounds are tried, and from which they must do
 _SHARP = 1e-9
 
@@ -34,7 +35,22 @@ def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fract
         found = certified(lambda: _between(mu_squared, rate, order), within=_NONNEGATIVE)
         if mu_squared >= _HUGE or found.width <= _SHARP * found.upper:
             return found
+    if order >= _MOST_TERMS:
+        return certified(lambda: _between(mu_squared, rate, order), within=_NONNEGATIVE)
+    if order >= _MOST_BROKEN:
+        return _between_integers(mu_squared, rate, order)
     return certified(lambda: _quadrature(mu_squared, rate, order), within=_NONNEGATIVE)
+
+
+def _between_integers(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Interval:
+    """D_a increases with the order a, and (a - 1) D_a is convex."""
+    low, high = Fraction(math.floor(order)), Fraction(math.ceil(order))
+    below, above = (sampled_normal_divergence(mu_squared, rate, a) for a in (low, high))
+    if math.isinf(above.upper):
+        return Interval(below.lower, math.inf)
+    share = order - low
+    grown = (1 - share) * (low - 1) * Fraction(below.upper) + share * (high - 1) * Fraction(above.upper)
+    return Interval(below.lower, max(round_up(grown / (order - 1)), below.lower))
 
 
 def _between(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":

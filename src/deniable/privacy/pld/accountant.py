@@ -28,6 +28,8 @@ CURVE_TOLERANCE = Wish(0.01)  # of each of many points
 
 _NOTHING = 1e-40  # no width is promised for a delta below it
 
+_HOPELESS = 0.5  # the relative width of an answer that the other direction may well improve
+
 _FARTHEST = 450.0
 _SMALLEST_TAIL = 1e-260
 
@@ -75,7 +77,7 @@ def composed_delta(
             Interval(least, max(least, most)),
         )
 
-    return _worse(directions, answer, most)
+    return _worse(directions, answer, tolerance, lambda found: found.upper, most)
 
 
 def composed_epsilon(
@@ -111,7 +113,7 @@ def composed_epsilon(
             Interval(least, max(least, most)),
         )
 
-    return _worse(directions, answer, most)
+    return _worse(directions, answer, tolerance, unit_of_epsilon, most)
 
 
 def unit_of_epsilon(found: Interval) -> float:
@@ -163,13 +165,19 @@ def _search(parts: tuple[Part, ...]) -> Search:
 def _worse(
     directions: Sequence[Sequence[Part]],
     answer: Callable[[Search, float], Interval],
+    tolerance: float,
+    unit: Callable[[Interval], float],
     most: float,
 ) -> Interval:
-    """The larger of the answers, at most `most`; a direction that cannot be the larger one is not refined."""
+    """The larger of the answers, at most `most`; a direction that cannot be the larger one is not refined.
+
+    Nor one that cannot make the answer narrower, where the other one is wider than asked.
+    """
     searches = [_search(tuple(parts)) for parts in directions]
     lower = upper = 0.0
     for search in searches:
-        found = answer(search, lower)
+        missed = tolerance * unit(Interval(lower, upper)) < upper - lower < _HOPELESS * upper
+        found = answer(search, upper if missed else lower)
         lower, upper = max(lower, found.lower), max(upper, found.upper)
     upper = min(upper, most)
     return Interval(min(lower, upper), upper)

@@ -65,6 +65,7 @@ class Bounds:
     lower: Callable[[float], float]
     lower_infinite: float
     smoothed: Callable[[float], float]  # about what both together lose by smoothing
+    full: bool = False  # whether some law has as many bins as it may
 
     def above(self, epsilon: float) -> float:
         return min((self.upper_infinite + self.upper(epsilon)) * (1 + 4 * UNIT), 1.0)
@@ -132,7 +133,8 @@ class Search:
                 break
             last, missing = missing, excess(Interval(found.lower, min(found.upper, known.upper)))
             stalled = stalled + 1 if 0.9 * last < missing < math.inf else 0
-            if missing <= 1 or stalled >= 5:
+            lost = bounds.full or fresh.width > 2 * found.width  # roundings of narrow bins count more than their width
+            if missing <= 1 or stalled >= (1 if lost else 5):
                 break
             before, aim = aim, aimed(found)
             if aim.delta < before.delta / 8 or aim.epsilon < 0.7 * before.epsilon:  # the first guess was far off
@@ -217,6 +219,7 @@ class Search:
             lambda epsilon: low.delta(epsilon + slack),
             _any((one.lower_infinite, part.count) for part, (_, one) in parts) * (1 - 64 * UNIT),
             low.smoothed,
+            any(nodes.losses.size >= MOST_POINTS for nodes, _ in found),
         )
 
     def _on_lattice(self, aim: Aim) -> list[tuple[Grid | Mesh, Discretised]] | None:
