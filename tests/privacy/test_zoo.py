@@ -31,7 +31,7 @@ from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
 from deniable.privacy.around.stated import Stated
-from deniable.privacy.budget import ConcentratedOdometer, Filter, Odometer, PureOdometer, RenyiOdometer
+from deniable.privacy.budget import ConcentratedOdometer, Filter, Odometer, RenyiOdometer
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
@@ -137,7 +137,6 @@ def test_what_counts_losses_never_reads_less_than_they_reveal(operation: str) ->
         relation = AddRemove if AddRemove in one.loss.relations else Replace
         several = runs(one, 4, one.loss)
         for odometer in (
-            PureOdometer(relation),
             ConcentratedOdometer(sharpest_at=1, failure="1/2", relation=relation),
             RenyiOdometer(orders=["3/2", "4"], relation=relation),
         ):

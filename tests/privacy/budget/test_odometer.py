@@ -20,7 +20,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, PureOdometer, RenyiOdometer
+from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, RenyiOdometer
 
 STEP = Fraction(1, 10)  # epsilon of one response; two sizes are used, STEP and 2 STEP
 ORDERS = ["3/2", 2, 3, 5, 9]
@@ -98,14 +98,6 @@ def test_an_analyst_who_chooses_sizes_gains_nothing(make: Callable[[], Odometer]
 
 
 def test_plain_sums_hold_surely() -> None:
-    odometer = PureOdometer(AddRemove)
-    for loss in (PureLoss("1/2"), DiscreteLaplaceLoss(4, of_count(rows=1, groups=1, relation=AddRemove))):
-        odometer.add(loss)
-    assert odometer.epsilon(0).upper == 0.75
-    with pytest.raises(UnprovedError, match="ConcentratedOdometer"):
-        odometer.add(GaussianLoss(1))
-    with pytest.raises(UnprovedError, match="pure epsilon"):
-        odometer.add(ApproximateLoss("0.1", "1e-9"))
     few = concentrated()
     few.add(PureLoss("1/2"))
     assert few.epsilon(0).upper == few.epsilon("1e-9").upper == 0.5
@@ -181,13 +173,15 @@ def test_failures_take_their_part_of_delta() -> None:
 
 def test_what_is_not_proved_is_not_counted() -> None:
     with pytest.raises(UnprovedError, match="not proved for replace"):
-        PureOdometer(Replace).add(DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=AddRemove)))
+        ConcentratedOdometer(sharpest_at=1, relation=Replace).add(
+            DiscreteLaplaceLoss(1, of_count(rows=1, groups=1, relation=AddRemove))
+        )
     with pytest.raises(UnprovedError, match="no proved rho"):
         concentrated().add(GaussianLoss(1).poisson_sampled(rate="0.01"))
     with pytest.raises(InvalidParameterError, match="privacy losses"):
         concentrated().add(1)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="relation"):
-        PureOdometer("replace")  # type: ignore[arg-type]
+        RenyiOdometer(orders=[2], relation="replace")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="at least one order"):
         RenyiOdometer(orders=[], relation=AddRemove)
     with pytest.raises(InvalidParameterError, match="delta must be"):

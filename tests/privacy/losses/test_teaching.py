@@ -26,7 +26,7 @@ from deniable.privacy import (
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.stated import Stated
-from deniable.privacy.budget import ConcentratedOdometer, Filter, PureOdometer, RenyiOdometer
+from deniable.privacy.budget import ConcentratedOdometer, Filter, RenyiOdometer
 from deniable.privacy.losses import TeachingLoss
 
 FAILING = TeachingLoss(ApproximateLoss(0, "0.01"))
@@ -82,7 +82,6 @@ def test_every_filter_and_odometer_refuses_it(loss: PrivacyLoss) -> None:
             with pytest.raises(UnprovedError):
                 one.charge(asked)
     for other in (
-        PureOdometer(**rest),
         ConcentratedOdometer(sharpest_at=1, **rest),
         RenyiOdometer(orders=[2, 4], **rest),
     ):

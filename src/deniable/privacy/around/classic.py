@@ -62,12 +62,6 @@ def tanh_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
     return drifted([(limit, limits.count(limit)) for limit in set(limits)], share, tanh_drift)
 
 
-def least_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
-    """The smaller of the basic and the tanh form; either may be below the other."""
-    limits = _checked(epsilons)
-    return min(basic_epsilon(limits), tanh_epsilon(limits, slack=slack))
-
-
 def total_delta(deltas: Iterable[object], *, slack: object) -> float:
     """1 - (1 - slack) prod(1 - delta_i), rounded up: the delta that goes with the epsilons here."""
     rest = 1 - probability("slack", slack)

@@ -7,7 +7,7 @@ from deniable.privacy.budget import advanced, concentrated, gaussian, pairs, pur
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.budget.filter import Filter
 from deniable.privacy.budget.individual import Active, IndividualFilter
-from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, PureOdometer, RenyiOdometer
+from deniable.privacy.budget.odometer import ConcentratedOdometer, Odometer, RenyiOdometer
 from deniable.privacy.budget.rule import Remaining, Rule
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Filter",
     "IndividualFilter",
     "Odometer",
-    "PureOdometer",
     "Remaining",
     "RenyiOdometer",
     "Rule",

@@ -8,11 +8,12 @@ from fractions import Fraction
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import decimal_text, positive_rational, probability, read_json
 from deniable.privacy.budget.pairs import Pairs
-from deniable.privacy.budget.renyi import checked_order, renyi_charge
+from deniable.privacy.budget.renyi import renyi_charge
 from deniable.privacy.budget.rule import RULES, Rule
 from deniable.privacy.call import InWords
 from deniable.privacy.caution import caution, with_caution
 from deniable.privacy.charge import Charge
+from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
 
 

@@ -12,7 +12,8 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.around.compose import Composed
-from deniable.privacy.budget.renyi import checked_order, divergence
+from deniable.privacy.budget.renyi import divergence
+from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.relation import Relation
@@ -86,21 +87,6 @@ class Odometer(ABC):
     @abstractmethod
     def _bound(self, delta: Fraction) -> float:
         """What the sums give."""
-
-
-class PureOdometer(Odometer):
-    """The sum of epsilons: it holds surely, with delta = 0."""
-
-    def _count(self, loss: PrivacyLoss) -> Fraction | None:
-        found = loss.charge().pure_epsilon
-        if found is None:
-            raise UnprovedError(
-                f"{loss!r} has no pure epsilon. Use ConcentratedOdometer, or a mechanism without delta."
-            )
-        return found
-
-    def _bound(self, delta: Fraction) -> float:
-        return math.inf
 
 
 class ConcentratedOdometer(Odometer):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, decimal_below, exact_rational
+from deniable.numbers.rationals import decimal_above, decimal_below
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.budget.rule import Rule
 from deniable.privacy.charge import Charge
+from deniable.privacy.currencies.conversion import renyi_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import PureLoss
@@ -93,19 +94,6 @@ def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
     return min(bounds, default=None)
 
 
-def renyi_delta(order: Fraction, limit: Fraction, epsilon: Fraction) -> float:
-    """An upper bound on delta at `epsilon` of every mechanism with Rényi divergence at most `limit` at `order`.
-
-    Guarantee: exp((order - 1)(limit - epsilon)) (1 - 1/order)^order / (order - 1).
-    Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; proof in docs/theory/privacy/budget.md, lemma 1.
-    """
-
-    def formula() -> "arb":
-        return (ball((order - 1) * (limit - epsilon)) + _log_factor(order)).exp()
-
-    return certified(formula).upper
-
-
 def largest_divergence(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
     """The largest divergence at `order` (to 12 digits, rounded down) that implies (epsilon, delta)-DP; may be <= 0.
 
@@ -119,14 +107,6 @@ def largest_divergence(epsilon: Fraction, delta: Fraction, order: Fraction) -> F
 
     found = certified(formula, within=_REAL).lower
     return decimal_below(Fraction(found), 12)
-
-
-def checked_order(order: object) -> Fraction:
-    """An order above 1, exact."""
-    value = exact_rational("order", order)
-    if value <= 1:
-        raise InvalidParameterError(f"order must be > 1, got {order!r}")
-    return value
 
 
 def _log_factor(order: Fraction) -> "arb":

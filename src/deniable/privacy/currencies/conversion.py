@@ -11,12 +11,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def renyi_epsilon(order: object, divergence: object, delta: object) -> float:
 
 def renyi_delta(order: object, divergence: object, epsilon: object) -> float:
     """exp((order - 1) (divergence - epsilon)) (1 - 1/order)^order / (order - 1), at most 1."""
-    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
 
     def formula() -> "arb":
@@ -76,7 +76,7 @@ def renyi_delta_optimal(order: object, divergence: object, epsilon: object) -> f
     Source: Asoodeh, Liao, Calmon, Kosut, Sankar (2020), arXiv:2001.05990; the form here is proved in
         docs/theory/privacy/currencies.md.
     """
-    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
     plain = renyi_delta(a, d, x)
     if certified(lambda: ball(d - x) + _log(1 - 1 / a), within=Interval(-math.inf, math.inf)).lower >= 0:
@@ -139,45 +139,11 @@ def renyi_probability(order: object, divergence: object, chance: object) -> floa
 
     Source: Mironov (2017), arXiv:1702.07476, Proposition 10.
     """
-    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
+    a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     share = probability("chance", chance)
     if share == 0:
         return 0.0
     return certified(lambda: _exp((ball(d) + _log(share)) * ball(1 - 1 / a))).upper
-
-
-def renyi_false_negative_rate(order: object, divergence: object, false_positive_rate: object) -> float:
-    """The least share of misses, rounded down, when the divergences of both directions are at most this.
-
-    Guarantee: with a the share of false alarms, m that of misses and D(p, q) the divergence of two coins, both
-        D(1 - m, a) and D(a, 1 - m) are at most `divergence`; no m below the value returned satisfies both.
-    Source: post-processing by the test itself; Dong, Roth, Su (2019), arXiv:1905.02383.
-    """
-    a, d = _checked_order(order), nonnegative_rational("divergence", divergence)
-    alarms = probability("false_positive_rate", false_positive_rate)
-    if alarms == 0:
-        return 1.0
-
-    def impossible(misses: float) -> bool:
-        hit = 1 - Fraction(misses)
-        sums = (lambda: _coins(a, hit, alarms), lambda: _coins(a, alarms, hit))
-        most = certified(lambda: ball((a - 1) * d).exp(), within=_NONNEGATIVE).upper
-        return any(certified(value, within=_NONNEGATIVE).lower > most for value in sums)
-
-    below, above = 0.0, float(1 - alarms)
-    trial = 1e-280
-    while trial < above and impossible(trial):
-        below, trial = trial, trial * 1e20
-    above = min(above, trial)
-    for _ in range(70):
-        middle = math.sqrt(below * above) if below > 0 and above > 4 * below else (below + above) / 2
-        if not below < middle < above:
-            break
-        if impossible(middle):
-            below = middle
-        else:
-            above = middle
-    return below
 
 
 # --- concentrated differential privacy -----------------------------------------------------------------------------
@@ -209,14 +175,6 @@ def rho_of_pure(epsilon: object) -> Fraction:
         return Fraction(0)
     found = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=_NONNEGATIVE)
     return min(decimal_above(Fraction(found.upper), DIGITS), limit**2 / 2)
-
-
-def rho_of_bounded_range(epsilon: object) -> Fraction:
-    """epsilon^2/8: for losses within an interval of length epsilon, as of the exponential mechanism.
-
-    Source: Cesar, Rogers (2021), arXiv:2004.07223, by Hoeffding's lemma; docs/theory/privacy/currencies.md.
-    """
-    return nonnegative_rational("epsilon", epsilon) ** 2 / 8
 
 
 def concentrated_of_mean_concentrated(mean: object, spread: object) -> tuple[Fraction, Fraction]:
@@ -253,29 +211,6 @@ def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
     found = [half_square(part) for part in parts if cost * part * (1 + part) < 700]
     spread = certified(lambda: _root(2 * ball(min(found))), within=_NONNEGATIVE).upper if found else math.inf
     return round_up(cost), spread
-
-
-# --- Gaussian differential privacy ---------------------------------------------------------------------------------
-
-
-def rho_of_gaussian(mu: object) -> Fraction:
-    """mu^2/2: the divergences of N(mu, 1) and N(0, 1), which dominate every mu-GDP mechanism."""
-    return nonnegative_rational("mu", mu) ** 2 / 2
-
-
-def mu_squared_of_approximate(epsilon: object, delta: object) -> Fraction:
-    """A mu^2 for which every (epsilon, delta)-DP mechanism is mu-GDP; there is one only for delta = 0.
-
-    Raises: UnprovedError for delta > 0: with that probability the loss may be infinite, and then the share of misses at
-        no false alarms is 1 - delta, where that of any mu-GDP mechanism is 1.
-    """
-    limit, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
-    if share:
-        raise UnprovedError(
-            f"no mu makes every (epsilon, delta)-DP mechanism mu-GDP when delta > 0, got delta={delta!r}: it may show "
-            "everything with that probability. State the loss of the mechanism itself, such as GaussianLoss."
-        )
-    return mu_squared_of_pure(limit)
 
 
 # --- distances and tails -------------------------------------------------------------------------------------------
@@ -350,17 +285,11 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
     return Fraction(s), Fraction(math.exp(upper_point(s)))
 
 
-def _coins(a: Fraction, p: Fraction, q: Fraction) -> "arb":
-    """p^a q^(1-a) + (1 - p)^a (1 - q)^(1-a), the moment of two coins; 0 < q < 1."""
-    first = ball(p) ** ball(a) * ball(q) ** ball(1 - a) if p else ball(Fraction(0))
-    return first + (ball(1 - p) ** ball(a) * ball(1 - q) ** ball(1 - a) if p < 1 else 0)
-
-
 def _least(orders: Iterable[object], value: Callable[[Fraction], float]) -> float:
     """The least value over increasing orders; the search stops when values have only risen for a while."""
     best, worse = math.inf, 0
     for order in orders:
-        found = value(_checked_order(order))
+        found = value(checked_order(order))
         if found < best:
             best, worse = found, 0
         elif math.isfinite(best):
@@ -377,10 +306,11 @@ def _or_infinite(
 
 
 def _checked(order: object, divergence: object, delta: object) -> tuple[Fraction, Fraction, Fraction]:
-    return _checked_order(order), nonnegative_rational("divergence", divergence), _checked_delta(delta)
+    return checked_order(order), nonnegative_rational("divergence", divergence), _checked_delta(delta)
 
 
-def _checked_order(order: object) -> Fraction:
+def checked_order(order: object) -> Fraction:
+    """An order above 1, exact."""
     number = exact_rational("order", order)
     if number <= 1:
         raise InvalidParameterError(f"order must be > 1, got {order!r}")
