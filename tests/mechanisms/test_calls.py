@@ -155,7 +155,6 @@ TARGETS: dict[str, dict[str, Any]] = {
     "gaussian": {"rho": 1},
     "joint_top_k": {"epsilon": 1, "count": 2},
     "propose_test_release": {"bound": 5, "epsilon": 1, "delta": "1e-3"},
-    "smooth_gaussian": {"epsilon": 1, "delta": "1e-3", "lower": 0, "upper": 10},
     "smooth_laplace": {"epsilon": 1, "delta": "1e-3", "lower": 0, "upper": 10},
     "smooth_log_normal": {"rho": 1, "beta": "0.1", "lower": 0, "upper": 10},
     "snapping": {"epsilon": 1, "bound": 5},

@@ -19,6 +19,8 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms import (
     MECHANISMS,
     AllOrNothing,
+    ClippedProducts,
+    ClippedSum,
     InverseMedian,
     InverseQuantile,
     Laplace,
@@ -225,6 +227,15 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
         ([math.inf, 1], LEFT_OUT),
     ),
     "randomized_response": (released(RandomizedResponse(choices=3, epsilon=9)), [0, 1, 2], 0, (math.inf, 2)),
+    **{
+        kind.kind: (
+            released(kind(noise=Laplace(scale=1), columns=2, radius=9, steps=9)),
+            [[1, 2], [2, 3]],
+            LEFT_OUT,
+            ([math.inf, 1], LEFT_OUT),
+        )
+        for kind in (ClippedSum, ClippedProducts)
+    },
     "poisson_sampled": (
         released(PoissonSampled(base=Laplace(scale=1), rate="1/2", columns=1)),
         RECORDS,
@@ -264,8 +275,16 @@ SWEEP: dict[str, tuple[Callable[[list[Any]], Any], list[Any], Any, tuple[Any, An
 OF_AGGREGATES = {
     *("bounded_laplace", "elliptical_gaussian", "gaussian", "laplace", "snapping", "staircase", "truncated_laplace"),
     *("exponential_mechanism", "permute_and_flip", "noisy_max", "top_k", "joint_top_k", "continuous_exponential"),
-    *("above_threshold", "sparse_vector", "stable_selection", "propose_test_release", "inverse_sensitivity"),
-    *("smooth_student_t", "smooth_laplace", "smooth_log_normal", "smooth_gaussian", "smooth_pareto"),
+    *(
+        "tree_of_counts",
+        "stability_histogram",
+        "above_threshold",
+        "sparse_vector",
+        "stable_selection",
+        "propose_test_release",
+        "inverse_sensitivity",
+    ),
+    *("smooth_student_t", "smooth_laplace", "smooth_log_normal", "smooth_pareto"),
     *("grouped", "mixed", "post_processed", "best_of", "best_of_poisson"),  # as what they wrap
 }
 """Those whose input a program computes, one number or a list of public length; its type is part of the program."""

@@ -2,7 +2,6 @@
 
 from deniable.mechanisms.smooth.base import SmoothNoise, SmoothStatistic, smooth_bound
 from deniable.mechanisms.smooth.central_mean import SmoothCentralMean
-from deniable.mechanisms.smooth.gaussian import SmoothGaussian
 from deniable.mechanisms.smooth.laplace import SmoothLaplace
 from deniable.mechanisms.smooth.log_normal import SmoothLogNormal
 from deniable.mechanisms.smooth.median import SmoothMedian
@@ -16,7 +15,6 @@ SMOOTH = (
     SmoothStudentT,
     SmoothPareto,
     SmoothLaplace,
-    SmoothGaussian,
     SmoothLogNormal,
     SmoothMedian,
     SmoothQuantile,
@@ -28,7 +26,6 @@ SMOOTH = (
 __all__ = [
     "SMOOTH",
     "SmoothCentralMean",
-    "SmoothGaussian",
     "SmoothLaplace",
     "SmoothLogNormal",
     "SmoothMedian",

@@ -6,15 +6,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.records import records_of
 from deniable.mechanisms.vectors.clipped_sum import OfClippedRows, public_vector
-from deniable.mechanisms.vectors.clipping import outer_sum
+from deniable.mechanisms.vectors.clipping import clipped, transformed
 from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_outer_sum
@@ -73,17 +72,21 @@ class ClippedProducts(OfClippedRows):
             of_outer_sum(radius=self.steps, dimensions=size, rows=rows, relation=sensitivity.relation)
         )
 
-    def _sum(self, exact: ArrayLike) -> Integers:
-        matrix = np.array(self.transform, dtype=np.float64) if self.transform else np.eye(self.columns)
-        found = outer_sum(
-            self._rows(exact),
-            centre=np.array(self.centre, dtype=np.float64),
-            transform=matrix,
-            radius=float(self.radius),
-            steps=self._inner,
-            constant=self.constant,
-        )
-        return found if self.constant else found[1:, 1:]
+    def _sum(self, exact: ArrayLike) -> NDArray[np.object_]:
+        """In Python ints.
+
+        Guarantee: exact. Entries of the matrix of one chunk are sums of 2^11 products of at most 2^32, far below 2^53,
+            which floats hold, in whatever order they are added.
+        """
+        matrix = np.array(self.transform, dtype=np.float64)
+        size = self.columns + 1
+        total = np.zeros((size, size), dtype=object)
+        for part in self._parts(exact):
+            z = np.full((len(part), size), float(self.constant))
+            turned = transformed(part, matrix) if self.transform else part
+            z[:, 1:] = clipped(turned, radius=float(self.radius), steps=self._inner)
+            total = total + (z.T @ z).astype(np.int64).astype(object)
+        return total if self.constant else total[1:, 1:]
 
     @classmethod
     def worst_case(cls) -> WorstCase:

@@ -1,5 +1,7 @@
 """Noisy sums of rows clipped to a ball around a public centre."""
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,7 +14,7 @@ from deniable.mechanisms.additive import AdditiveNoise, Laplace
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.records import records_of
-from deniable.mechanisms.vectors.clipping import ball_sum
+from deniable.mechanisms.vectors.clipping import chunks, clipped
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import exact_rational, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
@@ -50,12 +52,13 @@ class OfClippedRows(Mechanism):
             raise InvalidParameterError(f"steps^2 columns must be at most 2^62, got steps={shown(self.steps)}")
         object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))
 
-    def _rows(self, exact: ArrayLike) -> Floats:
-        """A table; what is no number is NaN, which clipping takes for the centre."""
+    def _parts(self, exact: ArrayLike) -> Iterator[Floats]:
+        """The differences of the rows and the centre; a row with a value that is no number counts as the centre."""
         rows, _ = table(exact, "exact", columns=self.columns)
         if rows.shape[1] != self.columns:
             raise InvalidParameterError(f"exact must be a table of {self.columns} columns, got {rows.shape[1]}")
-        return rows
+        centre = np.array(self.centre, dtype=np.float64)
+        return (np.where(np.isnan(part).any(axis=1, keepdims=True), 0.0, part - centre) for part in chunks(rows))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sums of the entries of each release; rows come one after the other."""
@@ -66,14 +69,14 @@ class OfClippedRows(Mechanism):
         """The noisy sum, in lattice steps.
 
         Args:
-            exact: secret rows; a table of numbers.
+            exact: secret rows; a table of numbers. A row with a value that is no number counts as the centre.
             bits: leave it out, except in tests.
         """
         return self.noise.release(self._sum(exact), bits=bits)
 
+    @abstractmethod
     def _sum(self, exact: ArrayLike) -> Integers:
         """The exact sum."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +99,11 @@ class ClippedSum(OfClippedRows):
             of_ball_sum(radius=self.steps, dimensions=self.columns, rows=rows, relation=sensitivity.relation)
         )
 
-    def _sum(self, exact: ArrayLike) -> Integers:
-        return ball_sum(
-            self._rows(exact),
-            centre=np.array(self.centre, dtype=np.float64),
-            radius=float(self.radius),
-            steps=self.steps,
-        )
+    def _sum(self, exact: ArrayLike) -> NDArray[np.int64]:
+        total = np.zeros(self.columns, dtype=np.int64)
+        for part in self._parts(exact):
+            total += clipped(part, radius=float(self.radius), steps=self.steps).sum(axis=0)
+        return total
 
     @classmethod
     def worst_case(cls) -> WorstCase:

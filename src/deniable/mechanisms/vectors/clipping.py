@@ -1,4 +1,4 @@
-"""Rows clipped to a ball, as integers, and their sums: secrets that are ready for noise.
+"""Rows clipped to a ball, as integers.
 
 Guarantee: every integer row has l2 norm at most `steps`, whatever the floats did before: its norm is checked in
 integers, and a row that fails is 0. It is a function of the float row and public numbers alone, wherever the row
@@ -6,12 +6,14 @@ stands: all float work is element by element, in a fixed order, because sums and
 differently at the edges of their blocks. `deniable.privacy.sensitivity.vectors` has what follows for the sums.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.rows import Floats
 
-_CHUNK = 1 << 11  # rows that stay in the cache
+CHUNK = 1 << 11
 _SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball
 
 
@@ -30,34 +32,10 @@ def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
     return found
 
 
-def ball_sum(rows: Floats, *, centre: Floats, radius: float, steps: int) -> NDArray[np.int64]:
-    """The sum of the clipped differences of rows and centre; shape (columns,)."""
-    total = np.zeros(rows.shape[1], dtype=np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        total += clipped(rows[start : start + _CHUNK] - centre, radius=radius, steps=steps).sum(axis=0)
-    return total
-
-
-def outer_sum(
-    rows: Floats, *, centre: Floats, transform: Floats, radius: float, steps: int, constant: int
-) -> NDArray[np.object_]:
-    """The sum of z z^T over z = (constant, clipped transform (row - centre)), in Python ints.
-
-    Args:
-        transform: symmetric, of shape (columns, columns).
-        steps: norm of the clipped part of z; with the constant at most 2^16.
-
-    Guarantee: exact. Entries of the matrix of one chunk are sums of 2^11 products of at most 2^32, far below 2^53,
-        which floats hold, in whatever order they are added.
-    """
-    width = rows.shape[1] + 1
-    total = np.zeros((width, width), dtype=object)
-    for start in range(0, len(rows), _CHUNK):
-        part = rows[start : start + _CHUNK]
-        z = np.full((len(part), width), float(constant))
-        z[:, 1:] = clipped(_transformed(part - centre, transform), radius=radius, steps=steps)
-        total = total + (z.T @ z).astype(np.int64).astype(object)
-    return total
+def chunks(rows: Floats) -> Iterator[Floats]:
+    """Consecutive parts of the rows that stay in the cache."""
+    for start in range(0, len(rows), CHUNK):
+        yield rows[start : start + CHUNK]
 
 
 def squared_norms(rows: Floats) -> Floats:
@@ -68,7 +46,7 @@ def squared_norms(rows: Floats) -> Floats:
     return total
 
 
-def _transformed(rows: Floats, transform: Floats) -> Floats:
+def transformed(rows: Floats, transform: Floats) -> Floats:
     """rows @ transform, each entry by the same sequence of operations."""
     total = np.zeros(rows.shape)
     for column, line in zip(rows.T, transform, strict=True):
