@@ -11,6 +11,7 @@ import importlib
 import math
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.errors import UnprovedError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import FAMILIES, MECHANISMS, AdditiveNoise, Mechanism, WorstCase
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import PrivacyLoss, Sensitivity
-from tests.mechanisms.laws import Law, Weaker
+from tests.mechanisms.laws import CODES, Law, Weaker, input_of, public_law
 
 FALSE_ALARM = 1e-6  # of one audit or one chi-square test
 MOST_FOUND = 5.0  # the epsilon that an audit finds of an infinite loss of probability 0.02
@@ -108,15 +109,44 @@ def test_a_new_mechanism_brings_its_second_route(name: str) -> None:
     assert name in WEAKER
 
 
+@pytest.mark.parametrize("name", sorted(CODES))
+def test_the_public_law_is_the_enumerated_one(name: str) -> None:
+    """Fractions that sum to 1, or certified intervals around a law that does."""
+    case = case_of(name)
+    for exact in (case.exact, case.neighbour):
+        codes, found = public_law(name, case.mechanism, exact)
+        kinds, wanted = LAWS[name](case.mechanism, exact)
+        assert np.array_equal(codes, kinds)
+        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-13)
+        law = case.mechanism.pmf(input_of(name, exact)).values()
+        rational = [mass for mass in law if isinstance(mass, Fraction)]
+        assert len(rational) in (0, len(law))
+        if rational:
+            assert sum(rational) == 1
+        else:
+            assert sum(Fraction(mass.lower) for mass in law) <= 1 <= sum(Fraction(mass.upper) for mass in law)
+            assert max(mass.width / mass.upper for mass in law) < 1e-14
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - set(CODES)))
+def test_a_law_that_is_not_finite_is_refused(name: str) -> None:
+    case = case_of(name)
+    with pytest.raises(InvalidParameterError, match="no finite law that is known"):
+        case.mechanism.pmf(case.exact)
+
+
 @every
-def test_the_loss_is_that_of_the_enumerated_law(name: str) -> None:
+def test_the_loss_is_that_of_the_law(name: str) -> None:
     """Sum of (p - e^epsilon q)_+ over all outcomes, for twenty epsilons, both ways: never above the claim.
+
+    The law is the public one where there is one, else the enumeration.
 
     Where the pair attains the loss, the worse direction is equal to it.
     """
     case = case_of(name)
     loss = loss_of(case)
-    (kinds, ours), (other_kinds, theirs) = (LAWS[name](case.mechanism, data) for data in (case.exact, case.neighbour))
+    law = partial(public_law, name) if name in CODES else LAWS[name]
+    (kinds, ours), (other_kinds, theirs) = (law(case.mechanism, data) for data in (case.exact, case.neighbour))
     every_kind = np.union1d(kinds, other_kinds)
     p, q = np.zeros(len(every_kind)), np.zeros(len(every_kind))
     p[np.searchsorted(every_kind, kinds)] = ours
@@ -161,7 +191,8 @@ def test_an_audit_comes_close_to_the_claim(name: str, delta: float) -> None:
     """
     case = case_of(name)
     delta = min(delta, loss_of(case).delta(0).lower / 2 or delta)
-    (kinds, ours), (other_kinds, theirs) = (LAWS[name](case.mechanism, data) for data in (case.exact, case.neighbour))
+    law = partial(public_law, name) if name in CODES else LAWS[name]
+    (kinds, ours), (other_kinds, theirs) = (law(case.mechanism, data) for data in (case.exact, case.neighbour))
     every_kind = np.union1d(kinds, other_kinds)
     p, q = np.zeros(len(every_kind)), np.zeros(len(every_kind))
     p[np.searchsorted(every_kind, kinds)] = ours

@@ -353,7 +353,7 @@ def test_many_groups_are_cheaper_with_gaussian_noise() -> None:
     pure, approximate = db.explain(text, epsilon=1), db.explain(text, epsilon=1, delta=1e-6)
     assert "Laplace" in str(pure)
     assert "Gaussian" in str(approximate)
-    assert approximate.plan.parts[0].error() < 0.6 * pure.plan.parts[0].error()
+    assert approximate.plan.parts[0].law.half_width(0.95) < 0.6 * pure.plan.parts[0].law.half_width(0.95)
     db.sql(text, epsilon=1, delta=1e-6)
     assert db.ledger.spent().delta == Fraction(1, 10**6)
 

@@ -77,7 +77,7 @@ def test_the_kind_of_a_column_matters() -> None:
 
 def test_errors_and_deviations_are_in_the_unit_of_the_aggregate() -> None:
     (part,) = plan("SELECT SUM(income) FROM t").parts
-    assert 290 < part.error(0.95) < 310  # Laplace of scale 100: 100 ln 20 = 299.6
-    assert abs(part.standard_deviation() - 100 * 2**0.5) < 0.01
+    assert 290 < part.law.half_width(0.95) < 310  # Laplace of scale 100: 100 ln 20 = 299.6
+    assert abs(part.law.standard_deviation() - 100 * 2**0.5) < 0.01
     coarse = replace(part, lattice=type(part.lattice)(exponent=part.lattice.exponent - 1))
-    assert coarse.error(0.95) == 2 * part.error(0.95)
+    assert coarse.law.half_width(0.95) == 2 * part.law.half_width(0.95)

@@ -2,20 +2,28 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from types import FunctionType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import certified_masses
+from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import read_json, shown
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.call import InWords, in_words
 from deniable.rows import silence
+
+if TYPE_CHECKING:
+    from flint import arb
+
+MOST_VALUES = 10**5
+"""Of a released value, whose probabilities are listed."""
 
 NO_ANSWER = -(2**62)
 """What stands for "no answer" among outcomes."""
@@ -116,6 +124,26 @@ class Mechanism(metaclass=InWords):
         Entries can be compared and sorted: numbers, or numbers that stand for whole transcripts; NO_ANSWER for none.
         """
 
+    def pmf(self, exact: Any) -> dict[Hashable, Fraction | Interval]:
+        """The law of the released value, where it has at most 10^5 values.
+
+        Args:
+            exact: one input, as `release` takes it. The law is as secret as the input: it is for audits and tests.
+
+        Returns: the probability of each value, arrays as tuples: Fractions that sum to 1 where all of them are
+            rational, else certified intervals.
+
+        Raises: InvalidParameterError if there are more values, infinitely many, or no formula is known.
+        """
+        return certified_masses(lambda: self._masses(exact))
+
+    def _masses(self, exact: Any) -> Mapping[Hashable, "Fraction | arb"]:
+        """The law in ball arithmetic at the working precision."""
+        raise InvalidParameterError(
+            f"{type(self).__name__} has no finite law that is known. Additive noise has law(), which tells its "
+            "probabilities one by one."
+        )
+
     @classmethod
     @abstractmethod
     def worst_case(cls) -> WorstCase:
@@ -148,6 +176,18 @@ class Mechanism(metaclass=InWords):
     def from_json(text: str) -> "Mechanism":
         """The inverse of `to_json`."""
         return Mechanism.from_data(read_json(text, "a mechanism"))
+
+
+def require_listed(values: int) -> None:
+    """Refuse to list the probabilities of too many values."""
+    if values > MOST_VALUES:
+        raise InvalidParameterError(f"probabilities are listed for at most {MOST_VALUES} values, and there are more")
+
+
+def shares(weights: Mapping[Hashable, "arb"]) -> dict[Hashable, "arb"]:
+    """Weights over their sum."""
+    total = sum(weights.values())
+    return {value: weight / total for value, weight in weights.items()}
 
 
 def _checked(method: Any) -> Any:

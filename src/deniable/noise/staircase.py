@@ -71,7 +71,7 @@ class Stairs:
         with ctx.workprec(256):
 
             def holds(t: int) -> bool:
-                return bool(self._above(t) <= refine.ball(miss))
+                return bool(self.above(t) <= refine.ball(miss))
 
             low, high = -1, 1
             while not holds(high):
@@ -150,14 +150,22 @@ class Stairs:
         lower = 2 * self.step * ratio
         return lower / ((2 * self.centre - 1) * -(-refine.ball(self.rate)).expm1() + lower)
 
-    def _above(self, t: int) -> "arb":
-        """Enclosure of P[|X| > t]."""
+    def _ball_of_total(self) -> "arb":
         ratio, gap = (-refine.ball(self.rate)).exp(), -(-refine.ball(self.rate)).expm1()
-        total = 2 * self.centre - 1 + 2 * self.step * ratio / gap
+        return 2 * self.centre - 1 + 2 * self.step * ratio / gap
+
+    def mass(self, k: int) -> "arb":
+        """Enclosure of P[X = k] for k >= 0."""
+        steps = 0 if k < self.centre else (k - self.centre) // self.step + 1
+        return (-refine.ball(self.rate * steps)).exp() / self._ball_of_total()
+
+    def above(self, t: int) -> "arb":
+        """Enclosure of P[|X| > t]."""
         if t < self.centre:
-            return 1 - refine.ball(Fraction(max(0, 2 * t + 1))) / total
+            return 1 - refine.ball(Fraction(max(0, 2 * t + 1))) / self._ball_of_total()
         steps, place = divmod(t - self.centre + 1, self.step)
-        return 2 * (-refine.ball(self.rate * (steps + 1))).exp() * (self.step / gap - place) / total
+        lower = self.step / -(-refine.ball(self.rate)).expm1() - place
+        return 2 * (-refine.ball(self.rate * (steps + 1))).exp() * lower / self._ball_of_total()
 
 
 def _checked(name: str, value: object, upper: int) -> int:

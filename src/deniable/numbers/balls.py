@@ -1,14 +1,16 @@
 """Certified ball arithmetic: rationals as balls of python-flint, and the floats around a formula."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from deniable.numbers.interval import PROBABILITIES, Interval
 
 if TYPE_CHECKING:
     from flint import arb
+
+Key = TypeVar("Key", bound=Hashable)
 
 _PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when cancellation ate the last
 _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
@@ -39,3 +41,24 @@ def certified(formula: Callable[[], "arb"], *, within: Interval = PROBABILITIES)
             if value.rel_accuracy_bits() >= _ENOUGH or result.upper <= 2 * math.ulp(0.0):
                 break
     return result
+
+
+def certified_masses(formula: Callable[[], Mapping[Key, "Fraction | arb"]]) -> dict[Key, Fraction | Interval]:
+    """The floats around every probability of a law, evaluated again with more bits until all are sharp.
+
+    Args:
+        formula: the whole law at the working precision of python-flint; rationals stay as they are.
+    """
+    from flint import ctx
+
+    for precision in _PRECISIONS:
+        with ctx.workprec(precision):
+            masses = formula()
+            balls = {key: mass for key, mass in masses.items() if not isinstance(mass, Fraction)}
+            intervals = {key: Interval.of_ball(mass, within=PROBABILITIES) for key, mass in balls.items()}
+            if all(
+                mass.rel_accuracy_bits() >= _ENOUGH or intervals[key].upper <= 2 * math.ulp(0.0)
+                for key, mass in balls.items()
+            ):
+                break
+    return {key: mass if isinstance(mass, Fraction) else intervals[key] for key, mass in masses.items()}

@@ -1,7 +1,6 @@
 """From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,22 +28,6 @@ CHOSEN = (
     "to be too extreme, and intervals hold the truth less often than they say."
 )
 FREE = "This question was answered before: the stored answer cost nothing."
-
-
-@dataclass(frozen=True)
-class Law:
-    """The error of one aggregate in its own unit."""
-
-    part: PricedAggregate
-
-    def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.part.mechanism.quantile(p) * float(self.part.lattice.grid)
-
-    def half_width(self, level: float) -> float:
-        return self.part.error(level)
-
-    def standard_deviation(self) -> float:
-        return self.part.standard_deviation()
 
 
 def check_outcome(outcome: Outcome) -> None:
@@ -104,7 +87,7 @@ def build_release(
 def _base(index: int, part: PricedAggregate, values: NDArray[Any]) -> Noisy:
     """Whole numbers stay integers; others are steps of the grid."""
     whole = part.lattice.exponent == 0 and values.dtype == np.int64
-    return Noisy(name=f"base {index}", values=values if whole else part.lattice.to_reals(values), law=Law(part))
+    return Noisy(name=f"base {index}", values=values if whole else part.lattice.to_reals(values), law=part.law)
 
 
 def _key_columns(plan: PricedPlan) -> dict[str, Array]:

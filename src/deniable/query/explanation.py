@@ -49,8 +49,8 @@ class Explanation:
                     "sensitivity_l1": float(part.sensitivity.l1 * part.lattice.grid),
                     "sensitivity_l2": part.sensitivity.l2 * float(part.lattice.grid),
                     "sensitivity_linf": float(part.sensitivity.linf * part.lattice.grid),
-                    "scale": part.standard_deviation(),
-                    "error_95": part.error(0.95),
+                    "scale": part.law.standard_deviation(),
+                    "error_95": part.law.half_width(0.95),
                 }
                 for part in self.plan.parts
             ],
@@ -85,8 +85,8 @@ def cost_text(plan: PricedPlan) -> str:
 def _noise(part: PricedAggregate) -> str:
     grid = float(part.lattice.grid)
     return (
-        f"{type(part.mechanism).__name__} noise of standard deviation {part.standard_deviation():.4g}, "
-        f"95% within ±{part.error(0.95):.4g} "
+        f"{type(part.mechanism).__name__} noise of standard deviation {part.law.standard_deviation():.4g}, "
+        f"95% within ±{part.law.half_width(0.95):.4g} "
         f"(sensitivity l1={float(part.sensitivity.l1) * grid:.6g}, l2={part.sensitivity.l2 * grid:.6g})"
     )
 

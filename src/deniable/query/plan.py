@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms import AdditiveNoise, NoiseLaw
 from deniable.mechanisms.price import Price
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
@@ -121,13 +121,10 @@ class PricedAggregate(Bounded):
     mechanism: AdditiveNoise
     loss: PrivacyLoss
 
-    def error(self, level: float = 0.95) -> float:
-        """Half the width of the interval that holds the exact aggregate with probability `level`, in its own unit."""
-        return float(self.mechanism.half_width(level) * self.lattice.grid)
-
-    def standard_deviation(self) -> float:
-        """Standard deviation of the noise, in the aggregate's own unit."""
-        return self.mechanism.standard_deviation() * float(self.lattice.grid)
+    @property
+    def law(self) -> NoiseLaw:
+        """The law of the noise, in the aggregate's own unit."""
+        return self.mechanism.law(self.lattice.grid)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ from deniable.mechanisms import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.release import Noisy
 from deniable.rows import Floats
-from deniable.statistics.laws import Law
 from deniable.statistics.shares import STEP, UNIT
 
 Sums: TypeAlias = Mapping[str, Any]
@@ -56,7 +55,7 @@ class Average:
     @property
     def columns(self) -> tuple[Noisy, ...]:
         """The sums, as columns of a release."""
-        law = Law(self.mechanism, STEP)
+        law = self.mechanism.law(STEP)
         return tuple(
             Noisy(name=name, values=np.array([value]), law=law)
             for name, value in zip(self.bases, self.noisy, strict=True)

@@ -11,7 +11,6 @@ from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import labels
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.units import bounded_rows
@@ -41,7 +40,7 @@ class Count(Noised):
         noisy = self.mechanism.release([exact], bits=bits).value
         return Answer(
             parts=(Measure(name="count", bases=("count",), lower=0),),
-            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),
+            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=self.mechanism.law()),),
         )
 
 

@@ -17,7 +17,6 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import Floats, distinct, numbers, places_of
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, checked_bounds, release
 from deniable.statistics.units import bounded_rows
@@ -90,7 +89,7 @@ class Histogram(Noised):
         noisy = self.mechanism.release(self._exact(values, units, bits), bits=bits).value
         return Answer(
             parts=(*self._labels(), Measure(name="count", bases=("count",), lower=0)),
-            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=Law(self.mechanism)),),
+            noisy=(Noisy(name="count", values=noisy.astype(np.int64), law=self.mechanism.law()),),
         )
 
     def _labels(self) -> tuple[Key, ...]:

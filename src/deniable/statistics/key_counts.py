@@ -16,7 +16,6 @@ from deniable.privacy import PrivacyLoss, Sensitivity, of_count
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.rows import codes, labels
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
 
@@ -84,7 +83,7 @@ class KeyCounts(Statistic):
                 Noisy(
                     name="count",
                     values=np.array([-count for count, _ in published], dtype=np.int64),
-                    law=Law(self.mechanism.noise),
+                    law=self.mechanism.noise.law(),
                 ),
             ),
             notes=(

@@ -17,7 +17,6 @@ from deniable.rows import Floats
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -89,7 +88,7 @@ class Sum(Bounded):
         value = int(start) + int(noisy) if self.whole else start + float(noisy) * step
         return Answer(
             parts=(Measure(name=self.name, bases=(self.name,), lower=self._bound(least), upper=self._bound(most)),),
-            noisy=(Noisy(name=self.name, values=np.array([value]), law=Law(self.mechanism, Fraction(step))),),
+            noisy=(Noisy(name=self.name, values=np.array([value]), law=self.mechanism.law(Fraction(step))),),
             notes=self.bounding.notes(ends),
         )
 

@@ -19,7 +19,6 @@ from deniable.rows import Floats
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -131,7 +130,7 @@ class Variance(Bounded):
             lower=0,
             upper=float(self._final(scale / 4)),
         )
-        pairs = Noisy(name="pairs", values=noisy, law=Law(self.mechanism, STEP))
+        pairs = Noisy(name="pairs", values=noisy, law=self.mechanism.law(STEP))
         return Answer(parts=(measure,), noisy=(pairs,), notes=self.bounding.notes(ends))
 
     @classmethod

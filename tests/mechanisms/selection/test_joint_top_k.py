@@ -14,6 +14,7 @@ from deniable.mechanisms.selection import joint_top_k, sequences
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, Replace, of_count
 from deniable.privacy.around.restricted import Restricted
+from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import joint
 
 
@@ -125,8 +126,8 @@ def test_one_of_all_is_the_exponential_mechanism_and_costs_as_much() -> None:
     """The same law, hence the same loss; the distance of neighbouring laws comes close to it."""
     scores, moved, reach = (20, 0, 0, 0), (19, 1, 1, 1), of_count(rows=1, groups=4, relation=AddRemove)
     alone, one = JointTopK(rate=Fraction(1, 2), count=1), ExponentialMechanism(rate=Fraction(1, 2))
-    p, q = (np.array(list(alone.probabilities(each).values())) for each in (scores, moved))
-    assert p == pytest.approx(one.probabilities(scores))
+    p, q = (np.array(list(law_of(alone, each).values())) for each in (scores, moved))
+    assert p == pytest.approx(list(law_of(one, scores).values()))
     assert alone.privacy_loss(reach) == one.privacy_loss(reach)
     epsilon = float(alone.privacy_loss(reach).pure_epsilon or 0)
     assert 0.99 * epsilon < np.abs(np.log(p / q)).max() <= epsilon
@@ -166,20 +167,20 @@ def test_every_member_is_near_the_score_of_its_place() -> None:
 def test_probabilities_are_those_of_all_sequences() -> None:
     for scores, count in (((4, 1, 1, -3, 0), 3), ((7,), 1), ((2**63 - 1, 2**63 - 2, -(2**63)), 2)):
         mechanism = JointTopK(rate=Fraction(1, 3), count=count)
-        found = mechanism.probabilities(scores)
+        found = law_of(mechanism, scores)
         assert found == pytest.approx(joint(mechanism, scores), abs=1e-14)
         assert sum(found.values()) == pytest.approx(1)
         mean = sum(p * gap_of(scores, chosen) for chosen, p in found.items())
         assert mean <= mechanism.expected_gap(len(scores)) + 1e-12
     with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
-        JointTopK(rate=Fraction(1), count=4).probabilities(range(20))
+        law_of(JointTopK(rate=Fraction(1), count=4), range(20))
 
 
 def test_large_scores_keep_their_differences_in_the_law() -> None:
     """Floats of 2^61 and 2^61 + 1 are equal, and gave one half each; the logistic function of 1 is right."""
     mechanism = JointTopK(rate=Fraction(1), count=2)
     for scores in ([2**61, 0, -1], [2**70, 2**70 - 2**61, 2**70 - 2**61 - 1]):
-        assert mechanism.probabilities(scores)[0, 1] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-12)
+        assert law_of(mechanism, scores)[0, 1] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-12)
 
 
 def test_scores_far_behind_count_alike_in_the_draw_and_in_the_law() -> None:
@@ -190,7 +191,7 @@ def test_scores_far_behind_count_alike_in_the_draw_and_in_the_law() -> None:
     scores, runs = (2**63 - 1, 2**62 - 2, -(2**63)), 4000
     mechanism = JointTopK(rate=Fraction(1, 2**62), count=1)
     observed = np.bincount(mechanism.outcomes(scores, runs, bits=DeterministicBits(9)), minlength=3)
-    law = np.array(list(mechanism.probabilities(scores).values()))
+    law = np.array(list(law_of(mechanism, scores).values()))
     moved = np.exp([0.0, -1.0, -1.0])
     assert law == pytest.approx(moved / moved.sum(), abs=1e-12)
     assert stats.chisquare(observed, law * runs).pvalue > 1e-6

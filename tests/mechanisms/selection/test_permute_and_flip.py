@@ -8,6 +8,7 @@ import pytest
 from deniable.mechanisms import ExponentialMechanism, PermuteAndFlip
 from deniable.privacy import AddRemove, of_count
 from deniable.privacy.losses import PermuteAndFlipLoss
+from tests.mechanisms.laws import chances
 
 
 def by_subsets(rate: float, scores: list[int]) -> list[float]:
@@ -26,7 +27,7 @@ def by_subsets(rate: float, scores: list[int]) -> list[float]:
 
 def test_published_probability() -> None:
     # golden value G45: scores (3, 2, 0), epsilon 1, sensitivity 1
-    found = PermuteAndFlip(rate=Fraction(1, 2)).probabilities([3, 2, 0])
+    found = chances(PermuteAndFlip(rate=Fraction(1, 2)), [3, 2, 0])
     assert found[0] == pytest.approx(0.63028135114833927103, abs=1e-14)
 
 
@@ -37,12 +38,12 @@ def test_probabilities_agree_with_the_sum_over_subsets() -> None:
             scores = generator.integers(-6, 6, size).tolist()
             with mp.workdps(40):
                 expected = by_subsets(0.5, scores)
-            assert PermuteAndFlip(rate=Fraction(1, 2)).probabilities(scores) == pytest.approx(expected, abs=1e-14)
+            assert chances(PermuteAndFlip(rate=Fraction(1, 2)), scores) == pytest.approx(expected, abs=1e-14)
 
 
 def test_probabilities_of_many_candidates_sum_to_one() -> None:
     scores = np.random.default_rng(2).integers(-3000, 0, 300)
-    assert PermuteAndFlip(rate=Fraction(1, 10)).probabilities(scores).sum() == pytest.approx(1, abs=1e-12)
+    assert chances(PermuteAndFlip(rate=Fraction(1, 10)), scores).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_it_is_never_worse_than_the_exponential_mechanism() -> None:
@@ -51,12 +52,12 @@ def test_it_is_never_worse_than_the_exponential_mechanism() -> None:
     for _ in range(200):
         scores = np.sort(generator.integers(-8, 1, int(generator.integers(2, 12))))[::-1]
         rate = Fraction(int(generator.integers(1, 20)), 10)
-        ours = PermuteAndFlip(rate=rate).probabilities(scores).cumsum()
-        assert (ours >= ExponentialMechanism(rate=rate).probabilities(scores).cumsum() - 1e-13).all()
+        ours = chances(PermuteAndFlip(rate=rate), scores).cumsum()
+        assert (ours >= chances(ExponentialMechanism(rate=rate), scores).cumsum() - 1e-13).all()
 
 
 def largest_loss(rate: Fraction, scores: list[int], others: list[int]) -> float:
-    p, q = (PermuteAndFlip(rate=rate).probabilities(s) for s in (scores, others))
+    p, q = (chances(PermuteAndFlip(rate=rate), s) for s in (scores, others))
     return float(np.abs(np.log(p / q)).max())
 
 
@@ -85,7 +86,7 @@ def test_the_curve_is_attained_by_two_candidates() -> None:
         for gap in np.linspace(-2, 6, 161):  # in hundredths, so that scores are integers
             scores = np.array([round(100 * gap), 0])
             moved = scores + np.array([-100, 100])
-            p, q = (PermuteAndFlip(rate=Fraction(1, 100)).probabilities(s) for s in (scores, moved))
+            p, q = (chances(PermuteAndFlip(rate=Fraction(1, 100)), s) for s in (scores, moved))
             best = max(best, float(np.maximum(p - np.exp(epsilon) * q, 0).sum()))
         claim = PermuteAndFlipLoss(2).delta(epsilon).upper
         assert best <= claim + 1e-12

@@ -11,6 +11,7 @@ from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 from deniable.privacy.around.restricted import Restricted
+from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import rounds
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
@@ -101,19 +102,19 @@ def test_probabilities_are_those_of_the_rounds(noise: Noise) -> None:
     """Against quadrature in mpmath; ties, and one candidate that is as good as never chosen."""
     for scores, count in (((3, 3, -1, 1), 3), ((8, 0, -9000), 2), ((5,), 1)):
         mechanism = TopK(rate=Fraction(3, 4), count=count, noise=noise)
-        found = mechanism.probabilities(scores)
+        found = law_of(mechanism, scores)
         assert found == pytest.approx(rounds(mechanism, scores), abs=1e-11)
         assert sum(found.values()) == pytest.approx(1)
 
 
 def test_probabilities_of_too_many_sequences_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
-        TopK(rate=Fraction(1), count=4).probabilities(range(20))
+        law_of(TopK(rate=Fraction(1), count=4), range(20))
     with pytest.raises(InvalidParameterError, match="count must be <="):
-        TopK(rate=Fraction(1), count=4).probabilities(range(3))
+        law_of(TopK(rate=Fraction(1), count=4), range(3))
     for candidates in (9, 10**6):
         with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
-            TopK(rate=Fraction(1), count=candidates).probabilities(range(candidates))
+            law_of(TopK(rate=Fraction(1), count=candidates), range(candidates))
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
@@ -124,7 +125,7 @@ def test_no_scores_exceed_the_bounds(noise: Noise) -> None:
         scores = tuple((-generator.integers(0, int(generator.choice([3, 40])), 6)).tolist())
         mechanism = TopK(rate=Fraction(int(generator.integers(1, 30)), 10), count=3, noise=noise)
         best = sorted(scores, reverse=True)
-        law = mechanism.probabilities(scores)
+        law = law_of(mechanism, scores)
         gaps = np.array([[best[place] - scores[i] for place, i in enumerate(chosen)] for chosen in law])
         p = np.array(list(law.values()))
         mean = (p @ gaps).max()

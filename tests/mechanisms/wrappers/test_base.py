@@ -14,6 +14,7 @@ from deniable.mechanisms import (
     AboveThreshold,
     BestOf,
     BestOfPoisson,
+    BoundedLaplace,
     ContinuousExponential,
     ExponentialMechanism,
     Gaussian,
@@ -209,3 +210,17 @@ def test_inputs_of_two_parts_reach_the_mechanism_inside(base: Mechanism, exact: 
         assert mechanism.release(exact, bits=DeterministicBits(1)) == Released(answer, False)
         with pytest.raises(InvalidParameterError, match="exact must be a pair"):
             mechanism.release([1])
+
+
+def test_laws_reach_through_wrappers() -> None:
+    coin = RandomizedResponse(choices=2, truth="3/4")  # type: ignore[arg-type]
+    even = RandomizedResponse(choices=2, truth="1/3")  # type: ignore[arg-type]
+    odd = RandomizedResponse(choices=2, epsilon=1)  # type: ignore[arg-type]
+    assert Grouped(base=coin, size=2).pmf(1) == {0: Fraction(1, 4), 1: Fraction(3, 4)}
+    assert PostProcessed(base=coin, function="nonnegative").pmf(0) == coin.pmf(0)
+    three = BoundedLaplace(scale=Fraction(1), lower=-1, upper=1)
+    sides = PostProcessed(base=three, function="absolute").pmf([0])
+    assert sides[1].upper == pytest.approx(2 * three.pmf([0])[1].upper)  # type: ignore[union-attr]
+    assert Mixed(parts=((Fraction(1, 2), coin), (Fraction(1, 2), even))).pmf(1)[1] == Fraction(13, 24)
+    mixed = Mixed(parts=((Fraction(1, 2), coin), (Fraction(1, 2), odd))).pmf(1)[1]
+    assert mixed.contains(Fraction(3, 8) + Fraction(odd.pmf(1)[1].upper) / 2)  # type: ignore[union-attr]

@@ -4,9 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.mechanisms import Laplace
+from deniable.mechanisms import Laplace, NoiseLaw
 from deniable.release import Noisy
-from deniable.statistics.laws import Law
 from deniable.statistics.vectors.clipping_bound import ClippingBound, part_taken, taken
 
 GENERATOR = np.random.default_rng(8)
@@ -48,7 +47,7 @@ def cut(rows: np.ndarray, centre: np.ndarray, radius: float, *, counted: float =
     seen = rows - centre
     norms = np.linalg.norm(seen, axis=1)
     clipped = seen * np.minimum(1, radius / norms)[:, np.newaxis]
-    law = Law(Laplace(scale=Fraction(1, 100)))
+    law = NoiseLaw(Laplace(scale=Fraction(1, 100)))
     beyond = Noisy(name="beyond", values=np.array([counted * np.sum(norms > radius)]), law=law)
     farthest = np.full(rows.shape[1], 1e3)
     bound = ClippingBound(radius, beyond, len(rows)).lost(np.abs(clipped.mean(axis=0)), farthest, chance=0.01)

@@ -5,6 +5,7 @@ from deniable.mechanisms.additive.bounded_laplace import BoundedLaplace
 from deniable.mechanisms.additive.elliptical import EllipticalGaussian
 from deniable.mechanisms.additive.gaussian import Gaussian
 from deniable.mechanisms.additive.laplace import Laplace
+from deniable.mechanisms.additive.law import NoiseLaw
 from deniable.mechanisms.additive.snapping import Snapping
 from deniable.mechanisms.additive.staircase import Staircase
 from deniable.mechanisms.additive.truncated_laplace import TruncatedLaplace
@@ -27,6 +28,7 @@ __all__ = [
     "EllipticalGaussian",
     "Gaussian",
     "Laplace",
+    "NoiseLaw",
     "Snapping",
     "Staircase",
     "TruncatedLaplace",

@@ -3,18 +3,22 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.additive.law import NoiseLaw
 from deniable.mechanisms.base import Mechanism, Released
 from deniable.mechanisms.integers import Integers, integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,14 @@ class AdditiveNoise(Mechanism):
         """Independent draws."""
 
     @abstractmethod
+    def _mass(self, k: int) -> "arb":
+        """P[noise = k] for k >= 0, at the working precision."""
+
+    @abstractmethod
+    def _above(self, k: int) -> "arb":
+        """P[noise > k] for k >= 0, at the working precision."""
+
+    @abstractmethod
     def _half_width(self, level: Fraction) -> int:
         """See `half_width`."""
 
@@ -42,6 +54,10 @@ class AdditiveNoise(Mechanism):
     @abstractmethod
     def standard_deviation(self) -> float:
         """Standard deviation of the noise."""
+
+    def law(self, step: Fraction = Fraction(1)) -> NoiseLaw:
+        """The law of the noise, with its probabilities, in a unit of which one lattice step is `step`."""
+        return NoiseLaw(self, step)
 
     def half_width(self, level: object) -> int:
         """The smallest t, up to one, for which the noise lies in [-t, t] with probability at least `level`.

@@ -1,5 +1,6 @@
 """Discrete Laplace noise whose answers lie in a public range."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -8,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.additive.base import checked_scale
-from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed, shares
 from deniable.mechanisms.integers import Integers, clamped
-from deniable.noise import refine, truncated_laplace
+from deniable.noise import truncated_laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import checked_bounds, decimal_above, positive_rational, probability
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
@@ -94,12 +96,18 @@ class BoundedLaplace(Mechanism):
         )
         return Released(secret + noise.reshape(secret.shape), bits.safe)
 
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        """Of one integer."""
+        require_listed(self.width + 1)
+        (secret,) = clamped("exact", exact, lower=self.lower, upper=self.upper).reshape(-1).tolist()
+        return shares({y: ball(-abs(y - secret) / self.scale).exp() for y in range(self.lower, self.upper + 1)})
+
     def half_width(self, level: object) -> int:
         """The smallest t for which every secret value in the range is certified to have P[|y - x| <= t] >= level.
 
         The worst values are an end of the range and its middle: docs/theory/mechanisms/additive.md.
         """
-        miss = refine.ball(1 - probability("level", level))
+        miss = ball(1 - probability("level", level))
         from flint import ctx
 
         with ctx.workprec(512):
@@ -114,10 +122,10 @@ class BoundedLaplace(Mechanism):
         """Enclosure of P[|y - x| > t] for x = lower + place."""
 
         def power(exponent: int) -> "arb":
-            return (-refine.ball(exponent / self.scale)).exp()
+            return (-ball(exponent / self.scale)).exp()
 
         ends = (place, self.width - place)
-        above = sum((power(t + 1) - power(end + 1) for end in ends if end > t), refine.ball(Fraction(0)))
+        above = sum((power(t + 1) - power(end + 1) for end in ends if end > t), ball(Fraction(0)))
         return above / (1 + power(1) - power(ends[0] + 1) - power(ends[1] + 1))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:

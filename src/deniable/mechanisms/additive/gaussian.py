@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,14 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import gaussian
 from deniable.noise.bits import Bits
+from deniable.numbers import theta
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
 from deniable.privacy.calibration import gaussian_sigma_squared
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +71,12 @@ class Gaussian(AdditiveNoise):
         """A count with sigma = 1: the events {output >= m} attain the curve."""
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(mechanism=cls(sigma_squared=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def _mass(self, k: int) -> "arb":
+        return ball(-k * k / (2 * self.sigma_squared)).exp() / theta.total(self.sigma_squared)
+
+    def _above(self, k: int) -> "arb":
+        return theta.upper_tail(self.sigma_squared, k + 1) / theta.total(self.sigma_squared)
 
     def _half_width(self, level: Fraction) -> int:
         return gaussian.half_width(self.sigma_squared, level)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,12 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.balls import ball
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,14 @@ class Laplace(AdditiveNoise):
         """A count at epsilon = 1: every event on the far side of both values has the ratio e."""
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         return WorstCase(mechanism=cls(scale=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def _mass(self, k: int) -> "arb":
+        ratio = ball(-1 / self.scale)
+        return -ratio.expm1() / (1 + ratio.exp()) * (k * ratio).exp()
+
+    def _above(self, k: int) -> "arb":
+        ratio = ball(-1 / self.scale)
+        return ((k + 1) * ratio).exp() / (1 + ratio.exp())
 
     def _half_width(self, level: Fraction) -> int:
         return laplace.half_width(self.scale, level)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from deniable.numbers.rationals import positive_integer, positive_rational, show
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import StaircaseLoss
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,12 @@ class Staircase(AdditiveNoise):
         reach = of_count(rows=3, groups=1, relation=AddRemove)
         mechanism = cls(rate=Fraction(1), step=3, centre=1)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(3,), neighbour=(0,))
+
+    def _mass(self, k: int) -> "arb":
+        return self._stairs.mass(k)
+
+    def _above(self, k: int) -> "arb":
+        return self._stairs.above(k) / 2
 
     def _half_width(self, level: Fraction) -> int:
         return self._stairs.half_width(level)

@@ -1,22 +1,27 @@
 """Discrete Laplace noise that never exceeds a bound."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise, checked_scale, require_range
-from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.integers import Integers
+from deniable.mechanisms.base import WorstCase, require_listed
+from deniable.mechanisms.integers import Integers, integers
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +82,28 @@ class TruncatedLaplace(AdditiveNoise):
     def _noise(self, shape: tuple[int, ...], bits: Bits) -> Integers:
         return truncated_laplace.sample(scale=self.scale, bound=self.bound, size=shape, bits=bits)
 
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        """Of one integer."""
+        require_listed(2 * self.bound + 1)
+        (secret,) = integers("exact", exact).reshape(-1).tolist()
+        return {secret + k: self._mass(abs(k)) for k in range(-self.bound, self.bound + 1)}
+
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A count with noise of scale 1 up to 9: half-lines attain the curve."""
         reach = of_count(rows=1, groups=1, relation=AddRemove)
         mechanism = cls(scale=Fraction(1), bound=9)
         return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,))
+
+    def _mass(self, k: int) -> "arb":
+        ratio = ball(-1 / self.scale)
+        whole = 1 + ratio.exp() - 2 * ((self.bound + 1) * ratio).exp()
+        return -ratio.expm1() * (k * ratio).exp() / whole if k <= self.bound else ball(Fraction(0))
+
+    def _above(self, k: int) -> "arb":
+        ratio, left = ball(-1 / self.scale), self.bound - k
+        whole = 1 + ratio.exp() - 2 * ((self.bound + 1) * ratio).exp()
+        return -((k + 1) * ratio).exp() * (left * ratio).expm1() / whole if left > 0 else ball(Fraction(0))
 
     def _half_width(self, level: Fraction) -> int:
         return truncated_laplace.half_width(self.scale, self.bound, level)

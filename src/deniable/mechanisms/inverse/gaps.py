@@ -3,19 +3,23 @@
 import math
 from abc import abstractmethod
 from bisect import bisect_left
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import Released
+from deniable.mechanisms.base import Released, require_listed
 from deniable.mechanisms.inverse.sensitivity import InverseSensitivity
 from deniable.mechanisms.records import clamped_records
 from deniable.noise import bernoulli, race, races, refine, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _FAINT = 40.0
 
@@ -60,6 +64,10 @@ class InverseByGaps(InverseSensitivity):
         scores, weights = np.broadcast_to(-length, shape), np.broadcast_to(weight, shape)
         gap = races.exponential_mechanism(scores, rate=self.rate, weights=weights, bits=bits)
         return start[gap] + uniform.sample(weight[gap], bits=bits)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        require_listed(self.upper - self.lower + 1)
+        return self._law_of(self._lengths_at(self._records(exact), np.arange(self.lower, self.upper + 1)))
 
     def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
         return clamped_records(exact, self.lower, self.upper, relation=self.relation)

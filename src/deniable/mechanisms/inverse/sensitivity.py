@@ -1,21 +1,26 @@
 """The inverse sensitivity mechanism: values are the likelier the fewer records have to change to reach them."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed, shares
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.records import LARGEST_BOUND, records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _MOST_CANDIDATES = 10**8
 
@@ -72,6 +77,14 @@ class InverseSensitivity(Mechanism):
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
         scores = np.broadcast_to(-self._smoothed(exact), (runs, len(exact)))
         return self.lower + races.exponential_mechanism(scores, rate=self.rate, bits=bits)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        return self._law_of(self._smoothed(exact))
+
+    def _law_of(self, lengths: NDArray[np.int64]) -> dict[Hashable, "arb"]:
+        require_listed(lengths.size)
+        weights = {length: ball(-self.rate * length).exp() for length in set(lengths.tolist())}
+        return shares({self.lower + i: weights[length] for i, length in enumerate(lengths.tolist())})
 
     def _smoothed(self, exact: ArrayLike) -> NDArray[np.int64]:
         """The least len within `smoothing` of each value."""

@@ -1,6 +1,6 @@
 """Randomised response: every person's answer is true with a known probability, else another one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.base import Mechanism, Released, WorstCase
+from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed
+from deniable.mechanisms.integers import integers
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import positive_integer, whole_number
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
 from deniable.rows import array_of, replaced
@@ -116,6 +118,31 @@ class RandomizedResponse(Mechanism):
         told = answers + np.where(self._lies(answers.shape, bits), other, 0)
         told -= np.where(told >= self.choices, self.choices, 0)
         return Released(told, bits.safe)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "Fraction | arb"]:
+        """Of one answer; of a list of them, tuples of independent reports."""
+        given = np.asarray(exact)
+        answers = integers("exact", given.reshape(-1)).tolist()
+        require_listed(min(self.choices, 2**20) ** min(len(answers), 20))
+        if not all(0 <= answer < self.choices for answer in answers):
+            raise InvalidParameterError(f"exact must hold answers from 0 to {self.choices - 1}")
+        true, other = self.chances()
+        found: dict[tuple[int, ...], Any] = {(): 1}
+        for answer in answers:
+            found = {
+                (*told, code): (true if code == answer else other) * mass
+                for told, mass in found.items()
+                for code in range(self.choices)
+            }
+        return {told if given.ndim else told[0]: mass for told, mass in found.items()}
+
+    def chances(self) -> "tuple[Fraction | arb, Fraction | arb]":
+        """The probability that an answer is reported by who holds it, and by who does not; balls where not rational."""
+        if self.truth is not None:
+            return self.truth, (1 - self.truth) / (self.choices - 1)
+        assert self.epsilon is not None
+        odds = ball(-self.epsilon).exp()
+        return 1 / (1 + (self.choices - 1) * odds), odds / (1 + (self.choices - 1) * odds)
 
     def _lies(self, shape: tuple[int, ...], bits: Bits) -> NDArray[np.bool_]:
         if self.truth is not None:

@@ -1,17 +1,17 @@
 """Mechanisms that choose among candidates by secret integer scores."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import MOST_VALUES, Mechanism
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import positive_rational, probability, yes_or_no
@@ -20,6 +20,9 @@ from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
+
+if TYPE_CHECKING:
+    from flint import arb_poly
 
 Scores = ArrayLike | Iterator[NDArray[np.integer]]
 
@@ -150,9 +153,20 @@ def behind(scores: NDArray[np.int64]) -> NDArray[np.uint64]:
     return np.asarray(bits[scores.argmax()] - bits)
 
 
-def below_the_best(scores: ArrayLike, largest: int) -> NDArray[np.float64]:
-    """Scores of a small set minus the best one: exact differences, as floats."""
+def behind_few(scores: ArrayLike, *, most: int = MOST_VALUES) -> list[int]:
+    """How far each score is below the best, for candidates that are few enough to list."""
     array = checked_array(scores)
-    if array.size > largest:
-        raise InvalidParameterError(f"probabilities are computed for at most {largest} candidates, got {array.size}")
-    return np.asarray(-behind(array).astype(np.float64), dtype=np.float64)
+    if array.size > most:
+        raise InvalidParameterError(f"probabilities are listed for at most {most} candidates, got {array.size}")
+    return [int(gap) for gap in behind(array)]
+
+
+def products_without_one(factors: Sequence["arb_poly"]) -> list["arb_poly"]:
+    """For each factor, the product of all others."""
+    from flint import arb_poly
+
+    before, after = [arb_poly([1])], [arb_poly([1])]
+    for first, last in zip(factors, reversed(factors), strict=True):
+        before.append(before[-1] * first)
+        after.append(after[-1] * last)
+    return [before[i] * after[len(factors) - 1 - i] for i in range(len(factors))]

@@ -1,23 +1,27 @@
 """The exponential mechanism over an interval."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.base import Released, WorstCase, require_listed, shares
 from deniable.mechanisms.integers import as_pair, clamped, integers
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Selection, below_the_best, checked_array
+from deniable.mechanisms.selection.base import Selection, behind_few, checked_array
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import checked_bounds
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
-_LARGEST_SET = 10**6
+if TYPE_CHECKING:
+    from flint import arb
+
 _LARGEST_LENGTH = 2**62
 
 
@@ -81,13 +85,12 @@ class ContinuousExponential(Selection):
         )
         return ends[pieces] + uniform.sample(lengths[pieces], bits=bits)
 
-    def probabilities(self, breaks: ArrayLike, scores: ArrayLike) -> NDArray[np.float64]:
-        """The probabilities of the pieces, in float64."""
-        ends, array = self._pieces(breaks, scores)
-        with np.errstate(divide="ignore"):
-            gaps = float(self.rate) * below_the_best(array, _LARGEST_SET) + np.log(np.diff(ends).astype(np.float64))
-        mass = np.exp(gaps - gaps.max())
-        return np.asarray(mass / mass.sum(), dtype=np.float64)
+    def _masses(self, exact: tuple[ArrayLike, ArrayLike]) -> dict[Hashable, "arb"]:
+        ends, scores = self._pieces(*as_pair("exact", exact, "breaks", "scores"))
+        require_listed(self.upper - self.lower)
+        weights = [ball(-self.rate * gap).exp() for gap in behind_few(scores)]
+        pieces = zip(ends[:-1].tolist(), ends[1:].tolist(), weights, strict=True)
+        return shares({x: weight for start, end, weight in pieces for x in range(start, end)})
 
     def gap_bound(self, best: int, *, failure: object) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.

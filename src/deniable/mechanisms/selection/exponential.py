@@ -1,23 +1,26 @@
 """The exponential mechanism."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.base import Released, WorstCase, shares
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, behind_few, checked_scores
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
-_LARGEST_SET = 10**6
+if TYPE_CHECKING:
+    from flint import arb
+
 _LARGEST_WEIGHT = 2**62
 
 
@@ -79,15 +82,12 @@ class ExponentialMechanism(Selection):
             np.broadcast_to(np.array(exact), shape), rate=self.rate, weights=weights, bits=bits
         )
 
-    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """The law of the choice, in float64 and relative to the best score, so that nothing overflows."""
-        gaps = float(self.rate) * below_the_best(scores, _LARGEST_SET)
-        if self.weights is not None:
-            with np.errstate(divide="ignore"):
-                gaps += np.log(self._weights_for(gaps.size).astype(np.float64))
-            gaps -= gaps.max()
-        mass = np.exp(gaps)
-        return np.asarray(mass / mass.sum(), dtype=np.float64)
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        weights, gaps = self._weights_for, behind_few(exact)
+        few = [1] * len(gaps) if self.weights is None else weights(len(gaps)).tolist()
+        return shares(
+            {i: weight * ball(-self.rate * gap).exp() for i, (weight, gap) in enumerate(zip(few, gaps, strict=True))}
+        )
 
     def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.

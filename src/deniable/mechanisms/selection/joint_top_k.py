@@ -1,6 +1,6 @@
 """The best few as one choice of a sequence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.base import Released, WorstCase, shares
 from deniable.mechanisms.selection import sequences, utility
 from deniable.mechanisms.selection.base import Selection, behind, checked_array
 from deniable.mechanisms.selection.top_k import require_enough, require_few, transcripts
 from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.certified import log
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
@@ -78,18 +79,19 @@ class JointTopK(Selection):
         number, places = utility.checked_counts(candidates, self.count)
         return utility.sequences_expectation(number, places, self.rate)
 
-    def probabilities(self, scores: ArrayLike) -> dict[tuple[int, ...], float]:
-        """The law of the choice, in float64: each sequence of indices with its probability; for at most 10^5 of them.
-
-        Raises: InvalidParameterError if there are more.
-        """
-        array = checked_array(scores)
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        array = checked_array(exact)
         require_few(array.size, self.count)
-        distances = _distances(array)
-        every = np.array(list(permutations(range(array.size), self.count)))
-        gaps = (distances[every] - np.sort(distances)[: self.count]).max(axis=1)
-        mass = np.exp(-float(self.rate) * gaps)
-        return dict(zip(map(tuple, every.tolist()), (mass / mass.sum()).tolist(), strict=True))
+        distances = [int(distance) for distance in _distances(array)]
+        best = sorted(distances)[: self.count]
+        return shares(
+            {
+                chosen: ball(
+                    -self.rate * max(distances[i] - place for i, place in zip(chosen, best, strict=True))
+                ).exp()
+                for chosen in permutations(range(array.size), self.count)
+            }
+        )
 
     def _draw(self, scores: NDArray[np.int64], runs: int, bits: Bits) -> NDArray[np.int64]:
         """Sequences of indices, shape (runs, count)."""

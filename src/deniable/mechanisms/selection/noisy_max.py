@@ -1,8 +1,10 @@
 """Report noisy max with Laplace noise, and how to find it with other noise."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,17 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, behind_few, checked_scores, products_without_one
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import shown
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
 
-_LARGEST_SET = 200
-_REACH = 45.0  # noise below the best by more decides with probability e^-45
-_NODES = 40  # of each piece of length one
+if TYPE_CHECKING:
+    from flint import arb, arb_poly
+
+_MOST_CANDIDATES = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +55,28 @@ class NoisyMax(Selection):
         """Indices."""
         return races.noisy_max(np.broadcast_to(np.array(exact), (runs, len(exact))), rate=self.rate, bits=bits)
 
-    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """The law of the choice, by quadrature: the integral of f(x - g_i) times the product of F(x - g_j), j != i.
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        """The integral of f(x - gap_i) times the product of F(x - gap_j) over j != i, from kink to kink."""
+        from flint import arb
 
-        Error: below 10^-12. Pieces have no kink inside, and beyond the best score the integrand is a polynomial.
-        """
-        gaps = float(self.rate) * below_the_best(scores, _LARGEST_SET)
-        near = np.unique(gaps[gaps > -_REACH])
-        cuts = np.unique(np.concatenate([near, np.arange(-_REACH, 0.5)]))
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        middle, half = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts) / 2
-        x = (middle[:, None] + half[:, None] * nodes).ravel()
-        below = _integral(gaps, x, (half[:, None] * weights).ravel())
-        tail_nodes, tail_weights = np.polynomial.legendre.leggauss(gaps.size // 2 + 1)
-        z = (tail_nodes + 1) / 2  # z = e^-x for x >= 0, so dx = dz / z
-        return below + _integral(gaps, -np.log(z), tail_weights / 2 / z)
+        gaps = behind_few(exact, most=_MOST_CANDIDATES)
+        order = sorted(range(len(gaps)), key=gaps.__getitem__)
+        a = {i: ball(-self.rate * gaps[i]).exp() for i in order}
+        kinks = sorted(set(gaps))
+        found = dict.fromkeys(order, arb(0))
+        for place, kink in enumerate(kinks):  # x from the last kink above `kink` down to it: e^-x from start to end
+            below = [i for i in order if gaps[i] < kink]
+            above = [i for i in order if gaps[i] >= kink]
+            start = arb(0) if place == 0 else ball(self.rate * kinks[place - 1]).exp()
+            parts, rest = _inside([a[i] for i in above], [a[i] for i in below], start, ball(self.rate * kink).exp())
+            for i, part in zip(above, parts, strict=True):
+                found[i] += part
+            for i in below:
+                found[i] += rest
+        size = len(gaps)
+        lowest = a[order[-1]]  # below all kinks every candidate has the same share
+        last = prod((lowest / (2 * each) for each in a.values()), start=arb(1)) / size
+        return {i: found[i] + last for i in range(size)}
 
     def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.
@@ -115,12 +126,32 @@ def noisy_max(
     return kinds[noise].calibrated(sensitivity, monotone=monotone, **target)
 
 
-def _integral(gaps: NDArray[np.float64], x: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of the probabilities for which the largest noisy score lies at the nodes x."""
-    away = x[:, None] - gaps  # (nodes, candidates)
-    tail = np.exp(-np.abs(away)) / 2
-    above = away > 0
-    with np.errstate(under="ignore"):
-        logarithm = np.where(above, np.log1p(-np.where(above, tail, 0.0)), away - np.log(2.0))
-        hazard = np.where(above, tail / (1 - tail), 1.0)  # f / F
-        return np.asarray((weights * np.exp(logarithm.sum(axis=1))) @ hazard, dtype=np.float64)
+def _inside(above: Sequence["arb"], below: Sequence["arb"], start: "arb", end: "arb") -> tuple[list["arb"], "arb"]:
+    """The parts of the probabilities for which the best noisy score x has start <= e^-x <= end, between two kinks.
+
+    With u = e^-x and a = e^gap, a candidate that x is above has P[noise <= x - gap] = 1 - a u / 2, one that it is below
+    1 / (2 a u), so every integrand is a polynomial of u over a power of u.
+
+    Args:
+        above: a of the candidates whose gap x is above; below: of the others.
+
+    Returns: the part of each candidate of `above`, and that which each of `below` has.
+    """
+    from flint import arb, arb_poly
+
+    shift = len(below)
+    scale = prod((1 / (2 * a) for a in below), start=arb(1))
+    powers = [
+        (end / start).log() if k == shift else (end ** (k - shift) - start ** (k - shift)) / (k - shift)
+        for k in range(len(above) + 1)
+        if k or shift  # the constant is not asked for when there is nobody below
+    ]
+
+    def integral(polynomial: "arb_poly", lowest: int) -> "arb":
+        found = zip(polynomial.coeffs(), powers[lowest if shift else 0 :], strict=False)
+        return scale * sum((coefficient * power for coefficient, power in found), arb(0))
+
+    factors = [arb_poly([1, -a / 2]) for a in above]
+    ours = [a / 2 * integral(others, 1) for a, others in zip(above, products_without_one(factors), strict=True)]
+    everyone = prod(factors, start=arb_poly([1]))
+    return ours, integral(everyone, 0) if shift else arb(0)

@@ -1,21 +1,26 @@
 """Permute-and-flip, which is report noisy max with exponential noise."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.selection import utility
-from deniable.mechanisms.selection.base import Scores, Selection, below_the_best, checked_scores
+from deniable.mechanisms.selection.base import Scores, Selection, behind_few, checked_scores, products_without_one
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.privacy import AddRemove, of_count
 from deniable.privacy.losses import PermuteAndFlipLoss
 
-_LARGEST_SET = 1000
+if TYPE_CHECKING:
+    from flint import arb
+
+_MOST_CANDIDATES = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,17 +52,14 @@ class PermuteAndFlip(Selection):
         """Indices."""
         return races.permute_and_flip(np.broadcast_to(np.array(exact), (runs, len(exact))), rate=self.rate, bits=bits)
 
-    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """The law of the choice, in float64.
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        """Candidate i has the probability p_i times the integral over t in [0, 1] of the product of 1 - p_j t, j != i,
+        with p_j = exp(rate (score_j - best))."""
+        from flint import arb_poly
 
-        Candidate i has the probability p_i times the integral over t in [0, 1] of the product of 1 - p_j t over j != i,
-        with p_j = exp(rate (score_j - best)). The integrand is a polynomial, for which Gauss-Legendre is exact.
-        """
-        p = np.exp(float(self.rate) * below_the_best(scores, _LARGEST_SET))
-        nodes, weights = np.polynomial.legendre.leggauss(p.size // 2 + 1)
-        t = (nodes[:, None] + 1) / 2  # (nodes, candidates)
-        everyone = np.exp(np.log1p(-p * t).sum(axis=1, keepdims=True))
-        return np.asarray(weights / 2 @ (everyone * p / (1 - p * t)), dtype=np.float64)
+        p = [ball(-self.rate * gap).exp() for gap in behind_few(exact, most=_MOST_CANDIDATES)]
+        factors = [arb_poly([1, -each]) for each in p]
+        return {i: p[i] * others.integral()(1) for i, others in enumerate(products_without_one(factors))}
 
     def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.

@@ -1,15 +1,16 @@
 """The best few, one after the other."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import perm
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.base import MOST_VALUES, Released, WorstCase
 from deniable.mechanisms.selection import utility
 from deniable.mechanisms.selection.base import Selection, checked_array
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
@@ -21,8 +22,10 @@ from deniable.numbers.rationals import positive_integer, shown
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, LaplaceLoss, PrivacyLoss, of_count
 from deniable.privacy.losses import PermuteAndFlipLoss
 
+if TYPE_CHECKING:
+    from flint import arb
+
 Noise = Literal["gumbel", "exponential", "laplace"]
-LARGEST_LAW = 10**5  # sequences whose probabilities are listed
 _MOST_FEW = 9  # whose 9! orders are more already
 
 
@@ -93,22 +96,24 @@ class TopK(Selection):
             np.put_along_axis(left, winners, 0, axis=1)
         return transcripts(found, len(exact))
 
-    def probabilities(self, scores: ArrayLike) -> dict[tuple[int, ...], float]:
-        """The law of the choice, in float64: each sequence of indices with its probability; for at most 10^5 of them.
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        """Round after round, among those that are left."""
+        from flint import arb
 
-        Raises: InvalidParameterError if there are more.
-        """
-        array, one = checked_array(scores), self._one_round()
+        array, one = checked_array(exact), self._one_round()
         require_few(array.size, self.count)
-        found: dict[tuple[int, ...], float] = {(): 1.0}
+        found: dict[tuple[int, ...], arb] = {(): arb(1)}
         for _ in range(self.count):
-            laws = {gone: self._law_without(gone, array, one) for gone in {frozenset(chosen) for chosen in found}}
+            rounds = {}
+            for gone in {frozenset(chosen) for chosen in found}:
+                left = [i for i in range(array.size) if i not in gone]
+                rounds[gone] = dict(zip(left, one._masses(array[left]).values(), strict=True))
             found = {
                 (*chosen, place): chance * share
                 for chosen, chance in found.items()
-                for place, share in laws[frozenset(chosen)].items()
+                for place, share in rounds[frozenset(chosen)].items()
             }
-        return found
+        return {chosen: chance for chosen, chance in found.items()}  # noqa: C416 - a wider type of keys
 
     def gap_bound(self, candidates: int, *, failure: object) -> float:
         """No member is farther below the score of its place, with probability 1 - failure at least.
@@ -132,13 +137,6 @@ class TopK(Selection):
         }
         return kinds[self.noise](rate=self.rate, monotone=self.monotone)
 
-    def _law_without(
-        self, gone: frozenset[int], scores: NDArray[np.int64], one: ExponentialMechanism | PermuteAndFlip | NoisyMax
-    ) -> dict[int, float]:
-        """The law of a round for those that are left."""
-        left = np.setdiff1d(np.arange(scores.size), list(gone))
-        return dict(zip(left.tolist(), one.probabilities(scores[left]).tolist(), strict=True))
-
     @classmethod
     def worst_case(cls) -> WorstCase:
         """Two of three, whose scores move by 1 against each other. A composition's worst case is not one pair."""
@@ -156,9 +154,9 @@ def require_enough(candidates: int, count: int) -> None:
 def require_few(candidates: int, count: int) -> None:
     """Refuse to list the probabilities of too many sequences."""
     require_enough(candidates, count)
-    if perm(candidates, min(count, _MOST_FEW)) > LARGEST_LAW:
+    if perm(candidates, min(count, _MOST_FEW)) > MOST_VALUES:
         raise InvalidParameterError(
-            f"probabilities are listed for at most {LARGEST_LAW} sequences, and there are more of {count} out of "
+            f"probabilities are listed for at most {MOST_VALUES} sequences, and there are more of {count} out of "
             f"{candidates} candidates"
         )
 

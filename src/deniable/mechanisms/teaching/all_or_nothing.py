@@ -1,5 +1,6 @@
 """All or nothing: the whole table is published with a small probability."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -36,6 +37,10 @@ class AllOrNothing(RareExposure):
         records = replaced("exact", exact, by=0)
         places = np.arange(records.size if bernoulli.sample(p=self.delta, bits=bits) else 0)
         return Released(records[places], safe=False)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, Fraction]:
+        records = tuple(replaced("exact", exact, by=0).tolist())
+        return {(): 1 - self.delta, records: self.delta} if records else {(): Fraction(1)}
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """A number that says the whole table; 0 when nothing is published."""

@@ -1,13 +1,15 @@
 """Name and shame: each record is published with a small probability."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress, product
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms.base import Released, WorstCase
+from deniable.mechanisms.base import Released, WorstCase, require_listed
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.teaching.base import RareExposure, failing, numbered, owned
 from deniable.noise import bernoulli
@@ -43,6 +45,16 @@ class NameAndShame(RareExposure):
         records = replaced("exact", exact, by=0)
         places = np.flatnonzero(bernoulli.sample(p=self.delta, size=records.size, bits=bits))
         return Released(records[places], safe=False)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, Fraction]:
+        records = replaced("exact", exact, by=0).tolist()
+        require_listed(2 ** min(len(records), 20))
+        found: dict[Hashable, Fraction] = {}
+        for coins in product((False, True), repeat=len(records)):
+            told, heads = tuple(compress(records, coins)), sum(coins)
+            chance = self.delta**heads * (1 - self.delta) ** (len(records) - heads)
+            found[told] = found.get(told, Fraction(0)) + chance
+        return found
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The sum of the numbers of the published records; 0 when there is none."""

@@ -1,5 +1,7 @@
 """A random record: one of the table, as it is."""
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -58,6 +60,13 @@ class RandomRecord(Teaching):
         shown = bool(bernoulli.sample(p=self.chance, bits=bits))
         places = place[: int(shown)].astype(np.intp)
         return Released(records[places], safe=False)
+
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, Fraction]:
+        records = Counter(self._checked(replaced("exact", exact, by=0)).tolist())
+        found: dict[Hashable, Fraction] = {
+            (record,): self.chance * n / self.population for record, n in records.items()
+        }
+        return found if self.chance == 1 else {(): 1 - self.chance, **found}
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """1 + the record, wherever it stood, as a number; 0 when nothing is published."""

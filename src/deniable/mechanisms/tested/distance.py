@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import decimal_above, positive_rational, probability, shown, whole_number
 from deniable.privacy import Relation, Sensitivity
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _DIGITS = 12
 _LEAST = Fraction(1, 10**300)  # below it a probability is not told apart from 0
@@ -48,9 +52,14 @@ class DistanceTest(Mechanism):
         return np.asarray(noisy.value > self.threshold, dtype=np.bool_)
 
 
+def above(scale: Fraction, margin: int) -> "arb":
+    """P(X > margin) = q^(margin + 1) / (1 + q) with q = e^(-1 / scale), for margin >= -1, at the working precision."""
+    return ball(-(margin + 1) / scale).exp() / (1 + ball(-1 / scale).exp())
+
+
 def tail(scale: Fraction, margin: int) -> Fraction:
-    """A decimal at or just above P(X > margin) = q^(margin + 1) / (1 + q), q = e^(-1 / scale), for margin >= -1."""
-    found = certified(lambda: ball(-(margin + 1) / scale).exp() / (1 + ball(-1 / scale).exp()))
+    """A decimal at or just above P(X > margin), for margin >= -1."""
+    found = certified(lambda: above(scale, margin))
     return min(max(decimal_above(Fraction(found.upper), _DIGITS), _LEAST), Fraction(1))
 
 
@@ -59,14 +68,14 @@ def least_margin(scale: Fraction, delta: object) -> int:
     target = probability("delta", delta)
     if target == 0:
         raise InvalidParameterError("delta must be > 0, got 0. A test by noise fails with some probability.")
-    above = 1
-    while tail(scale, above) > target:
-        above *= 2
-    below = -1
-    while above - below > 1:
-        middle = (above + below) // 2
-        below, above = (below, middle) if tail(scale, middle) <= target else (middle, above)
-    return above
+    high = 1
+    while tail(scale, high) > target:
+        high *= 2
+    low = -1
+    while high - low > 1:
+        middle = (high + low) // 2
+        low, high = (low, middle) if tail(scale, middle) <= target else (middle, high)
+    return high
 
 
 def of_steps(steps: object, relation: Relation) -> Sensitivity:

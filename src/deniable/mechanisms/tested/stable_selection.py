@@ -1,7 +1,8 @@
 """Selection without noise in the scores: the best candidate, where it is far ahead."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +12,14 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.base import moved_apart
-from deniable.mechanisms.tested.distance import DistanceTest, least_margin, of_steps, tail
+from deniable.mechanisms.tested.distance import DistanceTest, above, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +89,24 @@ class StableSelection(DistanceTest):
         """Indices, and NO_ANSWER where there was no answer."""
         return self._draws(exact, runs, bits)
 
+    def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
+        counts, lead = self._read(exact)
+        margin = self.threshold - max(lead, 0)
+        silent = 1 - above(self.test.scale, margin) if margin >= 0 else above(self.test.scale, -margin - 1)
+        return {None: silent, int(counts.argmax()): 1 - silent}
+
     def _draws(self, exact: ArrayLike, runs: int, bits: Bits) -> NDArray[np.int64]:
+        counts, lead = self._read(exact)
+        return np.where(self._passes(lead, runs, bits), int(counts.argmax()), NO_ANSWER)
+
+    @staticmethod
+    def _read(exact: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        """The counts, and by how much the first leads."""
         counts = clamped("exact", exact)
         if counts.ndim != 1 or counts.size < 2:
             raise InvalidParameterError(f"counts must be a list of at least two integers, got shape {counts.shape}")
         second, first = np.partition(counts, counts.size - 2)[-2:].tolist()
-        return np.where(self._passes(first - second, runs, bits), int(counts.argmax()), NO_ANSWER)
+        return counts, first - second
 
     @classmethod
     def worst_case(cls) -> WorstCase:

@@ -1,8 +1,9 @@
 """Group privacy: the same release, with the guarantee for several units together."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -13,6 +14,9 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 from deniable.privacy.around.group import MOST_MEMBERS
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +46,9 @@ class Grouped(Wrapper):
     def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
         """What the mechanism releases."""
         return self.base.release(exact, bits=bits)
+
+    def _masses(self, exact: Any) -> Mapping[Hashable, "Fraction | arb"]:
+        return self.base._masses(exact)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanism."""

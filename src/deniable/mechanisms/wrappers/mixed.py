@@ -1,9 +1,9 @@
 """A mixture: one of several mechanisms, drawn by a public coin."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.wrappers.base import checked_part, scattered
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, mixture, of_count
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,20 @@ class Mixed(Mechanism):
     def release(self, exact: Any, *, bits: Bits = SECURE) -> Released[Any]:
         """What the mechanism that was drawn releases."""
         return self.parts[int(self._drawn(1, bits)[0])][1].release(exact, bits=bits)
+
+    def _masses(self, exact: Any) -> dict[Hashable, "Fraction | arb"]:
+        laws: list[tuple[Fraction, Mapping[Hashable, Any]]] = [
+            (weight, part._masses(exact)) for weight, part in self.parts
+        ]
+        rational = all(isinstance(mass, Fraction) for _, law in laws for mass in law.values())
+        found: dict[Hashable, Any] = {}
+        for weight, law in laws:
+            for value, mass in law.items():
+                part = (
+                    weight * mass if rational else ball(weight) * (ball(mass) if isinstance(mass, Fraction) else mass)
+                )
+                found[value] = found[value] + part if value in found else part
+        return found
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Outcomes of the mechanisms that were drawn."""

@@ -1,9 +1,9 @@
 """Post-processing: a function of the release alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from deniable.mechanisms.wrappers.base import Wrapper, room_for
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import shown
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -88,6 +91,13 @@ class PostProcessed(Wrapper):
         """
         return self.base.release(exact, bits=bits).map(self._answered)
 
+    def _masses(self, exact: Any) -> dict[Hashable, "Fraction | arb"]:
+        found: dict[Hashable, Any] = {}
+        for value, mass in self.base._masses(exact).items():
+            told = None if value is None else self._answered(value)
+            found[told] = found[told] + mass if told in found else mass
+        return found
+
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """The function of each outcome of the mechanism, which has to be one number, or no answer."""
         found = self.base.outcomes(exact, runs, bits=bits)
@@ -99,7 +109,7 @@ class PostProcessed(Wrapper):
         result[none], result[~none] = found[none], applied
         return result
 
-    def _answered(self, answer: object) -> object:
+    def _answered(self, answer: object) -> Any:
         found = self._applied(np.asarray(answer))
         if isinstance(answer, np.ndarray) or found.ndim != np.ndim(answer):  # type: ignore[arg-type]
             return found

@@ -21,7 +21,6 @@ from deniable.release.intervals import of_measure
 from deniable.rows import Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
-from deniable.statistics.laws import Law
 from deniable.statistics.statistic import Answer, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.clipping_bound import ClippingBound
@@ -150,7 +149,7 @@ class VectorMean(VectorStatistic):
         if self.size_is_public:
             size = float(max(len(rows), 1))
             return size, None, size
-        law, found = Law(self._count_mechanism), self._count_mechanism.release([len(rows)], bits=bits).value[0]
+        law, found = self._count_mechanism.law(), self._count_mechanism.release([len(rows)], bits=bits).value[0]
         counted = Noisy(name="size", values=np.full(len(self.columns), float(found)), law=law)
         return max(1.0, float(found)), counted, max(1.0, float(found) - law.half_width(_SURE))
 
@@ -165,7 +164,7 @@ class VectorMean(VectorStatistic):
             return public.limit + float(np.linalg.norm(centre)), 0.0
         exact = np.count_nonzero(squared_norms(rows - centre) > schedule.radius**2)
         noisy = self.counter.release([exact], bits=bits).value
-        beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=Law(self.counter))
+        beyond = Noisy(name="beyond", values=noisy.astype(np.float64), law=self.counter.law())
         return schedule.radius, ClippingBound(schedule.radius, beyond, size)
 
     def _moves(self, rows: Floats, centre: Floats, share: Fraction, radius: float, bits: Bits) -> Noisy:
@@ -178,7 +177,7 @@ class VectorMean(VectorStatistic):
             centre=tuple(map(Fraction, centre)),
         )
         noisy, step = clipped.release(rows, bits=bits).value.astype(np.float64), radius / _STEPS
-        return Noisy(name="moves", values=noisy * step, law=Law(clipped.noise, Fraction(step)))
+        return Noisy(name="moves", values=noisy * step, law=clipped.noise.law(Fraction(step)))
 
 
 @dataclass(frozen=True, eq=False)
