@@ -25,7 +25,6 @@ from deniable.privacy import (
     Replace,
     ShuffledLoss,
     compose,
-    under_replace,
 )
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.group import GroupLoss
@@ -224,7 +223,7 @@ def test_an_odd_group_is_no_exchange_of_units(size: int) -> None:
     """A unit that is replaced is removed and another one added: GroupLoss(loss, 1, Replace) cost as much as one."""
     with pytest.raises(InvalidParameterError, match="even"):
         GroupLoss(PureLoss(1), size, Replace)
-    data = under_replace(ApproximateLoss(1, "1/10")).to_data() | {"size": size}
+    data = ApproximateLoss(1, "1/10").under_replace().to_data() | {"size": size}
     with pytest.raises(InvalidParameterError, match="even"):
         PrivacyLoss.from_data(data)
 

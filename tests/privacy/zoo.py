@@ -33,7 +33,6 @@ from deniable.privacy import (
     mixture,
     of_count,
     parallel,
-    under_replace,
 )
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.stated import Stated
@@ -132,7 +131,7 @@ def _sampled(mechanism: Mechanism, rate: float) -> Mechanism:
 
 def _replaced(mechanism: Mechanism) -> Mechanism:
     first, second, _ = _two_units(mechanism)
-    loss = under_replace(mechanism.loss)
+    loss = mechanism.loss.under_replace()
     return mechanism if loss == mechanism.loss else Mechanism(loss, first, second)
 
 

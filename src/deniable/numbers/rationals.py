@@ -122,6 +122,12 @@ def yes_or_no(name: str, value: object) -> bool:
     return value
 
 
+def exact_root(square: Fraction) -> Fraction | None:
+    """The square root of a number >= 0 where it is rational."""
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    return root if root**2 == square else None
+
+
 def decimal_above(number: Fraction, digits: int) -> Fraction:
     """The smallest decimal with that many significant digits that is at least `number`."""
     return _decimal(number, digits, ROUND_CEILING)

@@ -6,7 +6,6 @@ What a user needs stands here. The rest is in folders by kind: `losses`, `sensit
 
 from deniable.numbers.interval import Interval
 from deniable.privacy.around.compose import compose
-from deniable.privacy.around.group import under_replace
 from deniable.privacy.around.mixture import mixture
 from deniable.privacy.around.parallel import parallel
 
@@ -83,7 +82,6 @@ __all__ = [
     "of_opacus",
     "outcome_loss",
     "parallel",
-    "under_replace",
 ]
 
 

@@ -23,6 +23,7 @@ from deniable.privacy.sensitivity import Sensitivity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from deniable.privacy.around.shuffling.randomizers import Randomizer
     from deniable.privacy.charge import Charge
     from deniable.privacy.currencies.loss_variable import LossVariable
     from deniable.privacy.currencies.renyi import Directions
@@ -163,10 +164,61 @@ class PrivacyLoss(metaclass=InWords):
         """Pairs that together dominate `count` adaptive runs, and that these attain, each with its number."""
         return [(self.laws(), count)]
 
+    def joint_laws(self) -> Pairs | None:
+        """One pair of laws for each direction, also for a composition, where to compute it takes long."""
+        return self.laws()
+
+    def exact_laws(self) -> Pairs | None:
+        """One pair for each direction, of a composition only where it has few values, so that nothing is rounded."""
+        return self.laws()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the loss is known by its curve alone, which is not that of a mechanism that reveals everything."""
+        return self.laws() is None and self.infinite_mass < 1
+
+    @property
+    def composition(self) -> "tuple[tuple[PrivacyLoss, int], ...]":
+        """The losses that are composed in this one, with their counts: itself once, unless it is a composition."""
+        return ((self, 1),)
+
+    @property
+    def place(self) -> str:
+        """What losses are sorted by, so that their order, and with it every rounding, is that of what they wrap."""
+        return self.to_json()
+
+    @property
+    def as_sample(self) -> "tuple[PrivacyLoss, Fraction]":
+        """(base, rate) such that this is the loss of `base` on a Poisson sample; (itself, 1) where it is on none."""
+        return self, Fraction(1)
+
+    # --- what is known exactly, where it is one of three well-known pairs ------------------------------------------
+
     @property
     def normal_mu_squared(self) -> Fraction | None:
         """mu^2 where the curve is exactly that of N(0, 1) against N(mu, 1); None elsewhere."""
         return None
+
+    @property
+    def laplace_epsilon(self) -> Fraction | None:
+        """epsilon where the curve is exactly that of Laplace noise with this epsilon; None elsewhere."""
+        return None
+
+    @property
+    def response(self) -> tuple[Fraction, Fraction] | None:
+        """(epsilon, delta) where the loss is that of any (epsilon, delta)-DP mechanism, known by nothing else."""
+        return None
+
+    def dominates(self, other: "PrivacyLoss") -> bool:
+        """Whether the pair of this loss is known to be above every pair that `other` allows."""
+        if self.response is not None:
+            epsilon, delta = self.response
+            limit = other.failing_epsilon
+            return limit is not None and limit <= epsilon and other.failure <= delta
+        if self.normal_mu_squared is not None:
+            return other.failure == 0 and other.mu_squared is not None and other.mu_squared <= self.normal_mu_squared
+        ours, theirs = self.laplace_epsilon, other.laplace_epsilon
+        return ours is not None and theirs is not None and theirs <= ours
 
     @property
     def divergences_are_closed(self) -> bool:
@@ -262,9 +314,50 @@ class PrivacyLoss(metaclass=InWords):
 
     def group(self, size: int) -> "PrivacyLoss":
         """The loss of the same mechanism for `size` units together: a family, all records of one person."""
-        from deniable.privacy.around.group import group
+        from deniable.privacy.around.group import GroupLoss, checked_size
 
-        return group(self, size)
+        units = checked_size(size)
+        return self if units == 1 else self._grouped(units) or GroupLoss(self, units)
+
+    def _grouped(self, units: int) -> "PrivacyLoss | None":
+        """The loss of a group of 2 or more where it has a form of its own; None: it is computed from the curve."""
+        return None
+
+    def under_replace(self) -> "PrivacyLoss":
+        """The loss under replace of one that is stated under add/remove: a unit is removed and another one added.
+
+        A loss that holds for either relation, such as `PureLoss(1)`, is what was measured under add/remove here, and
+        counts twice; one that is stated for replace alone is returned as it is. So a bound that was proved for replace
+        already needs no call of this method, and a second call changes nothing.
+
+        Guarantee: for groups of two, so (2 epsilon, (1 + e^epsilon) delta) for (epsilon, delta). The converse does not
+            hold: replace says nothing about add/remove.
+        Source: docs/theory/privacy/group.md.
+
+        >>> from deniable.privacy import PureLoss
+        >>> print(PureLoss(1).under_replace().epsilon(0).upper)
+        2.0
+        """
+        from deniable.privacy.around.group import GroupLoss
+
+        if Relation.ADD_REMOVE not in self.relations:
+            return self
+        return self._replaced() or GroupLoss(self, 2, Relation.REPLACE)
+
+    def _replaced(self) -> "PrivacyLoss | None":
+        """The loss under replace where it has a form of its own: that of two units, where it holds for replace too."""
+        from deniable.privacy.around.restricted import Restricted
+
+        two = self._grouped(2)
+        return Restricted(two, Relation.REPLACE) if two is not None and Relation.REPLACE in two.relations else None
+
+    def _poisson_sampled(self, rate: Fraction) -> "PrivacyLoss | None":
+        """The loss under add/remove on a Poisson sample where it is one of the same form, in exact numbers."""
+        return None
+
+    def as_randomizer(self) -> "Randomizer | None":
+        """What one user applies, where this is the loss of a report that can be shuffled; None elsewhere."""
+        return None
 
     # --- what people see -----------------------------------------------------------------------------------------
 

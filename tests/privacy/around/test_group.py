@@ -28,10 +28,7 @@ from deniable.privacy import (
 from deniable.privacy.around.group import (
     GroupLoss,
     approximate_group_delta,
-    group,
     group_failure,
-    of_group,
-    under_replace,
 )
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.stated import Stated
@@ -148,7 +145,7 @@ def test_errata_e62_a_histogram_doubles_under_replace() -> None:
     cell = LaplaceLoss(1)
     assert (cell * 2).delta(1).contains(0.2418) or (cell * 2).delta(1).lower == pytest.approx(0.2418, abs=5e-5)
     assert (cell * 2).delta(1).upper <= cell.group(2).delta(1).upper
-    assert under_replace(DiscreteLaplaceLoss(1, ONE)).pure_epsilon == 2
+    assert DiscreteLaplaceLoss(1, ONE).under_replace().pure_epsilon == 2
 
 
 def test_noise_is_scaled() -> None:
@@ -163,7 +160,7 @@ def test_noise_is_scaled() -> None:
 
 
 def test_discrete_noise_moves_by_whole_steps() -> None:
-    two = of_group(Sensitivity(l1="1.9", l2_squared="3.61", linf="1.9", relation=AddRemove, coordinates=1), 2)
+    two = Sensitivity(l1="1.9", l2_squared="3.61", linf="1.9", relation=AddRemove, coordinates=1).of_group(2)
     assert (two.l1, two.linf, two.coordinates) == (2, 2, 2)
     assert DiscreteGaussianLoss(5, ONE).group(3).rho == 9 * DiscreteGaussianLoss(5, ONE).rho
 
@@ -174,9 +171,9 @@ def test_a_composition_is_grouped_part_by_part() -> None:
 
 
 def test_replace_is_a_group_of_two() -> None:
-    assert under_replace(DiscreteLaplaceLoss(4, ONE)).relations == {Replace}
+    assert DiscreteLaplaceLoss(4, ONE).under_replace().relations == {Replace}
     sampled = GaussianLoss(1).poisson_sampled(rate="0.1")
-    replaced = under_replace(sampled)
+    replaced = sampled.under_replace()
     assert replaced.relations == {Replace}
     assert replaced.delta(1).upper >= sampled.delta(1).lower
     assert replaced.delta(1).upper <= GroupLoss(sampled, 2).delta(1).upper
@@ -197,13 +194,13 @@ def counts(epsilon: float, delta: float) -> np.ndarray:
 )
 def test_a_loss_without_a_relation_counts_twice_when_it_becomes_one_under_replace(loss: PrivacyLoss) -> None:
     """Erratum E05: (2 epsilon, (1 + e^epsilon) delta); a second call changes nothing; nothing leads back."""
-    twice = under_replace(loss)
+    twice = loss.under_replace()
     assert twice.relations == {Replace}
-    assert under_replace(twice) == twice
+    assert twice.under_replace() == twice
     assert twice.delta("0.5").upper == pytest.approx(loss.group(2).delta("0.5").upper, rel=1e-9)
     assert twice.delta("0.5").lower > loss.delta("0.5").upper
-    assert under_replace(Restricted(loss, AddRemove)) == twice
-    assert under_replace(Restricted(loss, Replace)) == Restricted(loss, Replace)
+    assert Restricted(loss, AddRemove).under_replace() == twice
+    assert Restricted(loss, Replace).under_replace() == Restricted(loss, Replace)
     assert PrivacyLoss.from_json(twice.to_json()) == twice
 
 
@@ -211,7 +208,7 @@ def test_the_pair_of_the_erratum_is_attained() -> None:
     """(1, 1e-3) for each of two steps: at epsilon 2 the ends differ by (1 + e) 1e-3, by three laws written out."""
     none, _, two = counts(1.0, 1e-3)
     attained = float(np.maximum(two - math.exp(2) * none, 0).sum())
-    found = under_replace(ApproximateLoss(1, "1e-3")).delta(2)
+    found = ApproximateLoss(1, "1e-3").under_replace().delta(2)
     assert attained == pytest.approx((1 + math.e) * 1e-3, rel=1e-12)
     assert found.lower == pytest.approx(attained, rel=1e-9)
     assert ApproximateLoss(1, "1e-3").delta(2).upper < attained
@@ -233,14 +230,14 @@ def test_epsilon_of_a_group_is_proved_by_its_curve() -> None:
 
 @pytest.mark.parametrize("base", [PureLoss(1), GaussianLoss(1).poisson_sampled(rate="0.1")])
 def test_json_round_trip(base: PrivacyLoss) -> None:
-    for loss in (base.group(3), under_replace(base)):
+    for loss in (base.group(3), base.under_replace()):
         assert PrivacyLoss.from_json(loss.to_json()) == loss
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, 10**6])
 def test_bad_sizes_are_refused(size: object) -> None:
     with pytest.raises(InvalidParameterError, match="size"):
-        group(PureLoss(1), size)
+        PureLoss(1).group(size)
 
 
 def test_groups_of_sampled_units_are_answered_near_the_greatest_loss() -> None:

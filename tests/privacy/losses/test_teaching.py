@@ -21,7 +21,6 @@ from deniable.privacy import (
     mixture,
     of_count,
     parallel,
-    under_replace,
 )
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.restricted import Restricted
@@ -45,7 +44,7 @@ WAYS: dict[str, Way] = {
     "group": lambda loss: loss.group(2),
     "group by hand": lambda loss: GroupLoss(loss, 2),
     "stated group by hand": lambda loss: Stated(GroupLoss(loss, 2), "2", "0.9"),
-    "under replace": under_replace,
+    "under replace": lambda loss: loss.under_replace(),
     "exchanged group": lambda loss: GroupLoss(loss, 2, "replace"),
     "public coin": lambda loss: mixture([("1/2", loss), ("1/2", PureLoss(1))]),
     "stated public coin": lambda loss: Stated(mixture([("1/2", loss), ("1/2", PureLoss(1))]), 1, "0.1"),

@@ -16,7 +16,6 @@ from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
@@ -105,7 +104,7 @@ def _limit_within(mechanism: Selection, pure: Fraction, epsilon: Fraction, delta
     Curves of single choices are exact, and searched to the eighth digit. Several rounds admit `pure` at least, and what
     one of them admits at most; where no curve above `pure` is known well enough, that is the answer.
     """
-    if not isinstance(mechanism._loss(Fraction(1)), Composed):
+    if sum(count for _, count in mechanism._loss(Fraction(1)).composition) == 1:
         return calibrate(mechanism._loss, epsilon=epsilon, delta=delta, tolerance=1e-8)
     if not mechanism._loss(pure * (1 + Fraction(DEFAULT_TOLERANCE))).proves(epsilon, delta):
         return pure  # a little more is too much, or not known to be within the target

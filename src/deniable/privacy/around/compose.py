@@ -19,9 +19,8 @@ from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_mom
 from deniable.privacy.currencies.renyi import Directions as Divergences
 from deniable.privacy.currencies.renyi import directed, total
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.approximate import ApproximateLoss, mixed_with_failure
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.pure import PureLoss, pure_delta, randomized_responses_delta
+from deniable.privacy.losses.approximate import mixed_with_failure
+from deniable.privacy.losses.pure import pure_delta, randomized_responses_delta
 from deniable.privacy.pld.accountant import (
     DEFAULT_TOLERANCE,
     composed_delta,
@@ -45,6 +44,7 @@ _MOST_SHARES = 50
 _MANY = 10**7  # steps from which moments may be all that is needed
 _UNKNOWN = 0.2  # the relative width from which moments may tell more
 _NOTHING = 1e-40  # no width is promised for a delta below it
+_MOST_WRITTEN = 12  # runs of a composition whose law is written out
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -69,11 +69,9 @@ class Composed(PrivacyLoss):
             if not isinstance(loss, PrivacyLoss):
                 raise InvalidParameterError(f"losses must be privacy losses, got {loss!r}")
             count = _checked_count(number)
-            for part, inner in loss.parts if isinstance(loss, Composed) else ((loss, 1),):
+            for part, inner in loss.composition:
                 counted[part] += inner * count
-        ordered = sorted(
-            ((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].to_json()
-        )
+        ordered = sorted(((loss, count) for loss, count in counted.items() if count), key=lambda pair: pair[0].place)
         object.__setattr__(self, "parts", tuple(ordered))
         if not self.relations:
             raise UnprovedError(
@@ -219,11 +217,11 @@ class Composed(PrivacyLoss):
 
     def _exact(self) -> Callable[[Fraction], Interval] | None:
         """The closed form of real Gaussians alone, or of equal pure or approximate losses alone."""
-        if all(isinstance(loss, GaussianLoss) for loss, _ in self.parts):
-            return partial(gaussian_delta, self.mu_squared or Fraction(0))
+        if self.normal_mu_squared is not None:
+            return partial(gaussian_delta, self.normal_mu_squared)
         loss, count = self.parts[0]
-        if len(self.parts) == 1 and isinstance(loss, PureLoss | ApproximateLoss):
-            return partial(randomized_responses_delta, loss.limit, loss.failure, count)
+        if len(self.parts) == 1 and loss.response is not None:
+            return partial(randomized_responses_delta, *loss.response, count)
         return None
 
     def _directions(self) -> tuple[Directions, Directions] | None:
@@ -281,6 +279,47 @@ class Composed(PrivacyLoss):
     @property
     def mu_squared(self) -> Fraction | None:
         return _sum_of([(loss.mu_squared, count) for loss, count in self.parts])
+
+    def laws_of_runs(self, count: int) -> list[tuple[Pairs | None, int]]:
+        return [pair for part, n in self.parts for pair in part.laws_of_runs(n * count)]
+
+    def joint_laws(self) -> Pairs | None:
+        from deniable.privacy.pld.composed_law import composed_pairs
+
+        mu_squared = self.normal_mu_squared
+        return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else composed_pairs(self)
+
+    def exact_laws(self) -> Pairs | None:
+        """Those of real Gaussians alone, or of few runs with few values."""
+        from deniable.privacy.around.parallel import law_of_sum
+
+        if self.normal_mu_squared is not None:
+            return Pairs.symmetric(NormalLaw(math.sqrt(self.normal_mu_squared)))
+        found = [(part.laws(), count) for part, count in self.parts]
+        known = [pairs for pairs, count in found if pairs is not None and pairs.is_symmetric for _ in range(count)]
+        if len(known) < sum(count for _, count in found) or len(known) > _MOST_WRITTEN:
+            return None
+        upper = law_of_sum([pairs.upper[0] for pairs in known])
+        if upper is None or all(pairs.lower is pairs.upper for pairs in known):
+            return None if upper is None else Pairs.symmetric(upper)
+        return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs in known]))
+
+    @property
+    def is_bound(self) -> bool:
+        return any(part.is_bound for part, _ in self.parts)
+
+    @property
+    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        return self.parts
+
+    def dominates(self, other: PrivacyLoss) -> bool:
+        return super().dominates(other) or any(part == other or part.dominates(other) for part, _ in self.parts)
+
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return compose([compose(part.group(units), count) for part, count in self.parts])
+
+    def _replaced(self) -> PrivacyLoss:
+        return compose([compose(part.under_replace(), count) for part, count in self.parts])
 
     @property
     def normal_mu_squared(self) -> Fraction | None:
@@ -353,8 +392,9 @@ def _laws_of(loss: Composed, *, share: int | None = None) -> tuple[Directions, D
     Args:
         share: the real Gaussians together are split into equal ones of at most this mu^2; None: they are one.
     """
-    merged = sum((part.mu_squared * n for part, n in loss.parts if isinstance(part, GaussianLoss)), Fraction(0))
-    others = [(part, n) for part, n in loss.parts if not isinstance(part, GaussianLoss)]
+    noise = [(part.normal_mu_squared, n) for part, n in loss.parts]
+    merged = sum((mu_squared * n for mu_squared, n in noise if mu_squared is not None), Fraction(0))
+    others = [(part, n) for part, n in loss.parts if part.normal_mu_squared is None]
     pairs = [pair for part, n in others for pair in part.laws_of_runs(n)]
     if merged:
         shares = 1 if share is None else math.ceil(merged / share)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar
@@ -13,26 +13,14 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
-from deniable.privacy.around.compose import Composed, compose
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
-from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.currencies.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
 from deniable.privacy.currencies.renyi_combined import group_divergence
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.approximate import ApproximateLoss
-from deniable.privacy.losses.concentrated import ConcentratedLoss
-from deniable.privacy.losses.discrete_gaussian import DiscreteGaussianLoss
-from deniable.privacy.losses.discrete_laplace import DiscreteLaplaceLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
 from deniable.privacy.relation import AddRemove, Relation, Replace
-from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from flint import arb
@@ -65,7 +53,7 @@ class GroupLoss(PrivacyLoss):
         if not isinstance(base, PrivacyLoss):
             raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
         object.__setattr__(self, "base", base)
-        object.__setattr__(self, "size", _checked_size(size))
+        object.__setattr__(self, "size", checked_size(size))
         object.__setattr__(self, "relation", None if relation is None else Relation(relation))
         if self.relation is not None and (self.relation is not Replace or AddRemove not in base.relations):
             raise UnprovedError(
@@ -77,7 +65,7 @@ class GroupLoss(PrivacyLoss):
 
     def __repr__(self) -> str:
         if self.relation is not None:
-            return f"under_replace({self.base!r})"
+            return f"{self.base!r}.under_replace()"
         return f"{self.base!r}.group({self.size})"
 
     def to_data(self) -> dict[str, object]:
@@ -87,8 +75,8 @@ class GroupLoss(PrivacyLoss):
     def _delta(self, epsilon: Fraction) -> Interval:
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return Interval(0.0, 0.0)
-        if isinstance(self.base, PureLoss | ApproximateLoss):
-            return approximate_group_delta(self.base.limit, self.base.failure, self.size, epsilon)
+        if self.base.response is not None:
+            return approximate_group_delta(*self.base.response, self.size, epsilon)
         lower = self.base._delta(epsilon).lower  # a single unit is a group too
         upper = min(self._split_delta(split) for split in self._splits(epsilon))
         if self.mu_squared is not None:
@@ -101,8 +89,9 @@ class GroupLoss(PrivacyLoss):
 
     @cached_property
     def _laws(self) -> Pairs | None:
-        if isinstance(self.base, PureLoss) and self.base.limit:
-            return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / self.base.limit), self.size))
+        limit, failed = self.base.response or (0, 0)
+        if limit and not failed:
+            return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / limit), self.size))
         single = self.base.laws()
 
         def above(epsilon: Fraction) -> float:
@@ -112,6 +101,12 @@ class GroupLoss(PrivacyLoss):
         upper = law_above(points, points)
         nothing = randomized_response_law(0.0)
         return Pairs((upper, upper), (nothing, nothing) if single is None else single.lower)
+
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return GroupLoss(self.base, self.size * units, self.relation)
+
+    def _replaced(self) -> PrivacyLoss:
+        return GroupLoss(self.base, 2 * self.size, Replace)
 
     def _divergences(self, order: Fraction) -> Directions:
         """By the chain of single units; from the laws where the loss is bounded. A single unit is a group too."""
@@ -184,88 +179,6 @@ class GroupLoss(PrivacyLoss):
         if self.base.failure or self.base.mu_squared is None:
             return None
         return self.base.mu_squared * self.size**2
-
-
-def group(loss: PrivacyLoss, size: object) -> PrivacyLoss:
-    """The loss of `loss` for a group of `size` units; noise is exact, compositions part by part."""
-    units = _checked_size(size)
-    if units == 1:
-        return loss
-    if isinstance(loss, Composed):
-        return compose([compose(group(part, units), count) for part, count in loss.parts])
-    if isinstance(loss, GaussianLoss):
-        return GaussianLoss(loss.noise_multiplier / units)
-    if isinstance(loss, LaplaceLoss):
-        return LaplaceLoss(loss.noise_multiplier / units)
-    if isinstance(loss, DiscreteLaplaceLoss):
-        return DiscreteLaplaceLoss(loss.scale, of_group(loss.sensitivity, units))
-    if isinstance(loss, DiscreteGaussianLoss):
-        return DiscreteGaussianLoss(loss.sigma_squared, of_group(loss.sensitivity, units))
-    if isinstance(loss, ConcentratedLoss) and loss.shift == loss.failed == 0:
-        return ConcentratedLoss(loss.limit * units**2)
-    if isinstance(loss, Stated):
-        return group(loss.loss, units)
-    if isinstance(loss, GroupLoss):
-        return GroupLoss(loss.base, loss.size * units, loss.relation)
-    return _sampled_gaussian(loss, units, AddRemove) or GroupLoss(loss, units)
-
-
-def _sampled_gaussian(loss: PrivacyLoss, units: int, relation: Relation) -> PrivacyLoss | None:
-    """The exact loss of a group under Poisson sampling of Gaussian noise, where `loss` is of that kind."""
-    from deniable.privacy.around.sampling.sampled_group import MOST_UNITS, SampledGaussianGroupLoss
-
-    if isinstance(loss, SampledGaussianGroupLoss):
-        noise, rate, units = loss.noise_multiplier, loss.rate, units * loss.size
-        relation = loss.relation if relation is AddRemove else relation
-    elif isinstance(loss, PoissonSampledLoss) and isinstance(loss.base, GaussianLoss):
-        noise, rate = loss.base.noise_multiplier, loss.rate
-    else:
-        return None
-    if units > MOST_UNITS:
-        return None
-    return SampledGaussianGroupLoss(noise, rate=rate, size=units, relation=relation)
-
-
-def under_replace(loss: PrivacyLoss) -> PrivacyLoss:
-    """The loss under replace of one that is stated under add/remove: a unit is removed and another one added.
-
-    A loss that holds for either relation, such as `PureLoss(1)`, is what was measured under add/remove here, and counts
-    twice; one that is stated for replace alone is returned as it is. So a bound that was proved for replace already
-    needs no call of this function, and a second call changes nothing.
-
-    Guarantee: for groups of two, so (2 epsilon, (1 + e^epsilon) delta) for (epsilon, delta). The converse does not
-        hold: replace says nothing about add/remove.
-    Source: docs/theory/privacy/group.md.
-
-    >>> from deniable.privacy import PureLoss
-    >>> print(under_replace(PureLoss(1)).epsilon(0).upper)
-    2.0
-    """
-    if AddRemove not in loss.relations:
-        return loss
-    if isinstance(loss, Composed):
-        return compose([compose(under_replace(part), count) for part, count in loss.parts])
-    if isinstance(loss, DiscreteLaplaceLoss):
-        return DiscreteLaplaceLoss(loss.scale, replace(of_group(loss.sensitivity, 2), relation=Replace))
-    if isinstance(loss, DiscreteGaussianLoss):
-        return DiscreteGaussianLoss(loss.sigma_squared, replace(of_group(loss.sensitivity, 2), relation=Replace))
-    if isinstance(loss, Stated | Restricted):
-        return under_replace(loss.loss)
-    if isinstance(loss, GaussianLoss | LaplaceLoss | ConcentratedLoss):
-        return Restricted(group(loss, 2), Replace)
-    if isinstance(loss, GroupLoss):
-        return GroupLoss(loss.base, 2 * loss.size, Replace)
-    return _sampled_gaussian(loss, 2, Replace) or GroupLoss(loss, 2, Replace)
-
-
-def of_group(sensitivity: Sensitivity, size: int) -> Sensitivity:
-    """The sensitivity of an aggregate of integers to `size` units: every norm, and the number of coordinates, times it.
-
-    The norms are rounded down to those of integer vectors first: a group of two with l1 = 1.9 each moves by 2, not 3.
-    """
-    scaled = sensitivity.integral() * size
-    known = sensitivity.coordinates
-    return replace(scaled, coordinates=None if known is None else known * size)
 
 
 def group_failure(epsilon: Fraction, failed: Fraction, size: int) -> Fraction:
@@ -399,7 +312,8 @@ def _unit(value: float) -> Fraction:
     return Fraction(min(max(value, PROBABILITIES.lower), PROBABILITIES.upper))
 
 
-def _checked_size(size: object) -> int:
+def checked_size(size: object) -> int:
+    """The number of units of a group, or an error."""
     units = positive_integer("size", size)
     if units > MOST_MEMBERS:
         raise InvalidParameterError(f"size must be at most {MOST_MEMBERS}, got {units}")

@@ -12,7 +12,6 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
-from deniable.privacy.around.sampling.poisson import is_symmetric
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.renyi import Directions, directed
 from deniable.privacy.currencies.renyi_combined import mixture_divergence
@@ -56,7 +55,7 @@ class PublicMixture(PrivacyLoss):
         total = sum(merged.values(), Fraction(0))
         if total != 1:
             raise InvalidParameterError(f"the weights must sum to 1, got {total}. Write them as fractions: '1/3'.")
-        ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].to_json())
+        ordered = sorted(((weight, loss) for loss, weight in merged.items()), key=lambda part: part[1].place)
         object.__setattr__(self, "parts", tuple(ordered))
         if not self.relations:
             raise UnprovedError(
@@ -83,7 +82,7 @@ class PublicMixture(PrivacyLoss):
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         """The weighted sum of curves where no part differs in its directions; else from the laws, or one-sided."""
         laws = self.laws()
-        if laws is not None and not is_symmetric(laws):
+        if laws is not None and not laws.is_symmetric:
             return _from_above_to_below(
                 composed_delta(_once(laws.upper), epsilon, tolerance),
                 composed_delta(_once(laws.lower), epsilon, tolerance),
@@ -97,7 +96,7 @@ class PublicMixture(PrivacyLoss):
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         laws = self.laws()
-        if laws is not None and not is_symmetric(laws) and self.infinite_mass <= delta != 0:
+        if laws is not None and not laws.is_symmetric and self.infinite_mass <= delta != 0:
             return _from_above_to_below(
                 composed_epsilon(_once(laws.upper), delta, tolerance),
                 composed_epsilon(_once(laws.lower), delta, tolerance),

@@ -12,26 +12,20 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
-from deniable.privacy.around.compose import Composed, compose
+from deniable.privacy.around.compose import compose
 from deniable.privacy.around.mixture import greatest, merged
-from deniable.privacy.around.sampling.poisson import is_symmetric
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.renyi import Directions, both_ways, directed, largest
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.approximate import ApproximateLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, LossLaw, Pairs
-from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
 
 Losses = tuple[PrivacyLoss, ...]
 
 _GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
 _MOST_VALUES = 2**12
-_MOST_RUNS = 12  # of a composition that is written out
 
 
 @dataclass(frozen=True, init=False)
@@ -94,14 +88,14 @@ class ParallelLoss(PrivacyLoss):
 
     def laws(self) -> Pairs | None:
         """Those of the one alternative that is above all others; else, of finitely many values, a pair above all."""
-        found = [_laws_of(loss) for loss in self.alternatives]
+        found = [loss.exact_laws() for loss in self.alternatives]
         known = [pairs for pairs in found if pairs is not None]
         if len(known) < len(found):
             return None
         if len(known) == 1:
             return known[0]
         there = law_above([pairs.upper[0] for pairs in known])
-        one = all(is_symmetric(pairs) for pairs in known)
+        one = all(pairs.is_symmetric for pairs in known)
         back = there if one else law_above([pairs.upper[1] for pairs in known])
         if there is None or back is None:
             return None
@@ -259,24 +253,6 @@ def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
     )
 
 
-def _laws_of(loss: PrivacyLoss) -> Pairs | None:
-    """Those of a loss, or of a composition of few Gaussians or of few values."""
-    if not isinstance(loss, Composed):
-        return loss.laws()
-    if all(isinstance(part, GaussianLoss) for part, _ in loss.parts):
-        return Pairs.symmetric(NormalLaw(math.sqrt(loss.mu_squared or 0)))
-    found = [(part.laws(), count) for part, count in loss.parts]
-    known = [(pairs, count) for pairs, count in found if pairs is not None and is_symmetric(pairs)]
-    if len(known) < len(found) or sum(count for _, count in known) > _MOST_RUNS:
-        return None
-    upper = law_of_sum([pairs.upper[0] for pairs, count in known for _ in range(count)])
-    if upper is None:
-        return None
-    if all(pairs.lower is pairs.upper for pairs, _ in known):
-        return Pairs.symmetric(upper)
-    return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs, count in known for _ in range(count)]))
-
-
 def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
     given = tuple(losses)
     for loss in given:
@@ -284,7 +260,7 @@ def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:
             raise InvalidParameterError(f"parts must be privacy losses, got {loss!r}")
     if not given:
         raise InvalidParameterError("a parallel composition needs at least one part, got none")
-    return tuple(sorted(given, key=lambda loss: loss.to_json()))
+    return tuple(sorted(given, key=lambda loss: loss.place))
 
 
 def _proved(losses: Losses, relation: Relation) -> Losses:
@@ -316,7 +292,7 @@ def _moves(parts: Losses) -> Losses:
     two = _two_strongest(parts)
     for loss in two if len(two) > 1 else ():
         laws = loss.laws()
-        if laws is not None and not is_symmetric(laws):
+        if laws is not None and not laws.is_symmetric:
             raise UnprovedError(
                 f"a unit that moves is removed from one part and added to another, and {loss!r} differs in these two "
                 "directions. Use PureLoss or ApproximateLoss with its (epsilon, delta)."
@@ -331,7 +307,7 @@ def _two_strongest(parts: Losses) -> list[PrivacyLoss]:
         kept.append(part)
         for index in range(len(kept) - 1, -1, -1):
             others = kept[:index] + kept[index + 1 :]
-            if sum(other == kept[index] or _dominates(other, kept[index]) for other in others) > 1:
+            if sum(other == kept[index] or other.dominates(kept[index]) for other in others) > 1:
                 kept = others
     return kept
 
@@ -340,22 +316,10 @@ def _strongest(losses: Losses) -> Losses:
     """Without the losses that another one is known to dominate."""
     kept: list[PrivacyLoss] = []
     for loss in dict.fromkeys(losses):
-        if not any(_dominates(other, loss) for other in kept):
-            kept = [other for other in kept if not _dominates(loss, other)]
+        if not any(other.dominates(loss) for other in kept):
+            kept = [other for other in kept if not loss.dominates(other)]
             kept.append(loss)
     return tuple(kept)
-
-
-def _dominates(a: PrivacyLoss, b: PrivacyLoss) -> bool:
-    """Whether the pair of `a` is known to be above every pair that `b` allows."""
-    if isinstance(a, PureLoss | ApproximateLoss):
-        limit = b.failing_epsilon
-        return limit is not None and limit <= a.limit and b.failure <= a.failure
-    if isinstance(a, GaussianLoss):
-        return b.failure == 0 and b.mu_squared is not None and b.mu_squared <= a.mu_squared
-    if isinstance(a, Composed):
-        return any(part == b or _dominates(part, b) for part, _ in a.parts)
-    return isinstance(a, LaplaceLoss) and isinstance(b, LaplaceLoss) and a.noise_multiplier <= b.noise_multiplier
 
 
 def _greatest_interval(found: list[Interval]) -> Interval:

@@ -33,8 +33,16 @@ class Restricted(WrappedLoss):
     def __repr__(self) -> str:
         return f"Restricted({self.loss!r}, relation=Relation.{self.relation.name})"
 
-    def group(self, size: int) -> PrivacyLoss:
-        return Restricted(self.loss.group(size), self.relation)
+    @property
+    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        found = self.loss.composition
+        if found == ((self.loss, 1),):
+            return ((self, 1),)
+        return tuple((Restricted(part, self.relation), count) for part, count in found)
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        found = self.loss._grouped(units)
+        return None if found is None else Restricted(found, self.relation)
 
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}

@@ -11,6 +11,7 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import Relation
 
 if TYPE_CHECKING:
+    from deniable.privacy.around.shuffling.randomizers import Randomizer
     from deniable.privacy.charge import Charge
     from deniable.privacy.currencies.renyi import Directions
 
@@ -53,6 +54,52 @@ class WrappedLoss(PrivacyLoss):
     def _divergences_below_one(self, order: Fraction) -> "Directions":
         return self.loss._divergences_below_one(order)
 
+    def joint_laws(self) -> Pairs | None:
+        return self.loss.joint_laws()
+
+    def exact_laws(self) -> Pairs | None:
+        return self.loss.exact_laws()
+
+    @property
+    def is_bound(self) -> bool:
+        return self.loss.is_bound
+
+    @property
+    def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        return ((self, 1),)
+
+    @property
+    def place(self) -> str:
+        return self.loss.place + self.to_json()
+
+    @property
+    def as_sample(self) -> tuple[PrivacyLoss, Fraction]:
+        base, rate = self.loss.as_sample
+        return (self, rate) if rate == 1 else (base, rate)
+
+    def dominates(self, other: PrivacyLoss) -> bool:
+        return self.loss.dominates(other.loss if isinstance(other, WrappedLoss) else other)
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return self.loss._grouped(units)
+
+    def _replaced(self) -> PrivacyLoss:
+        return self.loss.under_replace()
+
+    def _poisson_sampled(self, rate: Fraction) -> PrivacyLoss | None:
+        return self.loss._poisson_sampled(rate)
+
+    def as_randomizer(self) -> "Randomizer | None":
+        return self.loss.as_randomizer()
+
+    @property
+    def laplace_epsilon(self) -> Fraction | None:
+        return self.loss.laplace_epsilon
+
+    @property
+    def response(self) -> tuple[Fraction, Fraction] | None:
+        return self.loss.response
+
     @property
     def normal_mu_squared(self) -> Fraction | None:
         return self.loss.normal_mu_squared
@@ -75,6 +122,14 @@ class WrappedLoss(PrivacyLoss):
     @property
     def infinite_mass(self) -> Fraction:
         return self.loss.infinite_mass
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        return self.loss.pure_epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.loss.rho
 
     @property
     def failing_epsilon(self) -> Fraction | None:

@@ -10,7 +10,6 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, decimal_below
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.budget.rule import Rule
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.conversion import renyi_delta
@@ -83,8 +82,8 @@ def divergence(loss: PrivacyLoss, order: Fraction) -> Fraction | None:
     """An upper bound on the Rényi divergence of a loss, in both directions; None where nothing is proved."""
     from deniable.privacy.currencies.renyi import renyi
 
-    if isinstance(loss, Composed):  # part by part, so that one charge of many is many charges
-        known = [(divergence(part, order), count) for part, count in loss.parts]
+    if loss.composition != ((loss, 1),):  # part by part, so that one charge of many is many charges
+        known = [(divergence(part, order), count) for part, count in loss.composition]
         found = [value * count for value, count in known if value is not None]
         return sum(found, Fraction(0)) if len(found) == len(known) else None
     bounds = [] if loss.rho is None else [order * loss.rho]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval, round_up
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.currencies.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import Wish
@@ -202,8 +201,7 @@ class TradeOffCurve:
 def _atoms(loss: PrivacyLoss) -> Floats | None:
     """The losses of a finite pair whose two directions are one, each known to 2^-48 of the largest; None for others."""
     sums = np.zeros(1)
-    for part, count in loss.parts if isinstance(loss, Composed) else ((loss, 1),):
-        pairs = part.laws()
+    for pairs, count in loss.laws_of_runs(1):
         if pairs is None or any(law is not pairs.upper[0] for law in (*pairs.upper, *pairs.lower)):
             return None
         found = pairs.upper[0].atoms()

@@ -45,6 +45,10 @@ class ApproximateLoss(PrivacyLoss):
         return both_ways(INFINITE if self.failed else bounded_divergence(self.limit, order))
 
     @property
+    def response(self) -> tuple[Fraction, Fraction]:
+        return self.limit, self.failed
+
+    @property
     def failure(self) -> Fraction:
         return self.failed
 

@@ -58,6 +58,9 @@ class ConcentratedLoss(PrivacyLoss):
             upper = bounded_divergence(self.shift, order).upper
         return both_ways(Interval(min(round_down(order * self.limit), upper), upper))
 
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return ConcentratedLoss(self.limit * units**2) if self.shift == self.failed == 0 else None
+
     @property
     def failure(self) -> Fraction:
         return self.failed

@@ -18,7 +18,6 @@ from deniable.privacy.losses.integer_noise import (
     Change,
     IntegerNoiseLoss,
     extreme_changes,
-    of_one_integer,
     squares_of,
     sum_of,
 )
@@ -55,8 +54,8 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
     def __repr__(self) -> str:
         return f"DiscreteGaussianLoss(sigma_squared={str(self.sigma_squared)!r}, sensitivity={self.sensitivity!r})"
 
-    def _of_shift(self, shift: int) -> "DiscreteGaussianLoss":
-        return DiscreteGaussianLoss(self.sigma_squared, of_one_integer(shift, self.sensitivity.relation))
+    def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianLoss":
+        return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
 
     def _law(self, shift: int) -> DiscreteGaussianLaw | None:
         """None above sigma = 10,000, where the table would be large and mu says nearly all."""

@@ -10,7 +10,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, of_one_integer, sum_of
+from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -39,8 +39,8 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
     def __repr__(self) -> str:
         return f"DiscreteLaplaceLoss(scale={str(self.scale)!r}, sensitivity={self.sensitivity!r})"
 
-    def _of_shift(self, shift: int) -> "DiscreteLaplaceLoss":
-        return DiscreteLaplaceLoss(self.scale, of_one_integer(shift, self.sensitivity.relation))
+    def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceLoss":
+        return DiscreteLaplaceLoss(self.scale, sensitivity)
 
     def _law(self, shift: int) -> DiscreteLaplaceLaw:
         return DiscreteLaplaceLaw(float(self.scale), shift)

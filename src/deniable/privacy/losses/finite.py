@@ -17,7 +17,7 @@ from deniable.privacy.currencies.renyi import INFINITE, NONNEGATIVE, Directions,
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.pld.law import LossLaw, Pairs
-from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.relation import AddRemove, Relation, Replace
 
 if TYPE_CHECKING:
     from flint import arb
@@ -160,6 +160,10 @@ class FiniteLoss(PrivacyLoss):
         with_unit = largest(_divergence(p, q, order) for p, q in self.pairs)
         without = largest(_divergence(q, p, order) for p, q in self.pairs)
         return both_ways(largest([with_unit, without])) if self.relation is Replace else (with_unit, without)
+
+    def _poisson_sampled(self, rate: Fraction) -> "FiniteLoss":
+        mixed = [([rest + rate * (here - rest) for here, rest in zip(p, q, strict=True)], q) for p, q in self.pairs]
+        return FiniteLoss.of_pairs(mixed, relation=AddRemove)
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -41,6 +41,9 @@ class GaussianLoss(PrivacyLoss):
     def _divergences(self, order: Fraction) -> Directions:
         return both_ways(Interval.around(order * self.mu_squared / 2))
 
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return GaussianLoss(self.noise_multiplier / units)
+
     @property
     def normal_mu_squared(self) -> Fraction:
         return self.mu_squared

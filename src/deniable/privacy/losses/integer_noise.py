@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
@@ -76,8 +77,18 @@ class IntegerNoiseLoss(PrivacyLoss):
     sensitivity: Sensitivity
 
     @abstractmethod
+    def _with(self, sensitivity: Sensitivity) -> "IntegerNoiseLoss":
+        """The same noise on an aggregate of another sensitivity."""
+
     def _of_shift(self, shift: int) -> "IntegerNoiseLoss":
         """The same noise on one integer that moves by `shift`."""
+        return self._with(of_one_integer(shift, self.sensitivity.relation))
+
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return self._with(self.sensitivity.of_group(units))
+
+    def _replaced(self) -> PrivacyLoss:
+        return self._with(replace(self.sensitivity.of_group(2), relation=Relation.REPLACE))
 
     @abstractmethod
     def _law(self, shift: int) -> LossLaw | None:

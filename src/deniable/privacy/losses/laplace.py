@@ -55,6 +55,13 @@ class LaplaceLoss(PrivacyLoss):
 
         return both_ways(certified(formula, within=NONNEGATIVE))
 
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return LaplaceLoss(self.noise_multiplier / units)
+
+    @property
+    def laplace_epsilon(self) -> Fraction:
+        return self.failing_epsilon
+
     @property
     def divergences_are_closed(self) -> bool:
         return True

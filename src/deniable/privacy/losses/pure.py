@@ -50,6 +50,10 @@ class PureLoss(PrivacyLoss):
         return both_ways(bounded_divergence(self.limit, order))
 
     @property
+    def response(self) -> tuple[Fraction, Fraction]:
+        return self.limit, Fraction(0)
+
+    @property
     def divergences_are_closed(self) -> bool:
         return True
 

@@ -12,6 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, exact_rational, positive_integer, positive_rational
+from deniable.privacy.around.shuffling.randomizers import Channel, KaryResponse, Randomizer
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import FiniteLaw, Pairs
@@ -19,6 +20,8 @@ from deniable.privacy.relation import Relation, Replace
 
 if TYPE_CHECKING:
     from flint import arb
+
+_MOST_CHOICES = 16  # of a channel that is written out
 
 
 @dataclass(frozen=True, init=False)
@@ -124,6 +127,21 @@ class RandomizedResponseLoss(PrivacyLoss):
             losses, p = losses[[0, 2]], p[[0, 2]]
         spacing = limit if self.choices > 2 else 2 * limit
         return Pairs.symmetric(FiniteLaw(losses, p, p[::-1], spacing=spacing, roundings=16 + 2 * limit))
+
+    def as_randomizer(self) -> Randomizer:
+        """The report as the channel that it is."""
+        if self.limit is not None:
+            return KaryResponse(epsilon=self.limit, categories=self.choices)
+        if self.choices > _MOST_CHOICES:
+            raise InvalidParameterError(
+                f"randomised response among more than {_MOST_CHOICES} answers is shuffled by its epsilon alone, "
+                f"got {self!r}. Use KaryResponse(epsilon='{math.nextafter(float(self.failing_epsilon), math.inf)}', "
+                f"categories={self.choices}), which reveals no less."
+            )
+        assert self.truth is not None
+        other = (1 - self.truth) / (self.choices - 1)
+        answers = range(self.choices)
+        return Channel(rows=[[self.truth if said == held else other for said in answers] for held in answers])
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -41,8 +41,8 @@ class TeachingLoss(PrivacyLoss):
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data()}
 
-    def group(self, size: int) -> PrivacyLoss:
-        return TeachingLoss(self.loss.group(size))
+    def _grouped(self, units: int) -> PrivacyLoss:
+        return TeachingLoss(self.loss.group(units))
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         return self.loss.proves(epsilon, delta)

@@ -97,6 +97,11 @@ class Pairs(NamedTuple):
     upper: tuple[LossLaw, LossLaw]
     lower: tuple[LossLaw, LossLaw]
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether both directions have one law."""
+        return self.upper[0] is self.upper[1] and self.lower[0] is self.lower[1]
+
     @classmethod
     def symmetric(cls, upper: LossLaw, lower: LossLaw | None = None) -> "Pairs":
         """One law for both directions."""

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval, round_down
+from deniable.numbers.rationals import exact_root
 from deniable.numbers.roots import inverse
 from deniable.privacy.around.classic import classic_drift, drifted, tanh_drift
-from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
+from deniable.privacy.around.compose import compose
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -46,7 +45,7 @@ def accounts(loss: PrivacyLoss, delta: Fraction) -> tuple[Account, ...]:
     Basic and advanced composition are given each part at its own best epsilon for a share of delta: all of it, divided
     by the number of parts, for basic, half of it for advanced composition, whose slack is the other half.
     """
-    parts = list(loss.parts) if isinstance(loss, Composed) else [(loss, 1)]
+    parts = list(loss.composition)
     found = [
         ("basic composition", _basic(parts, delta), "Dwork, McSherry, Nissim, Smith (2006)"),
         ("advanced composition", _advanced(parts, delta, classic_drift), "Dwork, Rothblum, Vadhan (2010)"),
@@ -130,11 +129,13 @@ def _central_limit(parts: Parts, delta: Fraction) -> float | None:
     """An approximation that is known for many equal steps of sampled Gaussian noise."""
     from deniable.privacy.currencies.central_limit import approximate_epsilon, sampled_gaussian_mu
 
-    loss, count = parts[0] if len(parts) == 1 else (None, 0)
-    if not isinstance(loss, PoissonSampledLoss) or not isinstance(loss.base, GaussianLoss):
+    loss, count = parts[0] if len(parts) == 1 else (compose([]), 0)
+    base, rate = loss.as_sample
+    root = exact_root(base.normal_mu_squared or Fraction(0))
+    if not root or rate == 1:
         return None
     try:
-        mu = sampled_gaussian_mu(loss.base.noise_multiplier, rate=loss.rate, count=count)
+        mu = sampled_gaussian_mu(1 / root, rate=rate, count=count)
         return approximate_epsilon(mu, delta).approximately
     except InvalidParameterError:
         return None

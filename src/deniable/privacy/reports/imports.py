@@ -17,7 +17,7 @@ from deniable.numbers.rationals import (
     positive_rational,
     whole_number,
 )
-from deniable.privacy.around.compose import Composed, compose
+from deniable.privacy.around.compose import compose
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
@@ -86,8 +86,7 @@ def _for_one(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     """The loss for `relation` alone; as parts, so that it composes as well as they do."""
     if len(loss.relations) == 1:
         return loss
-    parts = loss.parts if isinstance(loss, Composed) else ((loss, 1),)
-    return compose([compose(Restricted(part, relation), count) for part, count in parts])
+    return compose([compose(Restricted(part, relation), count) for part, count in loss.composition])
 
 
 def _opacus_row(row: object) -> PrivacyLoss:

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, probability
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.caution import caution
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.loss import PrivacyLoss
@@ -212,7 +211,7 @@ def assumptions(loss: PrivacyLoss) -> Iterator[str]:
             yield f"pairs of {_MEANING[relation]}"
     kinds = {node.kind for node in _nodes(loss)}
     yield from dict.fromkeys(text for kind, text in _ASSUMED.items() if kind in kinds)
-    if isinstance(loss, Composed) and sum(count for _, count in loss.parts) > 1:
+    if sum(count for _, count in loss.composition) > 1:
         yield _PLAN
 
 

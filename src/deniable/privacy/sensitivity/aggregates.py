@@ -94,6 +94,14 @@ class Sensitivity(metaclass=InWords):
             coordinates=self.coordinates,
         )
 
+    def of_group(self, size: int) -> "Sensitivity":
+        """The sensitivity of an aggregate of integers to `size` units: every norm, and the number of coordinates.
+
+        The norms are rounded down to those of integer vectors first: two units with l1 = 1.9 each move by 2, not 3.
+        """
+        coordinates = None if self.coordinates is None else self.coordinates * size
+        return replace(self.integral() * size, coordinates=coordinates)
+
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, with rationals as text."""
         return {

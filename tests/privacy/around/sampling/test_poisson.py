@@ -20,6 +20,7 @@ from deniable.privacy import (
     DiscreteLaplaceLoss,
     FiniteLoss,
     GaussianLoss,
+    Interval,
     LaplaceLoss,
     PrivacyLoss,
     PureLoss,
@@ -27,7 +28,6 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.around.sampling.poisson import PoissonSampledLoss, SampledLaw
-from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.losses import TruncatedLaplaceLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 from deniable.privacy.pld.law import ReversedLaw
@@ -262,14 +262,27 @@ def test_a_rate_that_is_a_fraction_is_shown_as_a_number() -> None:
         GaussianLoss(1).poisson_sampled(rate=Fraction(3, 2))
 
 
-@dataclass(frozen=True, init=False)
-class KnownByCurve(WrappedLoss):
+@dataclass(frozen=True)
+class KnownByCurve(PrivacyLoss):
     """A loss of which only the curve is told."""
 
     kind: ClassVar[str] = "known_by_curve"
+    loss: PrivacyLoss
 
-    def laws(self) -> None:
-        return None
+    def _delta(self, epsilon: Fraction) -> Interval:
+        return self.loss._delta(epsilon)
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return self.loss.failing_epsilon
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return self.loss.failing_rho
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return self.loss.mu_squared
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, Relation, Replace
-from deniable.privacy.around.group import GroupLoss, under_replace
+from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
 
 
@@ -56,7 +56,7 @@ def test_the_chain_lies_above() -> None:
 def test_replace_is_one_removed_and_one_added() -> None:
     """Another route: the formula for Poisson sampling under replace."""
     base = GaussianLoss(1)
-    ours = under_replace(base.poisson_sampled(rate="0.1"))
+    ours = base.poisson_sampled(rate="0.1").under_replace()
     theirs = base.poisson_sampled(rate="0.1", relation=Replace)
     assert ours.relations == {Replace}
     for epsilon in ("0.1", "0.5", "1.5"):
@@ -78,7 +78,7 @@ def test_groups_of_groups_multiply() -> None:
     assert base.group(2).group(3) == base.group(6)
     assert base.group(1) is base
     assert isinstance(base.group(65), GroupLoss)
-    assert under_replace(base).group(2) == SampledGaussianGroupLoss(2, rate="0.3", size=4, relation=Replace)
+    assert base.under_replace().group(2) == SampledGaussianGroupLoss(2, rate="0.3", size=4, relation=Replace)
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])

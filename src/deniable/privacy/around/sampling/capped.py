@@ -14,7 +14,6 @@ from deniable.privacy.around.sampling.poisson import (
     SampledLaw,
     SampledLoss,
     amplified_limit,
-    is_normal,
     known_laws,
     mixed_pairs,
     removed_delta,
@@ -137,8 +136,8 @@ class CappedPoissonLoss(SampledLoss):
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """From curves where the noise is Gaussian."""
-        moved = self.base.mu_squared
-        if moved is None or not is_normal(self.base):
+        moved = self.base.normal_mu_squared
+        if moved is None:
             return None
         twice = partial(gaussian_delta, 4 * moved)
         if self.relation is Replace:

@@ -10,14 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import exact_root
 from deniable.privacy.around.sampling.allocated_law import AllocatedLaw
 from deniable.privacy.around.sampling.poisson import known_laws, mixed_pairs
 from deniable.privacy.around.sampling.triangle import laplace_cells, triangle_law
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, ReversedLaw, Tails
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.relation import AddRemove
@@ -62,19 +60,20 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
     """
     some = weights[1:-1]
     seen = [Fraction(weight.lower) for weight in some if weight.lower > _SMALL]  # the rest counts as never drawn
-    if isinstance(base, GaussianLoss):
+    mu = exact_root(base.normal_mu_squared or Fraction(0))
+    pure, failed = base.response or (Fraction(0), Fraction(0))
+    noise = pure if pure and not failed else base.laplace_epsilon or Fraction(0)
+    if mu:
         mixture = [(1 - sum(seen), 0), *((weight, times) for times, weight in enumerate(seen, 1))]
-        pairs = GaussianMixtureLoss(mixture, sigma=base.noise_multiplier, relation=AddRemove).laws()
+        pairs = GaussianMixtureLoss(mixture, sigma=1 / mu, relation=AddRemove).laws()
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
         law = CutLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
-    elif isinstance(base, LaplaceLoss | PureLoss) and 0 < base.failing_epsilon <= _FARTHEST:
-        limit = float(base.failing_epsilon)
+    elif 0 < noise <= _FARTHEST:
+        limit = float(noise)
         seen = seen[: max(int(_FARTHEST / limit), 1)]  # beyond, floats would not hold the outer cells
         cells = (
-            _geometric_cells(limit, len(seen))
-            if isinstance(base, PureLoss)
-            else laplace_cells(limit, len(seen), max(_CELLS // len(seen), 8))
+            _geometric_cells(limit, len(seen)) if pure else laplace_cells(limit, len(seen), max(_CELLS // len(seen), 8))
         )
         law = _moved_law(cells, seen, limit)
     else:

@@ -13,7 +13,6 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
-from deniable.privacy.around.group import GroupLoss, group
 from deniable.privacy.around.sampling.drawn_noise import attained_laws
 from deniable.privacy.around.sampling.poisson import SampledLoss, known_laws
 from deniable.privacy.around.sampling.subsets import MirroredLaw
@@ -201,10 +200,9 @@ def _times(loss: DrawnLoss) -> list[_Times]:
 
 def _grouped(base: PrivacyLoss, size: int) -> PrivacyLoss:
     """The loss of a group; where it is costly to compute, that of any mechanism with the same greatest loss."""
-    found = group(base, size)
-    if isinstance(found, GroupLoss) and size > 2 and base.pure_epsilon is not None:
-        return group(PureLoss(base.pure_epsilon), size)
-    return found
+    if size > 2 and base.pure_epsilon is not None and base._grouped(size) is None:
+        return PureLoss(base.pure_epsilon).group(size)
+    return base.group(size)
 
 
 def _upper_curve(loss: DrawnLoss, losses: Floats) -> Floats:

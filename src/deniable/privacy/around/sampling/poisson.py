@@ -15,20 +15,17 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import decimal_above, exact_rational, shown
 from deniable.numbers.roots import Curve, inverse
-from deniable.privacy.around.compose import Composed
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed, integrated, tail_of, upper_divergence
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.finite import FiniteLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
-from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
+from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.pld.single import single_delta, single_epsilon
-from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.relation import AddRemove, Relation, Replace
 
 if TYPE_CHECKING:
     from flint import arb
@@ -217,15 +214,15 @@ class PoissonSampledLoss(SampledLoss):
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
         """From the curve of the base where its two directions are one, or where the pairs are finite."""
-        if self._finite is not None:
-            return self._finite._delta(epsilon)
-        if self._is_bound:
+        if self._exact is not None:
+            return self._exact._delta(epsilon)
+        if self.base.is_bound:
             return Interval(0.0, sampled_delta(self.base._delta, self.rate, epsilon).upper)
-        return sampled_delta(self.base._delta, self.rate, epsilon) if self._is_symmetric else None
+        return sampled_delta(self.base._delta, self.rate, epsilon) if _laws_or_curve(self.base).is_symmetric else None
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
-        if self._finite is not None:
-            return self._finite._epsilon_within(delta, tolerance)
+        if self._exact is not None:
+            return self._exact._epsilon_within(delta, tolerance)
         return super()._epsilon_within(delta, tolerance)
 
     def _divergences(self, order: Fraction) -> Directions:
@@ -248,43 +245,47 @@ class PoissonSampledLoss(SampledLoss):
         return found, Interval(0.0, found.upper)
 
     def charge(self) -> Charge:
-        return super().charge() if self._finite is None else self._finite.charge()
+        return super().charge() if self._exact is None else self._exact.charge()
 
     @property
     def infinite_mass(self) -> Fraction:
-        return super().infinite_mass if self._finite is None else self._finite.infinite_mass
+        return super().infinite_mass if self._exact is None else self._exact.infinite_mass
 
     @property
     def failure(self) -> Fraction:
-        return super().failure if self._finite is None else self._finite.failure
+        return super().failure if self._exact is None else self._exact.failure
 
     @property
     def failing_epsilon(self) -> Fraction | None:
-        return super().failing_epsilon if self._finite is None else self._finite.failing_epsilon
+        return super().failing_epsilon if self._exact is None else self._exact.failing_epsilon
 
     @property
     def failing_rho(self) -> Fraction | None:
-        return super().failing_rho if self._finite is None else self._finite.failing_rho
+        return super().failing_rho if self._exact is None else self._exact.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:
-        return super().mu_squared if self._finite is None else self._finite.mu_squared
+        return super().mu_squared if self._exact is None else self._exact.mu_squared
 
     @cached_property
-    def _finite(self) -> FiniteLoss | None:
+    def _exact(self) -> PrivacyLoss | None:
         """The same loss in exact numbers, if the base is finite."""
-        if not isinstance(self.base, FiniteLoss):
-            return None
-        mixed = [([_mean(self.rate, *both) for both in zip(p, q, strict=True)], q) for p, q in self.base.pairs]
-        return FiniteLoss.of_pairs(mixed, relation=AddRemove)
-
-    @cached_property
-    def _is_bound(self) -> bool:
-        return _is_bound(self.base)
+        return self.base._poisson_sampled(self.rate)
 
     @property
-    def _is_symmetric(self) -> bool:
-        return is_symmetric(_laws_or_curve(self.base))
+    def as_sample(self) -> tuple[PrivacyLoss, Fraction]:
+        return self.base, self.rate
+
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return self._of_group(units, AddRemove)
+
+    def _replaced(self) -> PrivacyLoss | None:
+        return self._of_group(2, Replace)
+
+    def _of_group(self, units: int, relation: Relation) -> PrivacyLoss | None:
+        from deniable.privacy.around.sampling.sampled_group import sampled_gaussian_group
+
+        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -317,24 +318,17 @@ def poisson_sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> Priv
         raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
     if share == 1:
         return loss
-    if isinstance(loss, PoissonSampledLoss):
-        return PoissonSampledLoss(loss.base, loss.rate * share)
-    return PoissonSampledLoss(loss, share)
+    base, rate = loss.as_sample
+    return PoissonSampledLoss(base, rate * share)
 
 
 def known_laws(base: PrivacyLoss) -> Pairs:
     """The laws of a loss that is to be sampled; an error when it has none."""
     if not isinstance(base, PrivacyLoss):
         raise InvalidParameterError(f"base must be a PrivacyLoss, got {base!r}")
-    found = base.laws()
+    found = base.joint_laws()
     if found is not None:
         return found
-    if isinstance(base, Composed) and all(isinstance(part, GaussianLoss) for part, _ in base.parts) and base.mu_squared:
-        return Pairs.symmetric(NormalLaw(math.sqrt(base.mu_squared)))
-    if isinstance(base, Composed):
-        from deniable.privacy.pld.composed_law import composed_pairs
-
-        return composed_pairs(base)
     raise UnprovedError(
         f"sampling needs a pair of distributions that dominates the mechanism, and {base!r} is known by a "
         "bound alone. Use the loss of the mechanism itself, such as GaussianLoss or LaplaceLoss; only Poisson sampling "
@@ -344,14 +338,7 @@ def known_laws(base: PrivacyLoss) -> Pairs:
 
 def _laws_or_curve(base: PrivacyLoss) -> Pairs:
     """The laws of a loss; where it is known by its curve alone, those of a pair above it, and of nothing below."""
-    return _pairs_above(base) if isinstance(base, PrivacyLoss) and _is_bound(base) else known_laws(base)
-
-
-def _is_bound(loss: PrivacyLoss) -> bool:
-    """Whether a loss is known by its curve alone, which is not that of a mechanism that reveals everything."""
-    if isinstance(loss, Composed):
-        return any(_is_bound(part) for part, _ in loss.parts)
-    return loss.laws() is None and loss.infinite_mass < 1
+    return _pairs_above(base) if isinstance(base, PrivacyLoss) and base.is_bound else known_laws(base)
 
 
 @lru_cache(maxsize=32)
@@ -365,25 +352,10 @@ def _pairs_above(loss: PrivacyLoss) -> Pairs:
     return Pairs((law, law), (nothing, nothing))
 
 
-def is_symmetric(pairs: Pairs) -> bool:
-    """Whether both directions have one law."""
-    return pairs.upper[0] is pairs.upper[1] and pairs.lower[0] is pairs.lower[1]
-
-
-def is_normal(base: PrivacyLoss) -> bool:
-    """Whether the loss is that of real Gaussian noise, and not only bounded by it."""
-    pairs = known_laws(base)
-    return pairs.upper is pairs.lower and isinstance(pairs.upper[0], NormalLaw)
-
-
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
     """((1 - rate) Q + rate P, Q) for the first direction, and for the second (P, (1 - rate) P + rate Q)."""
     upper = _mixed(base.upper, rate)
     return Pairs(upper, upper if base.lower is base.upper else _mixed(base.lower, rate))
-
-
-def _mean(rate: Fraction, sampled: Fraction, rest: Fraction) -> Fraction:
-    return rest + rate * (sampled - rest)
 
 
 def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, LossLaw]:

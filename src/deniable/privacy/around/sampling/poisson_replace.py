@@ -18,10 +18,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, exact_rational, shown
 from deniable.privacy.around.sampling.poisson import (
-    PoissonSampledLoss,
     SampledLoss,
-    is_normal,
-    is_symmetric,
     known_laws,
     mixed_pairs,
 )
@@ -274,8 +271,8 @@ class PoissonReplacedLoss(SampledLoss):
         return _pairs(self)
 
     def _closed_delta(self, epsilon: Fraction) -> Interval | None:
-        moved = self.base.mu_squared
-        return exchanged_normal_delta(moved, self.rate, epsilon) if moved is not None and is_normal(self.base) else None
+        moved = self.base.normal_mu_squared
+        return None if moved is None else exchanged_normal_delta(moved, self.rate, epsilon)
 
     @property
     def failure(self) -> Fraction:
@@ -304,7 +301,7 @@ class PoissonReplacedLoss(SampledLoss):
 def _pairs(loss: PoissonReplacedLoss) -> Pairs:
     base = known_laws(loss.base)
     upper, lower = exchanged_laws(base.upper[0], loss.rate)
-    if not is_symmetric(base):
+    if not base.is_symmetric:
         lower_pairs = mixed_pairs(base, loss.rate).lower if loss.rate < 1 else base.lower
         return Pairs((upper, upper), lower_pairs)
     if base.lower[0] is not base.upper[0]:
@@ -333,6 +330,5 @@ def exchanged_normal_delta(mu_squared: Fraction, rate: Fraction, epsilon: Fracti
 def poisson_replaced(loss: PrivacyLoss, rate: object) -> PrivacyLoss:
     """The loss under replace of `loss` on a Poisson sample; earlier sampling multiplies the rate."""
     share = exact_rational("rate", rate)
-    if isinstance(loss, PoissonSampledLoss) and 0 < share <= 1:
-        return PoissonReplacedLoss(loss.base, loss.rate * share)
-    return PoissonReplacedLoss(loss, share)
+    base, rate = loss.as_sample if 0 < share <= 1 else (loss, 1)
+    return PoissonReplacedLoss(base, rate * share)

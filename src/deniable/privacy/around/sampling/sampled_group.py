@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import exact_rational, positive_integer, positive_rational
+from deniable.numbers.rationals import exact_rational, exact_root, positive_integer, positive_rational
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
@@ -78,6 +78,12 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             for less in splits
         ]
 
+    def _grouped(self, units: int) -> PrivacyLoss | None:
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
+
+    def _replaced(self) -> PrivacyLoss | None:
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * 2, Replace)
+
     def _delta(self, epsilon: Fraction) -> Interval:
         found = [pair._delta(epsilon) for pair in self.pairs]
         return Interval(max(delta.lower for delta in found), max(delta.upper for delta in found))
@@ -121,6 +127,16 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     def mu_squared(self) -> Fraction:
         """At most that of the whole group in every sample."""
         return (self.size / self.noise_multiplier) ** 2
+
+
+def sampled_gaussian_group(
+    mu_squared: Fraction | None, rate: Fraction, size: int, relation: Relation
+) -> SampledGaussianGroupLoss | None:
+    """The loss of a group on a Poisson sample of noise with this mu; None where mu is irrational or the group large."""
+    mu = None if mu_squared is None else exact_root(mu_squared)
+    if not mu or size > MOST_UNITS:
+        return None
+    return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation)
 
 
 def _binomial(units: int, rate: Fraction, side: int) -> list[tuple[Fraction, int]]:

@@ -15,7 +15,6 @@ from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.sampling.poisson import (
     SampledLaw,
     SampledLoss,
-    is_symmetric,
     known_laws,
     mixed_pairs,
     removed_delta,
@@ -124,7 +123,7 @@ class SubsetSampledLoss(SampledLoss):
                 f"a sample of fixed size is proved for losses under replace; {base!r} is stated for add/remove, where "
                 "the number of units is not public. State the loss for Replace, or use poisson_sampled()."
             )
-        if not is_symmetric(pairs):
+        if not pairs.is_symmetric:
             raise UnprovedError(
                 f"a sample of fixed size is proved for losses whose two directions have one law; those of {base!r} "
                 "differ. Use a loss that bounds both, such as PureLoss."

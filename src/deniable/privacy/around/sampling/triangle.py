@@ -13,9 +13,6 @@ import numpy as np
 
 from deniable.privacy.around.sampling.allocated_law import AllocatedLaw
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.gaussian import GaussianLoss
-from deniable.privacy.losses.laplace import LaplaceLoss
-from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw
 
 _CELLS = 400  # of each coordinate
@@ -36,17 +33,18 @@ def triangle_law(base: PrivacyLoss, weights: Sequence[float]) -> LossLaw | None:
     """
     last = max(int(np.count_nonzero(np.array(weights) > _LEAST)) - 1, 1)
     shares = np.array([*weights[:last], math.fsum(weights[last:])])
-    if isinstance(base, PureLoss) and base.limit:
-        return _ternary_law(float(base.limit), float(shares[1:].sum()))
-    if isinstance(base, GaussianLoss):
-        mu = math.sqrt(base.mu_squared)
+    limit, failed = base.response or (0, 0)
+    if limit and not failed:
+        return _ternary_law(float(limit), float(shares[1:].sum()))
+    if base.normal_mu_squared:
+        mu = math.sqrt(base.normal_mu_squared)
         ahead, aside = mu * math.sqrt(3) / 2, mu / 2
         first: Floats = np.linspace(-_FAR, ahead * last + _FAR, _CELLS)
         second: Floats = np.linspace(-aside * last - _FAR, aside * last + _FAR, _CELLS)
         steps = np.arange(last + 1, dtype=np.float64)
         return _plane_law(shares, _normal_cells(first, ahead * steps), _normal_cells(second, aside * steps))
-    if isinstance(base, LaplaceLoss):
-        inner, half = max(_CELLS // (2 * last), 8), float(base.failing_epsilon) / 2
+    if base.laplace_epsilon is not None:
+        inner, half = max(_CELLS // (2 * last), 8), float(base.laplace_epsilon) / 2
         first, second = (laplace_cells(half, moves, inner) for moves in (last, 2 * last))
         return _plane_law(shares, first, second[last:])
     return None

@@ -14,10 +14,9 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Channel, KaryResponse, Randomizer, Reports
+from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
 from deniable.privacy.pld.excess import PRECISION, Bound, Steps, excess_above, excess_below
@@ -31,7 +30,6 @@ _NEAREST = 1e-9
 _SMALLEST = 1e-60  # below it, delta is as good as 0 and may be wider
 _ROUGH = 0.1
 _COARSE = 5e-3  # of curves that are composed
-_MOST_CHOICES = 16
 _POINTS_ABOVE, _POINTS_BELOW = 192, 128  # of the curves that are composed
 
 
@@ -210,18 +208,9 @@ def _randomizer_of(given: object) -> Randomizer:
     """A randomizer as it is; randomised response as the channel that it is."""
     if isinstance(given, Randomizer):
         return given
-    if isinstance(given, RandomizedResponseLoss):
-        if given.limit is not None:
-            return KaryResponse(epsilon=given.limit, categories=given.choices)
-        if given.truth is not None and given.choices <= _MOST_CHOICES:
-            other = (1 - given.truth) / (given.choices - 1)
-            answers = range(given.choices)
-            return Channel(rows=[[given.truth if said == held else other for said in answers] for held in answers])
-        raise InvalidParameterError(
-            f"randomised response among more than {_MOST_CHOICES} answers is shuffled by its epsilon alone, "
-            f"got {given!r}. Use KaryResponse(epsilon='{math.nextafter(float(given.failing_epsilon), math.inf)}', "
-            f"categories={given.choices}), which reveals no less."
-        )
+    found = given.as_randomizer() if isinstance(given, PrivacyLoss) else None
+    if found is not None:
+        return found
     raise InvalidParameterError(
         "randomizer must be what one user applies, a KaryResponse, Channel, AnyRandomizer or RandomizedResponseLoss, "
         f"got {given!r}. For a local randomizer known by its epsilon alone use AnyRandomizer(epsilon=...)."
