@@ -16,21 +16,19 @@ from pathlib import Path
 import numpy as np
 
 import deniable as dn
+from deniable.mechanisms.ranks import JointQuantiles, RecursiveQuantiles, SliceQuantiles
+from deniable.mechanisms.ranks.base import SeveralQuantiles
+from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import SECURE
-from deniable.privacy import AddRemove, Relation, Replace
+from deniable.privacy import AddRemove, Relation, Replace, of_count
 from deniable.statistics.order.grid import Grid
-from deniable.statistics.order.joint import Joint
-from deniable.statistics.order.method import Method
-from deniable.statistics.order.rows import Rows
-from deniable.statistics.order.slices import Slices
-from deniable.statistics.order.tree import Recursion, scattered
-from deniable.statistics.price import Price
+from deniable.statistics.order.quantiles import add_digits
 
 NUMBERS = (2, 3, 5, 9, 19, 49, 99)
 EPSILONS = ("0.1", "1", "10")
 SIZES = {"N(0, 5)": (200, 1000, 10**4, 10**5), "half zeros": (10**4,)}
 RELATIONS = {"add/remove": AddRemove, "replace": Replace}
-METHODS: tuple[type[Method], ...] = (Recursion, Joint, Slices)
+METHODS: tuple[type[SeveralQuantiles], ...] = (RecursiveQuantiles, JointQuantiles, SliceQuantiles)
 BOUNDS = (-100, 100)
 ANSWERS = 120  # at least, for each mean error
 DRAW = np.random.default_rng(1)
@@ -49,24 +47,29 @@ def error(ordered: np.ndarray, shares: list[Fraction], answers: np.ndarray) -> f
     return float(np.mean(np.maximum(0, np.maximum(low - wanted, wanted - high))))
 
 
-def measured(methods: list[Method], law: str, size: int, shares: list[Fraction]) -> list[float]:
+def measured(methods: list[SeveralQuantiles], law: str, size: int, shares: list[Fraction]) -> list[float]:
     """The mean errors over fresh tables; infinite for a method that would take minutes."""
     found: list[list[float]] = [[] for _ in methods]
     for _ in range(max(6, ANSWERS // len(shares))):
         codes = np.sort(GRID.codes(table(law, size)))
-        fine, digits = scattered(codes.copy(), GRID.size, bits=SECURE)
+        fine = codes.copy()
+        digits = add_digits(fine, GRID.size, bits=SECURE)
+        records = SortedRecords(np.sort(fine))
         for errors, method in zip(found, methods, strict=True):
             if method.is_quick:
-                answers = method.draw(Rows(fine), GRID.size << digits, measure=MEASURE, bits=SECURE)[0]
+                answers = np.array(method.release(records, bits=SECURE).value)
                 errors.append(error(codes, shares, answers >> digits))
     return [float(np.mean(errors)) if errors else np.inf for errors in found]
 
 
 def cells(law: str, size: int, shares: list[Fraction], epsilon: str, relation: Relation) -> list[str]:
     """The errors of all methods, the smallest one bold, and the name of the one that is taken."""
-    price = Price(epsilon=Fraction(epsilon))
-    methods = [kind(shares=tuple(shares), price=price, relation=relation, rows=1) for kind in METHODS]
     options = {"bounds": BOUNDS, "epsilon": epsilon, "relation": relation}
+    unit, price = of_count(rows=1, groups=1, cells=1, relation=relation), Fraction(epsilon)
+    methods = [
+        kind.calibrated(unit, epsilon=price / kind.rounds(len(shares)), quantiles=shares, points=POINTS)
+        for kind in METHODS
+    ]
     errors = measured(methods, law, size, shares)
     texts = ["-" if e == np.inf else f"**{e:.2f}**" if e == min(errors) else f"{e:.2f}" for e in errors]
     return [*texts, dn.statistics.Quantiles(shares=shares, size=size, **options).chosen.name]
@@ -97,7 +100,7 @@ and below a third for 49 quantiles and more, mean nothing. A dash: the method wo
 would be a quarter larger.
 """
 GRID = Grid.between(BOUNDS)
-MEASURE = GRID.measure(60 - GRID.size.bit_length())
+POINTS = GRID.candidates(60 - GRID.size.bit_length())
 
 
 def main() -> None:

@@ -168,6 +168,17 @@ TARGETS: dict[str, dict[str, Any]] = {
     "smooth_student_t": {"epsilon": 1, "degrees": 2, "lower": 0, "upper": 10},
     **{name: {"epsilon": 1} for name in ("above_threshold", "exponential_mechanism", "laplace", "noisy_max")},
     **{name: {"epsilon": 1} for name in ("permute_and_flip", "staircase")},
+    **{
+        name: {"epsilon": 1, "quantile": "1/2", "points": 9}
+        for name in ("exponential_quantile", "permute_and_flip_quantile")
+    },
+    "matched_quantile": {"epsilon": 1, "quantile": "1/2", "points": 9, "matchings": 2},
+    "exponential_extreme": {"epsilon": 1, "points": 9, "largest": True},
+    "quartiles": {"epsilon": 1, "points": 9},
+    **{
+        f"{kind}_quantiles": {"epsilon": 1, "points": 9, "quantiles": ["1/2"]}
+        for kind in ("recursive", "joint", "slice")
+    },
 }
 
 

@@ -13,6 +13,9 @@ from deniable.mechanisms.interactive import __all__ as _interactive
 from deniable.mechanisms.inverse import *  # noqa: F403
 from deniable.mechanisms.inverse import INVERSE
 from deniable.mechanisms.inverse import __all__ as _inverse
+from deniable.mechanisms.ranks import *  # noqa: F403
+from deniable.mechanisms.ranks import RANKS
+from deniable.mechanisms.ranks import __all__ as _ranks
 from deniable.mechanisms.response import *  # noqa: F403
 from deniable.mechanisms.response import RESPONSE
 from deniable.mechanisms.response import __all__ as _response
@@ -39,6 +42,7 @@ FAMILIES: dict[str, tuple[type[Mechanism], ...]] = {
     "Additive noise": ADDITIVE,
     "Selection": SELECTION,
     "Counts": COUNTS,
+    "Ranks": RANKS,
     "Vectors": VECTORS,
     "Randomised answers": RESPONSE,
     "Interactive": INTERACTIVE,
@@ -53,7 +57,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 _NAMES = (
-    *(_additive, _selection, _counts, _vectors, _response, _interactive),
+    *(_additive, _selection, _counts, _ranks, _vectors, _response, _interactive),
     *(_smooth, _inverse, _tested, _wrappers, _teaching),
 )
 __all__ = [  # noqa: PLE0604 - strings, all of them

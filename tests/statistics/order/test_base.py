@@ -116,4 +116,4 @@ def spent_on_numbers(statistic: OrderStatistic) -> Fraction:
         epsilon = statistic._prices[0].epsilon
         assert epsilon is not None
         return epsilon
-    return statistic._draws[0][0] if isinstance(statistic, InterquartileRange) else statistic.epsilons[0]  # type: ignore[attr-defined, no-any-return]
+    return statistic._draws[0].rate if isinstance(statistic, InterquartileRange) else statistic.epsilons[0]  # type: ignore[attr-defined, no-any-return]

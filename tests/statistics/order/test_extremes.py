@@ -1,20 +1,12 @@
-from collections.abc import Callable
-from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise
-from math import log
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.order import Maximum, Minimum, maximum, minimum
-from deniable.statistics.order.extremes import depth, nats
-from tests.statistics.order.test_choice import distances
+from deniable.statistics.order import Maximum, Minimum, Quantile, maximum, minimum
 
 VALUES = np.random.default_rng(1).uniform(20, 60, 2000)
 
@@ -69,58 +61,12 @@ def test_few_rows_give_an_answer(values: list[float]) -> None:
         assert 0 <= question(values, bounds=(0, 10), epsilon=1, bits=DeterministicBits(1)).scalar(unsafe=True) <= 10
 
 
-@given(total=some.integers(0, 10**12), rate=some.fractions(Fraction(1, 10**12), 10**6))
-def test_a_row_more_aims_deeper_by_at_most_one_rank(total: int, rate: Fraction) -> None:
-    assert 0 <= depth(total + 1, rate) - depth(total, rate) <= 1
-    assert depth(total, rate) <= Fraction(total, 2)
-
-
-@pytest.mark.parametrize("rate", ["1/1000", "1/20", "1/2", 1, 5, 1000])
-def test_every_row_aims_deeper_by_at_most_one_rank(rate: object) -> None:
-    deep = [depth(total, Fraction(rate)) for total in range(3000)]  # type: ignore[arg-type]
-    assert {two - one for one, two in pairwise(deep)} <= {0, Fraction(1, 2), 1}
-
-
-@given(some.fractions(1, 10**12))
-def test_the_logarithm_is_near(x: Fraction) -> None:
-    assert -0.07 < float(nats(x)) - log(x) < 0.001 + 0.011 * log(x)
-
-
-def furthest(target: Callable[[int], Fraction], *, gone: int, come: int) -> float:
-    """How far D moves when so many rows go and so many others come: all tables of up to five rows on four points."""
-    most = 0.0
-    tables = {n: list(combinations_with_replacement(range(4), n)) for n in range(6)}
-    moved = {
-        rows: [distances(rows, float(target(len(rows))), 4, between) for between in (False, True)]
-        for n in tables
-        for rows in tables[n]
-    }
-    for rest in (rows for n in tables if n + max(gone, come) <= 5 for rows in tables[n]):
-        for one in tables[gone]:
-            for two in tables[come]:
-                ends = (moved[tuple(sorted(rest + rows))] for rows in (one, two))
-                most = max(most, *(float(np.abs(a - b).max()) for a, b in zip(*ends, strict=True)))
-    return most
-
-
-@pytest.mark.parametrize(("gone", "come"), [(0, 1), (0, 2), (1, 1), (1, 2), (2, 2)])
-@pytest.mark.parametrize("rate", [1, 5, 10])
-def test_rows_move_distances_by_their_number_at_most(rate: int, gone: int, come: int) -> None:
-    """However many of them go and come, as when a unit changes all of its rows; at these rates the aim is at the median
-    for few rows, and nearer to the end for more. The twin, an aim that jumps by two ranks, is too far."""
-    fraction = Fraction(rate)
-    for target in (lambda n: depth(n, fraction), lambda n: n - depth(n, fraction)):
-        assert furthest(target, gone=gone, come=come) <= max(gone, come)
-    assert furthest(lambda n: Fraction(2 * n), gone=0, come=1) > 1
-
-
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 @pytest.mark.parametrize(("size", "epsilon"), [(1000, 1), (10_000, "1/10"), (10_000, 10)])
 def test_bounds_twice_as_wide_as_the_rows_seldom_win(size: int, epsilon: object, relation: Relation) -> None:
     """By one answer in twenty or less: more than 20 of 150 have chance 1e-4. The twin aims at the end itself."""
     plan = Maximum(bounds=(0, 200), epsilon=epsilon, interval=None, relation=relation)
-    twin = Maximum(bounds=(0, 200), epsilon=epsilon, interval=None, relation=relation)
-    twin.__dict__["_target"] = Fraction
+    twin = Quantile(share=1, bounds=(0, 200), epsilon=epsilon, interval=None, relation=relation)
     outside = np.zeros(2)
     for seed in range(150):
         values = np.random.default_rng(seed).uniform(0, 100, size)
@@ -128,17 +74,6 @@ def test_bounds_twice_as_wide_as_the_rows_seldom_win(size: int, epsilon: object,
             each(values, bits=DeterministicBits(seed)).scalar(unsafe=True) > values.max() for each in (plan, twin)
         ]
     assert outside[0] <= 20 < 60 < outside[1]
-
-
-@given(total=some.integers(0, 10**12), rate=some.fractions(Fraction(1, 10**12), 10**6))
-def test_under_tight_bounds_the_aim_is_one_rank_inside(total: int, rate: Fraction) -> None:
-    assert depth(total, rate, tight=True) == min(Fraction(total, 2), 1)
-
-
-def test_rows_move_distances_from_the_tight_aim_by_their_number_at_most() -> None:
-    for target in (lambda n: depth(n, Fraction(1), tight=True), lambda n: n - depth(n, Fraction(1), tight=True)):
-        for gone, come in ((0, 1), (1, 1), (2, 1), (2, 2)):
-            assert furthest(target, gone=gone, come=come) <= max(gone, come)
 
 
 @pytest.mark.parametrize("question", [minimum, maximum])

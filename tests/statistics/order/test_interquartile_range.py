@@ -46,12 +46,14 @@ def test_the_charge_is_the_price(price: dict[str, object], interval: float | Non
 
 def test_the_quartiles_are_paid_together() -> None:
     rates = [
-        InterquartileRange(bounds=(0, 1), epsilon=1, interval=None, relation=relation)._draws[0][0]
+        InterquartileRange(bounds=(0, 1), epsilon=1, interval=None, relation=relation)._draws[0].rate
         for relation in (AddRemove, Replace)
     ]
     assert rates == [Fraction(2, 5), Fraction(1, 4)]
     with_ends = InterquartileRange(bounds=(0, 1), epsilon=1, rows=3, interval=0.95)
-    assert with_ends._draws[0] == (Fraction(1, 15), Fraction(1, 36))
+    quartiles, end, together = with_ends._draws
+    assert end is not None
+    assert (quartiles.rate, end.rate, together) == (Fraction(1, 15), Fraction(1, 36), True)
 
 
 def test_the_expected_error_is_known_before() -> None:

@@ -9,7 +9,6 @@ from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order import Median, Quantile, median, quantile
-from deniable.statistics.order.quantile import place_error, rank_error
 
 NORMAL = np.random.default_rng(1).normal(50, 10, 1000)
 
@@ -67,38 +66,6 @@ def test_round_numbers_cost_little_where_values_are_spread_evenly() -> None:
         values = np.sort(draw.uniform(0, 1000, 400))
         errors.append(np.searchsorted(values, plan(values, bits=DeterministicBits(seed)).scalar(unsafe=True)) - 200)
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(plan.expected_error(400), rel=0.25)
-
-
-def test_the_rank_error_is_that_of_the_geometric_law() -> None:
-    x = np.exp(-0.5)
-    assert rank_error(Fraction(1, 2), 500, 1000, truth=500) == pytest.approx(np.sqrt(2 * x) / (1 - x))
-    assert rank_error(Fraction(1, 10**9), 500, 1000, truth=500) == pytest.approx(1000 / np.sqrt(12), rel=0.01)
-    assert rank_error(Fraction(100), 0, 0, truth=0) == 0
-
-
-@pytest.mark.parametrize(
-    ("rate", "target", "size"), [("3", 15, 30), ("1", 20, 40), ("1/4", 8, 30), ("3", "1/2", 30), ("10", "31/2", 30)]
-)
-def test_the_place_error_is_that_of_rows_drawn_evenly(rate: str, target: object, size: int) -> None:
-    """20,000 tables, each with its exact law: means of squares are known to 3%, and so are roots to 1.5%. The twin, the
-    error of evenly spread rows, sqrt(2) / rate, is rejected where the rate is 3 and rows lie to both sides."""
-    aim, parts = float(Fraction(target)), 200  # type: ignore[arg-type]
-    edges = np.sort(np.random.default_rng(2).uniform(size=(20_000, size)), axis=1)
-    gaps = np.diff(edges, axis=1, prepend=0.0, append=1.0)
-    away = np.abs((np.arange((size + 1) * parts) + 0.5) / parts - 0.5 - aim).reshape(-1, parts)
-    law = np.exp(-float(Fraction(rate)) * away)
-    errors = gaps @ (law * away**2).sum(axis=1) / (gaps @ law.sum(axis=1))
-    found = place_error(Fraction(rate), aim, size, truth=aim)
-    assert found == pytest.approx(np.sqrt(errors.mean()), rel=0.04)
-    if (rate, target) == ("3", 15):
-        assert np.sqrt(2) / 3 != pytest.approx(np.sqrt(errors.mean()), rel=0.12)
-
-
-def test_the_place_error_of_many_gaps_is_that_of_even_ones() -> None:
-    assert place_error(Fraction(1, 10**3), 50_000, 10**5, truth=50_000) == pytest.approx(np.sqrt(2) * 1000, rel=0.01)
-    assert place_error(Fraction(1, 10), 5000, 10**4, truth=5000) == pytest.approx(np.sqrt(2) * 10, rel=0.02)
-    assert place_error(Fraction(10**9), 5, 10, truth=5) == pytest.approx(np.sqrt(2) / 10**9, rel=0.001)
-    assert place_error(Fraction(1), 0.5, 0, truth=0.5) == 0
 
 
 @pytest.mark.parametrize("step", [None, "0.01"])
@@ -183,7 +150,7 @@ def test_the_charge_is_the_price(price: dict[str, object], bounds: object) -> No
 def test_rates_follow_the_relation_and_the_rows_of_a_unit() -> None:
     def rate(**options: object) -> Fraction:
         plan = Quantile(bounds=(0, 1), epsilon=1, interval=None, **options)  # type: ignore[arg-type]
-        return plan._rate(plan.epsilons[0])
+        return plan._estimate().rate
 
     assert rate(share="1/2") == 1
     assert rate(share="9/10") == Fraction(5, 9)

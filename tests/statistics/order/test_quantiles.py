@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.ranks import JointQuantiles, RecursiveQuantiles, SliceQuantiles
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.statistics.order import Quantiles, quantiles
-from deniable.statistics.order.joint import Joint
-from deniable.statistics.order.slices import Slices
-from deniable.statistics.order.tree import Recursion
+from deniable.statistics.order.quantiles import add_digits
 
 DECILES = [k / 10 for k in range(1, 10)]
 NORMAL = np.random.default_rng(1).normal(50, 10, 5000)
@@ -60,15 +59,15 @@ def test_the_expected_error_is_known_before() -> None:
 @pytest.mark.parametrize(
     ("count", "relation", "price", "method"),
     [
-        (1, Replace, {"epsilon": 1}, Recursion),
-        (2, AddRemove, {"epsilon": 1}, Joint),
-        (3, AddRemove, {"epsilon": 1}, Recursion),  # two full levels
-        (3, Replace, {"epsilon": 1}, Joint),
-        (9, AddRemove, {"epsilon": 1}, Joint),
-        (19, AddRemove, {"epsilon": 1}, Recursion),  # a gain of 6% is not worth it
-        (9, AddRemove, {"rho": "1/10"}, Recursion),  # levels add up as squares
-        (9, Replace, {"epsilon": "1e-6"}, Recursion),  # too slow
-        (99, Replace, {"epsilon": 1}, Recursion),  # too many for 1,000 rows
+        (1, Replace, {"epsilon": 1}, RecursiveQuantiles),
+        (2, AddRemove, {"epsilon": 1}, JointQuantiles),
+        (3, AddRemove, {"epsilon": 1}, RecursiveQuantiles),  # two full levels
+        (3, Replace, {"epsilon": 1}, JointQuantiles),
+        (9, AddRemove, {"epsilon": 1}, JointQuantiles),
+        (19, AddRemove, {"epsilon": 1}, RecursiveQuantiles),  # a gain of 6% is not worth it
+        (9, AddRemove, {"rho": "1/10"}, RecursiveQuantiles),  # levels add up as squares
+        (9, Replace, {"epsilon": "1e-6"}, RecursiveQuantiles),  # too slow
+        (99, Replace, {"epsilon": 1}, RecursiveQuantiles),  # too many for 1,000 rows
     ],
 )
 def test_the_method_is_the_better_one(
@@ -82,13 +81,13 @@ def test_the_method_is_the_better_one(
 @pytest.mark.parametrize(
     ("count", "size", "relation", "method"),
     [
-        (19, 200, Replace, Recursion),  # both err by 20 ranks, and the joint draw is not steady
-        (9, 1000, AddRemove, Joint),
-        (9, 10**5, AddRemove, Slices),
-        (49, 1000, Replace, Recursion),
-        (49, 10**4, Replace, Joint),
-        (99, 10**6, Replace, Slices),
-        (1, 10**6, Replace, Recursion),
+        (19, 200, Replace, RecursiveQuantiles),  # both err by 20 ranks, and the joint draw is not steady
+        (9, 1000, AddRemove, JointQuantiles),
+        (9, 10**5, AddRemove, SliceQuantiles),
+        (49, 1000, Replace, RecursiveQuantiles),
+        (49, 10**4, Replace, JointQuantiles),
+        (99, 10**6, Replace, SliceQuantiles),
+        (1, 10**6, Replace, RecursiveQuantiles),
     ],
 )
 def test_the_method_is_the_better_one_for_a_public_number_of_rows(
@@ -168,7 +167,12 @@ def test_slices_beat_the_other_methods_on_many_rows() -> None:
 
 @pytest.mark.parametrize(
     ("bounds", "step", "method"),
-    [((0, 1), None, Joint), ("auto", None, Joint), ((0, 2**60), 1, Recursion), ("auto", 1, Recursion)],
+    [
+        ((0, 1), None, JointQuantiles),
+        ("auto", None, JointQuantiles),
+        ((0, 2**60), 1, RecursiveQuantiles),
+        ("auto", 1, RecursiveQuantiles),
+    ],
 )
 def test_one_draw_needs_a_grid_with_room_for_digits(bounds: object, step: object, method: type[object]) -> None:
     plan = Quantiles(shares=DECILES, bounds=bounds, step=step, epsilon=1, relation=Replace)
@@ -204,7 +208,7 @@ def test_all_intervals_hold_together(relation: Relation) -> None:
 def test_many_equal_rows_take_one_draw_too(shares: list[float]) -> None:
     values = np.concatenate([np.zeros(18_000), np.random.default_rng(1).uniform(10, 100, 2000)])
     plan = Quantiles(shares=shares, bounds=(0, 100), epsilon=2, interval=None, relation=Replace)
-    assert isinstance(plan.chosen, Joint)
+    assert isinstance(plan.chosen, JointQuantiles)
     answer = plan(values, bits=DeterministicBits(1))["value"]
     assert np.allclose(answer, np.quantile(values, shares), atol=3)
 
@@ -304,3 +308,14 @@ def test_the_charge_of_few_is_the_price(price: dict[str, object]) -> None:
         assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
     else:
         assert charge.epsilon == 1
+
+
+def test_equal_rows_are_told_apart_evenly() -> None:
+    codes = np.sort(np.repeat([3, 900], 1000))
+    fine = codes.copy()
+    digits = add_digits(fine, 2**32, bits=DeterministicBits(1))
+    assert digits == 27
+    assert np.array_equal(fine >> digits, codes)
+    inside = (fine & (2**digits - 1)) / 2**digits
+    assert np.abs(np.sort(inside[:1000]) - np.linspace(0, 1, 1000)).max() < 0.07  # Kolmogorov-Smirnov, 10^-4
+    assert add_digits(fine, 2**60, bits=DeterministicBits(1)) == 0

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.noise.bits import Bits, DeterministicBits
-from deniable.privacy import AddRemove, Replace
-from deniable.statistics.regression.matchings import matched, reach
+from deniable.statistics.regression.matchings import matched
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 100])
@@ -104,12 +103,6 @@ def test_one_row_more_opens_a_ring_at_one_place() -> None:
         assert len(set(chances.values())) == 1
 
 
-def test_the_reach_is_half_of_the_pairs_that_come_or_go() -> None:
-    """Replace: two out and two in for a ring; add/remove: one out and two in. A single matching: one out, one in."""
-    assert [reach(count, Replace) for count in (1, 2, 3, 10)] == [1, 2, 3, 10]
-    assert [reach(count, AddRemove) for count in (1, 2, 3, 10)] == [1, Fraction(3, 2), Fraction(5, 2), 15 / Fraction(2)]
-
-
 @pytest.mark.parametrize(
     ("others", "before", "after"), [(2, 1, 1), (2, 1, 2), (1, 1, 3), (3, 2, 3), (0, 1, 2), (2, 2, 0)]
 )
@@ -124,7 +117,7 @@ def test_a_unit_that_exchanges_its_rows_moves_a_ring_by_twice_the_larger_number(
         for grown in _opened(kept, new[low:]):
             first, second = _pairs(order), _pairs(grown)
             moved = sum((first - second).values()) + sum((second - first).values())
-            assert Fraction(moved, 2) <= reach(2, Replace) * high
+            assert Fraction(moved, 2) <= 2 * high
 
 
 def _pairs(order: tuple[object, ...]) -> Counter[frozenset[object]]:

@@ -7,10 +7,9 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
-from deniable.statistics.order.place import PARTS, within_gaps
-from deniable.statistics.order.place import distances as place_distances
 from deniable.statistics.regression import SufficientRegression, TheilSen
 from deniable.statistics.regression.theil_sen import _crossings
+from tests.mechanisms.ranks.laws import distances
 from tests.statistics.regression.data import GENERATOR, least_squares, line_error, rows
 
 PUBLIC = {"bounds": [(0, 10)], "target_bounds": (-10, 30)}
@@ -56,36 +55,15 @@ def test_outliers_hardly_move_the_line() -> None:
     assert abs(robust @ middle - 10.5) < abs(squares @ middle - 10.5) / 2
 
 
-def test_the_reach_is_that_of_the_matchings() -> None:
-    options = {**PUBLIC, "epsilon": 1, "matchings": 7, "rows": 2}
-    assert TheilSen(**options)._reach == 11  # type: ignore[arg-type]
-    assert TheilSen(**options, relation=Replace)._reach == 14  # type: ignore[arg-type]
+def test_the_price_is_that_of_the_matchings() -> None:
+    options = {**PUBLIC, "epsilon": 1, "matchings": 7, "rows": 2, "interval": None}
+    assert TheilSen(**options)._draws[0].rate == Fraction(1, 4 * 11)  # type: ignore[arg-type]
+    assert TheilSen(**options, relation=Replace)._draws[0].rate == Fraction(1, 4 * 14)  # type: ignore[arg-type]
 
 
-def distances(heights: np.ndarray) -> np.ndarray:
+def from_median(heights: np.ndarray) -> np.ndarray:
     """D of every point of a grid of 41, from the median rank, in parts of ranks as for the estimate."""
-    points, rows = np.arange(41), np.sort(heights)
-    below, within = (np.searchsorted(rows, points, side=side) for side in ("left", "right"))
-    known = np.concatenate([[0], rows, [40]])
-    places = within_gaps(points, below, within, before=known[below], behind=known[within + 1], codes=(0, 40))
-    middle = Fraction(len(heights), 2)
-    return place_distances(points, *places, target=middle, codes=(0, 40), parts=PARTS) / (PARTS * middle.denominator)
-
-
-def test_one_row_moves_the_distance_of_every_point_by_at_most_the_reach() -> None:
-    """A row more in a ring: one pair out and two in, some of them without a line; and one pair exchanged."""
-    largest = dict.fromkeys(("ring", "exchange", "one in"), 0.0)
-    for _ in range(3000):
-        before = GENERATOR.integers(0, 41, size=GENERATOR.integers(1, 6))
-        more = GENERATOR.integers(0, 41, size=2)
-        tables = {
-            "ring": np.append(before[GENERATOR.integers(0, 2) :], more[GENERATOR.integers(0, 2) :]),
-            "exchange": np.append(before[1:], more[1:]),
-            "one in": np.append(before, more[1:]),
-        }
-        for name, after in tables.items():
-            largest[name] = max(largest[name], float(np.abs(distances(before) - distances(after)).max()))
-    assert largest == {"ring": 1.5, "exchange": 1, "one in": 0.5}
+    return distances(heights, len(heights) / 2, 41, True)
 
 
 def test_the_whole_law_keeps_its_promise_for_a_ring_of_four_rows() -> None:
@@ -99,7 +77,7 @@ def test_the_whole_law_keeps_its_promise_for_a_ring_of_four_rows() -> None:
             first, second = np.array(order), np.roll(order, -1)
             apart = x[first] != x[second]
             found = _crossings(x, y, first[apart], second[apart], 0.5)
-            chances = np.exp(-rate * distances(np.rint((np.clip(found, -1, 1) + 1) * 20).astype(np.int64)))
+            chances = np.exp(-rate * from_median(np.rint((np.clip(found, -1, 1) + 1) * 20).astype(np.int64)))
             total += chances / chances.sum()
         return total / total.sum()
 

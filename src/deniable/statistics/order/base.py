@@ -12,7 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational, shown
-from deniable.privacy import Relation
+from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounds import Bounding, Guess, resolve
 from deniable.statistics.order.grid import Grid, Values
@@ -58,6 +58,11 @@ class OrderStatistic(Statistic):
     def _bounding(self) -> tuple[Bounding, Price]:
         """How values are bounded, and the price that is left."""
         return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
+
+    @property
+    def _records(self) -> Sensitivity:
+        """How many rows one unit changes."""
+        return of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
 
     @cached_property
     def _declared(self) -> Grid | None:

@@ -3,18 +3,19 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log10
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.ranks.points import LARGEST_SIZE, Codes, Points
+from deniable.mechanisms.ranks.records import RankWindow
 from deniable.numbers.rationals import exact_rational, positive_rational, shown
 from deniable.statistics.bounds import Guess
-from deniable.statistics.order.measure import Codes, Measure
 
 Values = NDArray[np.float64] | NDArray[np.int64]
 
-LARGEST_SIZE = 2**62
 _DIGITS = 9  # of the width of the bounds, where the step was not declared
 _LEVELS = 7  # of round numbers: there are a hundred of the roundest at least
 _EXACT = 2**53  # integers below it are floats
@@ -26,7 +27,7 @@ class Grid:
     """The points first, first + step, first + 2 step, ...; a code is the place of a point, from 0.
 
     Args:
-        levels: how many powers of ten make points weigh more: see `Measure`; 0 if the step was declared.
+        levels: how many powers of ten make points weigh more: see `Points`; 0 if the step was declared.
         guessed: whether its ends are a `Guess`.
 
     Guarantee: each value is put on its point by itself and monotonically, so the order of values is that of codes.
@@ -107,10 +108,28 @@ class Grid:
         """The code of what stands for a missing value under replace."""
         return (self.size - 1) // 2
 
-    def measure(self, digits: int = 0) -> Measure:
-        """What the points weigh, with so many binary digits behind each."""
+    def candidates(self, digits: int = 0) -> Points:
+        """The points as codes with weights, each parted into 2^digits."""
         offset = int(self.first / self.step) % 10**self.levels if self.levels else 0
-        return Measure(offset=offset, levels=self.levels, digits=digits)
+        return Points(self.size << digits, offset, self.levels, digits)
+
+    def ranked(self, values: Values, first: int, last: int) -> RankWindow:
+        """The rows of ranks `first` to `last`, clamped to those that exist; all rows where that is hardly dearer."""
+        total = values.size
+        low, high = max(0, min(first, total - 1)), max(0, min(last, total - 1))
+        if total < 1000 or high - low > total // 8:
+            return RankWindow(self.codes(cast(Values, np.sort(values))), 0, total)
+        window = cast(Values, np.sort(np.partition(values, (low, high))[low : high + 1]))
+
+        def below(code: int) -> int:
+            return int(np.count_nonzero(self.codes(values) < code))
+
+        def nearest(code: int) -> tuple[int | None, int | None]:
+            codes = self.codes(values)
+            before, behind = codes[codes < code], codes[codes > code]
+            return int(before.max()) if before.size else None, int(behind.min()) if behind.size else None
+
+        return RankWindow(self.codes(window), low, total, below, nearest)
 
     def _is_integral(self) -> bool:
         last = self.first + self.step * (self.size - 1)

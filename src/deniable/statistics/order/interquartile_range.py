@@ -1,6 +1,6 @@
 """How far the quartiles are apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import hypot
@@ -9,23 +9,17 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.mechanisms.price import Price
+from deniable.mechanisms.ranks import ExponentialQuantile, Points, Quartiles
 from deniable.noise.bits import Bits
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy import PrivacyLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.choice import choose, reach, window
-from deniable.statistics.order.ends import CELLS, lower_end, upper_end
+from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
 from deniable.statistics.order.grid import Grid
-from deniable.statistics.order.quantile import margin, place_error, selections
-from deniable.statistics.order.ranks import around
+from deniable.statistics.order.quantile import selections
 from deniable.statistics.statistic import Answer, Options, release
-
-_QUARTILES = (Fraction(1, 4), Fraction(3, 4))
-_Draw = tuple[Fraction, list[PrivacyLoss]]  # the rate, and what all draws of the kind reveal
-_TOGETHER = {Relation.ADD_REMOVE: Fraction(5, 2), Relation.REPLACE: Fraction(4)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +31,8 @@ class InterquartileRange(OrderStatistic):
     Args:
         bounds, interval, step: as for every `OrderStatistic`.
 
-    Guarantee: each quartile has bounded range 3/2 rate under add/remove, but no row lies where both reach it: together
-        they have 5/2 rate, for one row a unit. Under replace, 4 rate.
+    Guarantee: that of `Quartiles` or of two `ExponentialQuantile`, and of four more for the ends.
     Proof: docs/theory/mechanisms/ranks.md.
-    Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", for quantiles.
     """
 
     name: ClassVar[str] = "interquartile_range"
@@ -50,27 +42,28 @@ class InterquartileRange(OrderStatistic):
         _ = self._draws
 
     @cached_property
-    def _draws(self) -> tuple[tuple[Fraction, ...], list[PrivacyLoss]]:
-        """The rates of a quartile and of an end, and the losses of all draws.
+    def _draws(self) -> tuple[Quartiles, ExponentialQuantile | None, bool]:
+        """The draw of the quartiles, that of an end, and whether the quartiles are paid together.
 
-        With a plain epsilon both quartiles are paid together; with rho one by one, which costs less there.
+        With a plain epsilon they are; with rho one by one, which costs less there.
         """
         price, counts = self._bounding[1], (2,) if self.interval is None else (2, 4)
-        alone = 2 * self.rows * reach(_QUARTILES[0], self.relation)
-        joint: list[_Draw] = []
+        kind, quarter, found = ExponentialQuantile, Fraction(1, 4), []
         if price.epsilon is not None:
-            together = (self.rows * _TOGETHER[self.relation], 4 * alone)
-            epsilons = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
-            joint = [(e / span, [ExponentialMechanismLoss(e)]) for e, span in zip(epsilons, together, strict=False)]
+            first, *others = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
+            together = Quartiles.calibrated(self._records, epsilon=first, points=1)
+            found.append((together.rate, [epsilon / 4 for epsilon in others], True))
         if price.rho is not None or price.delta:
             parts = price.concentrated().split(*(1 for _ in counts))
-            epsilons = tuple(part.split(*[1] * count)[0].selection() for part, count in zip(parts, counts, strict=True))
-            single: list[_Draw] = [
-                (e / alone, [ExponentialMechanismLoss(e)] * count) for e, count in zip(epsilons, counts, strict=True)
-            ]
-            joint = max(joint, single, key=lambda draws: draws[0][0] if draws else 0)
-        losses = [Restricted(loss, self.relation) for _, parts in joint for loss in parts]
-        return tuple(rate for rate, _ in joint), list(losses)
+            first, *others = (part.split(*[1] * n)[0].selection() for part, n in zip(parts, counts, strict=True))
+            alone = kind.calibrated(self._records, epsilon=first, quantile=quarter, points=1)
+            found.append((alone.rate, others, False))
+        rate, ends, paid_together = max(found, key=lambda each: each[0])
+        quartiles = Quartiles(rate=rate, points=Points(1))
+        if not ends:
+            return quartiles, None, paid_together
+        end = kind.calibrated(self._records, epsilon=ends[0], quantile=quarter, points=CELLS)
+        return quartiles, end, paid_together
 
     @property
     def _interval_share(self) -> str:
@@ -78,38 +71,40 @@ class InterquartileRange(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(self._bounding[0].with_loss(self._draws[1]))
+        quartiles, end, paid_together = self._draws
+        losses = [draw.privacy_loss(self._records) for draw in ([quartiles] if paid_together else quartiles.draws)]
+        losses += [] if end is None else [end.privacy_loss(self._records)] * 4
+        return self.price.stated(self._bounding[0].with_loss(losses))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks of the difference, where values are drawn evenly between the bounds."""
-        rate, places = self._draws[0][0], [float(_place(q, size)) for q in _QUARTILES]
-        return hypot(*(place_error(rate, place, size, truth=place) for place in places))
+        return hypot(*(draw.expected_error(size, truth=draw.target(size)) for draw in self._draws[0].draws))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
-        rate, *end_rates = self._draws[0]
-        aside = [margin(slower, (1 + (self.interval or 0.0)) / 2) for slower in end_rates]  # four ends, not two
         codes, ends = [], []
-        for q in _QUARTILES:
-            target, rank = _place(q, column.size), q * column.size
-            spans = [window(target, rate=rate, size=grid.size)]
-            spans += [
-                window(rank + sign * distance, rate=slower, size=CELLS)
-                for distance, slower in zip(aside, end_rates, strict=True)
-                for sign in (-1, 1)
-            ]
-            ranks = around(column, grid, min(low for low, _ in spans), max(high for _, high in spans))
-            end, measure = grid.size - 1, grid.measure()
-            code = choose(ranks, target=target, rate=rate, codes=(0, end), measure=measure, between=True, bits=bits)
+        for draw in replace(self._draws[0], points=grid.candidates()).draws:
+            sides = self._sides(draw.quantile)
+            spans = [each.looked_at(column.size) for each in (draw, *sides)]
+            rows = grid.ranked(column, min(low for low, _ in spans), max(high for _, high in spans))
+            code = draw.release(rows, bits=bits).value
             codes.append(code)
-            for distance, slower in zip(aside, end_rates, strict=True):
-                low = lower_end(ranks, code, target=rank - distance, rate=slower, bits=bits)
-                high = upper_end(ranks, grid.size, code, target=rank + distance, rate=slower, bits=bits)
-                ends += [grid.value(low), grid.value(high)]
+            if sides:
+                ends += [
+                    lower_end(sides[0], rows, code, bits=bits),
+                    upper_end(sides[1], rows, grid.size, code, bits=bits),
+                ]
         difference = abs(float((codes[1] - codes[0]) * grid.step))
-        known = partial(_ends, self.interval or 0.0, ends, grid) if ends else None
+        known = partial(_ends, self.interval or 0.0, [grid.value(end) for end in ends], grid) if ends else None
         estimate = Estimate(name=self.name, estimates=np.array([difference]), ends=known)
         return Answer(parts=(estimate,), notes=self._notes(grid))
+
+    def _sides(self, quantile: Fraction) -> list[ExponentialQuantile]:
+        """The draws of the ends below and above a quartile, if any: four ends, not two, hold together."""
+        end = self._draws[1]
+        if end is None:
+            return []
+        return [aside(replace(end, quantile=quantile), side, (1 + (self.interval or 0.0)) / 2) for side in (-1, 1)]
 
 
 @in_words
@@ -122,11 +117,6 @@ def interquartile_range(
     >>> answer = dn.statistics.interquartile_range([21, 45, 33, 60], bounds=(0, 100), epsilon=1)
     """
     return release(InterquartileRange, values, {"bounds": bounds, "interval": interval, "step": step}, options)
-
-
-def _place(share: Fraction, size: int) -> Fraction:
-    """Where numpy's quantile is: of n rows, the first stands at 1/2 and the last at n - 1/2."""
-    return share * (size - 1) + Fraction(1, 2)
 
 
 def _ends(known: float, ends: list[float], grid: Grid, level: float) -> Bounds:

@@ -1,7 +1,7 @@
 """Many quantiles at once, in order."""
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import ceil
@@ -13,35 +13,34 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.mechanisms.price import Price
+from deniable.mechanisms.ranks import ExponentialQuantile, JointQuantiles, RecursiveQuantiles, SliceQuantiles
+from deniable.mechanisms.ranks.base import SeveralQuantiles, read_quantile
+from deniable.mechanisms.ranks.points import Codes
+from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.rows import Floats
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.choice import reach, window
-from deniable.statistics.order.ends import CELLS, lower_end, upper_end
+from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
 from deniable.statistics.order.grid import Grid, Values
-from deniable.statistics.order.joint import Joint
-from deniable.statistics.order.measure import Codes
-from deniable.statistics.order.method import Method
-from deniable.statistics.order.quantile import checked_share, known_ends, margin, selections
-from deniable.statistics.order.ranks import Ranks, around
-from deniable.statistics.order.rows import Rows
-from deniable.statistics.order.slices import Slices
-from deniable.statistics.order.tree import Recursion, add_digits, scattered
+from deniable.statistics.order.quantile import known_ends, selections
 from deniable.statistics.statistic import Answer, Options, release
 
-_METHODS: tuple[type[Method], ...] = (Recursion, Joint, Slices)
+_METHODS: tuple[type[SeveralQuantiles], ...] = (RecursiveQuantiles, JointQuantiles, SliceQuantiles)
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
 _FEW = 5  # quantiles for which ends are drawn: for more they are further off than the next quantile
 _MANY = 10**9  # rows for which expected errors are compared, as the number of rows may be private
 _ENOUGH = 1000  # rows times epsilon
 _CLEARLY = 0.9  # for a smaller gain one draw, which is worse where rows are few, is not worth it
 _LARGEST_SIZE = 2**40  # of a grid for one draw, so that equal rows get 19 digits at least
+_WORD = 64
+_BLOCK = 1 << 15  # codes that fit the cache
+_LARGEST_BITS = 60  # of a code; weights are below eight times as many
 _DRAWS = 4000  # of the noise of the counts, for their reach
 
 
@@ -49,8 +48,8 @@ _DRAWS = 4000  # of the noise of the counts, for their reach
 class Quantiles(OrderStatistic):
     """Several quantiles of one column: m of them cost little more than log2(m) quantiles alone.
 
-    They come from a recursion (`tree`), from one draw of all (`joint`) or from slices (`slices`), whichever has the
-    smallest expected error: a public fact of the shares, the price, the relation and a public number of rows.
+    They come from `RecursiveQuantiles`, `JointQuantiles` or `SliceQuantiles`, whichever has the smallest
+    expected error: a public fact of the shares, the price, the relation and a public number of rows.
 
     The ends of the intervals of up to five are drawn as those of `Quantile`, for half of the price. For more, a fifth
     of it counts the rows between the quantiles; the ends are the nearest of the quantiles, or of the bounds, that those
@@ -64,10 +63,8 @@ class Quantiles(OrderStatistic):
         size: a public number of rows for which the method is chosen; on far fewer rows answers may be far off. None for
             a method that is good for any number above 1000 / epsilon.
 
-    Guarantee: that of the method, and of the ends or the counts.
+    Guarantee: that of the method, and of an `ExponentialQuantile` for each end or of the counts.
     Proof: docs/theory/mechanisms/ranks.md.
-    Source: Kaplan, Schnapp, Stemmer (2022), arXiv:2110.05429; Gillenwater, Joseph, Kulesza (2021), arXiv:2102.08244;
-        Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025), arXiv:2505.13662.
     """
 
     name: ClassVar[str] = "quantiles"
@@ -82,7 +79,7 @@ class Quantiles(OrderStatistic):
             raise InvalidParameterError(
                 f"shares must be a list of shares such as [0.25, 0.5, 0.75], got {self.shares!r}"
             )
-        object.__setattr__(self, "shares", tuple(checked_share(q) for q in self.shares))
+        object.__setattr__(self, "shares", tuple(read_quantile("share", q) for q in self.shares))
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
         if self.method not in (None, *(kind.name for kind in _METHODS)):
@@ -94,7 +91,7 @@ class Quantiles(OrderStatistic):
     @cached_property
     def _distinct(self) -> list[Fraction]:
         """The different ones, in order."""
-        return sorted({checked_share(q) for q in self.shares})
+        return sorted({read_quantile("shares", q) for q in self.shares})
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
@@ -111,23 +108,30 @@ class Quantiles(OrderStatistic):
         return len(self._distinct) <= _FEW
 
     @cached_property
-    def chosen(self) -> Method:
+    def chosen(self) -> SeveralQuantiles:
         """How the quantiles are drawn: as was asked, or with the least error to expect."""
-        shares, price = tuple(self._distinct), self._prices[0]
-        methods = [kind(shares=shares, price=price, relation=self.relation, rows=self.rows) for kind in _METHODS]
         if self.method is not None:
-            return self._asked(methods)
-        recursion, *others = methods
-        if len(shares) == 1 or not self._has_room:
+            return self._asked(self.method)
+        recursion = self._bought(RecursiveQuantiles)
+        if len(self._distinct) == 1 or not self._has_room:
             return recursion
+        others = [self._bought(kind) for kind in _METHODS[1:]]
         known = [method for method in others if method.is_quick and method.is_steady(self.size or self._enough)]
-        errors = {method.name: _mean(method.rank_errors(self.size or _MANY)) for method in [recursion, *known]}
+        errors = {method.name: _mean(method.expected_errors(self.size or _MANY)) for method in [recursion, *known]}
         best = min(known, key=lambda method: errors[method.name], default=recursion)
         return best if errors[best.name] < _CLEARLY * errors[recursion.name] else recursion
 
-    def _asked(self, methods: Sequence[Method]) -> Method:
+    def _bought(self, kind: type[SeveralQuantiles]) -> SeveralQuantiles:
+        """The method at the price of the quantiles; slices are proved for epsilon, and a rho buys no more there."""
+        price, shares = self._prices[0], tuple(self._distinct)
+        if kind is SliceQuantiles:
+            price = Price(epsilon=price.epsilon if price.rho is None else epsilon_within(price.rho))
+        epsilon = selections(price, (1,) * kind.rounds(len(shares)))[0]
+        return kind.calibrated(self._records, epsilon=epsilon, quantiles=shares, points=1)
+
+    def _asked(self, name: str) -> SeveralQuantiles:
         """The one of this name."""
-        method = next(method for method in methods if method.name == self.method)
+        method = self._bought(next(kind for kind in _METHODS if kind.name == name))
         if not method.is_quick:
             raise InvalidParameterError(
                 f'method="{self.method}" would take too long for {len(self._distinct)} quantiles at this price. Take '
@@ -164,10 +168,18 @@ class Quantiles(OrderStatistic):
         )
 
     @cached_property
-    def ends(self) -> tuple[Fraction, ...]:
-        """The bounded range of each end that is drawn, two for each of few quantiles."""
+    def ends(self) -> tuple[tuple[ExponentialQuantile, ExponentialQuantile], ...]:
+        """The draws of both ends of every one of few quantiles; each misses with an equal part of the chance."""
         price = self._prices[1]
-        return () if price is None or not self._few else selections(price, (1,) * (2 * len(self._distinct)))
+        if price is None or not self._few:
+            return ()
+        epsilon = selections(price, (1,) * (2 * len(self._distinct)))[0]
+        alone = 1 - (1 - (self.interval or 0)) / len(self._distinct)
+        draws = [
+            ExponentialQuantile.calibrated(self._records, epsilon=epsilon, quantile=share, points=CELLS)
+            for share in self._distinct
+        ]
+        return tuple((aside(draw, -1, alone), aside(draw, 1, alone)) for draw in draws)
 
     @property
     def _interval_share(self) -> str:
@@ -175,26 +187,27 @@ class Quantiles(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses = list(self.chosen.losses)
-        losses += [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.ends]
+        losses = [
+            draw.privacy_loss(self._records) for draw in (self.chosen, *(end for both in self.ends for end in both))
+        ]
         if self.counting is not None:
             losses.append(self.counting.privacy_loss(self._moved))
         return self.price.stated(self._bounding[0].with_loss(losses))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks, over all the quantiles, where all values differ."""
-        return _mean(self.chosen.rank_errors(size))
+        return _mean(self.chosen.expected_errors(size))
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         rows, digits = self._rows(column, grid, bits)
-        found, ranks = self.chosen.draw(rows, grid.size << digits, measure=grid.measure(digits), bits=bits)
+        found = np.array(replace(self.chosen, points=grid.candidates(digits)).release(rows, bits=bits).value)
         codes = found >> digits
         order = np.searchsorted(np.array(self._distinct, dtype=object), np.array(self.shares, dtype=object))
         ends = None
         if self.counting is not None and self.interval is not None:
             public = rows.size if self.relation is Relation.REPLACE and units is None else None
-            nodes = self.counting.release(np.diff(ranks, prepend=0, append=rows.size), bits=bits).value
+            nodes = self.counting.release(np.diff(rows.below(found), prepend=0, append=rows.size), bits=bits).value
             below = self.counting.running_sums(nodes)
             noise = self.counting.errors(_DRAWS, bits=bits)
             lower, upper = _proved(self._distinct, below, _reach(noise, self.interval, public is None), public)
@@ -204,37 +217,32 @@ class Quantiles(OrderStatistic):
             low, high = self._drawn(rows, digits, codes, grid.size, bits)
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
-        key = Key(name="share", values=[float(checked_share(q)) for q in self.shares], kind="double")
+        key = Key(name="share", values=[float(read_quantile("shares", q)) for q in self.shares], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
-    def _rows(self, column: Values, grid: Grid, bits: Bits) -> tuple[Rows, int]:
+    def _rows(self, column: Values, grid: Grid, bits: Bits) -> tuple[SortedRecords, int]:
         """The rows with random digits behind their codes, parted near the wanted ranks if that saves a sort."""
         far = self._enough
         if 4 * far * len(self._distinct) > column.size:
-            fine, digits = scattered(around(column, grid, 0, column.size).window, grid.size, bits=bits)
-            return Rows(fine), digits
+            codes = grid.ranked(column, 0, column.size).known
+            digits = add_digits(codes, grid.size, bits=bits)
+            if digits:
+                codes.sort(kind="stable")  # quick where hardly any rows are equal
+            return SortedRecords(codes), digits
         codes = grid.codes(column)
         digits = add_digits(codes, grid.size, bits=bits)
         wanted = [int(share * column.size) for share in self._distinct]
-        return Rows(codes, [rank + side for rank in wanted for side in (-far, far)]), digits
+        return SortedRecords(codes, [rank + side for rank in wanted for side in (-far, far)]), digits
 
-    def _drawn(self, rows: Rows, digits: int, codes: Codes, size: int, bits: Bits) -> tuple[Codes, Codes]:
-        """The ends around the quantiles with these codes; each of the 2 m misses with an equal part of the chance."""
-        alone, found = 1 - (1 - (self.interval or 0)) / len(codes), []
-
-        def near(target: Fraction, rate: Fraction) -> Ranks:
-            first, last = window(target, rate=rate, size=CELLS)
-            first = min(max(first, 0), rows.size)
-            known = rows.between(first, last + 1) >> digits
-            return Ranks(known, first, rows.size, lambda code: int(rows.below(np.array([code << digits]))[0]))
-
-        for code, share, lower, upper in zip(codes, self._distinct, self.ends[::2], self.ends[1::2], strict=True):
-            below, above = (epsilon / (2 * self.rows * reach(share, self.relation)) for epsilon in (lower, upper))
-            truth, estimate = share * rows.size, int(code)
-            first, last = truth - margin(below, alone), truth + margin(above, alone)
-            low = lower_end(near(first, below), estimate, target=first, rate=below, bits=bits)
-            high = upper_end(near(last, above), size, estimate, target=last, rate=above, bits=bits)
-            found.append((low, high))
+    def _drawn(
+        self, rows: SortedRecords, digits: int, codes: Codes, size: int, bits: Bits
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ends around the quantiles with these codes."""
+        found = []
+        for code, (lower, upper) in zip(codes.tolist(), self.ends, strict=True):
+            below, above = (rows.window(end.looked_at(rows.size)) for end in (lower, upper))
+            low = lower_end(lower, below, code, bits=bits, digits=digits)
+            found.append((low, upper_end(upper, above, size, code, bits=bits, digits=digits)))
         ends = np.array(found, dtype=np.int64)
         return ends[:, 0], ends[:, 1]
 
@@ -263,6 +271,16 @@ def quantiles(
     size = None if size == 0 and not isinstance(size, bool) else size
     own = {"shares": shares, "bounds": bounds, "interval": interval, "step": step, "method": method, "size": size}
     return release(Quantiles, values, own, options)
+
+
+def add_digits(codes: Codes, size: int, *, bits: Bits) -> int:
+    """Put random digits behind codes, in place, and tell how many: they part equal rows at random."""
+    digits = max(0, _LARGEST_BITS - size.bit_length())
+    for start in range(0, codes.size if digits else 0, _BLOCK):
+        block = codes[start : start + _BLOCK]
+        block <<= digits
+        block |= (bits.words(block.size) >> np.uint64(_WORD - digits)).view(np.int64)
+    return digits
 
 
 def _length(values: object) -> int | None:

@@ -8,27 +8,12 @@ Guarantee: the pairs of neighbouring data can be drawn together such that one ro
 and adds one, and exchanges one or adds one in the single matching. Proof: docs/theory/statistics/regression.md.
 """
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.bits import Bits
-from deniable.privacy import Relation
 
 _Places = NDArray[np.int64]
-
-
-def reach(matchings: int, relation: Relation) -> Fraction:
-    """How far one row moves the distance of any point from the median rank of what pairs have, if not all count.
-
-    A pair that is exchanged moves it by at most 1, and one that is added by at most 1/2. Under replace a row exchanges
-    all its pairs.
-    """
-    if relation is Relation.REPLACE:
-        return Fraction(matchings)
-    rings, single = divmod(matchings, 2)
-    return rings * (1 + Fraction(1, 2)) + single
 
 
 def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[_Places, _Places]:

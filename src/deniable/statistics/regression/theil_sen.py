@@ -1,7 +1,7 @@
 """Linear regression of one feature by medians of lines through pairs of rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import ClassVar
@@ -9,20 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.ranks import ExponentialQuantile, MatchedQuantile
+from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise import uniform
 from deniable.noise.bits import Bits
-from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy import PrivacyLoss, of_count
 from deniable.release import Bounds
 from deniable.rows import Floats
-from deniable.statistics.order.choice import choose
-from deniable.statistics.order.ends import lower_end, upper_end
-from deniable.statistics.order.quantile import margin, selections
-from deniable.statistics.order.ranks import Ranks
+from deniable.statistics.order.ends import aside, lower_end, upper_end
+from deniable.statistics.order.quantile import selections
 from deniable.statistics.regression.linear import Regression, Rows
-from deniable.statistics.regression.matchings import matched, reach
+from deniable.statistics.regression.matchings import matched
 
 _HALF = 2**30  # grid points from the middle of the target's bounds to either end
 _SIZE = 2 * _HALF + 1
@@ -44,9 +42,7 @@ class TheilSen(Regression):
         matchings: how many times rows are paired; more use the data better, and take longer. Even numbers are better.
         interval: the level at which the intervals hold; None spends the whole price on the estimates.
 
-    Guarantee: two exponential mechanisms on ranks, with four more for the ends of the intervals. One row moves the
-        distance of any point from the median rank by at most 1 a matching under replace, and 3/2 for every two of them
-        under add/remove, where it exchanges one pair and adds one.
+    Guarantee: that of two `MatchedQuantile`, with four more for the ends of the intervals.
     Proof: docs/theory/statistics/regression.md.
     Interval: for the medians of the pairs at the two places, and so for the line through them; it covers at least.
     Error: `expected_error` is the distance in ranks, as a share of the pairs, and not the one of other regressions. It
@@ -72,7 +68,7 @@ class TheilSen(Regression):
             raise InvalidParameterError(
                 f"theil_sen takes one feature, got bounds of {self.features}. Use method='sufficient' for more."
             )
-        _ = self.privacy_loss, self._rates
+        _ = self.privacy_loss
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
@@ -81,22 +77,29 @@ class TheilSen(Regression):
         return selections(self._bounding[1], shares * len(_PLACES))[: len(shares)]
 
     @cached_property
-    def _reach(self) -> Fraction:
-        """How far one unit moves the distance of any point from the median rank."""
-        return self.rows * reach(self.matchings, self.relation)
-
-    @cached_property
-    def _rates(self) -> list[Fraction]:
-        """How fast the chances of each draw fall with the distance in ranks."""
-        return [2 * checked_rate(epsilon / (4 * self._reach)) for epsilon in self.epsilons]
+    def _draws(self) -> tuple[ExponentialQuantile, ...]:
+        """The draw of each median, and those of the ends of its interval."""
+        estimate, *ends = (
+            MatchedQuantile.calibrated(
+                of_count(rows=self.rows, groups=1, cells=1, relation=self.relation),
+                epsilon=epsilon,
+                quantile=Fraction(1, 2),
+                matchings=self.matchings,
+                points=_SIZE,
+            )
+            for epsilon in self.epsilons
+        )
+        level = (1 + (self.interval or 0.0)) / 2
+        sides = (aside(end, side, level) for side, end in zip((-1, 1), ends, strict=False))
+        return replace(estimate, interpolated=True), *sides
 
     def expected_error(self, size: int) -> float:
         pairs = max(self.matchings * size // 2, 1)
-        return min(float(np.sqrt(2) * 2 * self._reach / self.epsilons[0]) / pairs, 0.5)
+        return min(float(np.sqrt(2) / self._draws[0].rate) / pairs, 0.5)
 
     def _losses(self) -> list[PrivacyLoss]:
-        losses = [Restricted(ExponentialMechanismLoss(epsilon), self.relation) for epsilon in self.epsilons]
-        return [loss for loss in losses for _ in _PLACES]
+        records = of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
+        return [draw.privacy_loss(records) for draw in self._draws for _ in _PLACES]
 
     def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:
         first, second = matched(len(rows.target), self.matchings, bits=bits)
@@ -112,15 +115,13 @@ class TheilSen(Regression):
         """The codes of the median and of the ends of its interval."""
         codes = np.rint((np.clip(heights, -1.0, 1.0) + 1) * _HALF).astype(np.int64)
         moved = codes + uniform.below(2 * _BLUR + 1, size=codes.shape, bits=bits) - _BLUR
-        blurred = Ranks(np.sort(np.clip(moved, 0, _SIZE - 1)), 0, codes.size)
-        middle, (rate, *slower) = Fraction(codes.size, 2), self._rates
-        code = choose(blurred, target=middle, rate=rate, codes=(0, _SIZE - 1), between=True, bits=bits)
-        if self.interval is None:
+        estimate, *ends = self._draws
+        code = estimate.release(moved, bits=bits).value
+        if not ends:
             return code, code, code
-        ranks = Ranks(np.sort(codes), 0, codes.size)
-        away = margin(slower[0], (1 + self.interval) / 2)
-        low = lower_end(ranks, code, target=middle - away, rate=slower[0], bits=bits)
-        return code, low, upper_end(ranks, _SIZE, code, target=middle + away, rate=slower[1], bits=bits)
+        known = RankWindow.of(codes, _SIZE)
+        low = lower_end(ends[0], known, code, bits=bits)
+        return code, low, upper_end(ends[1], known, _SIZE, code, bits=bits)
 
 
 def _crossings(feature: Floats, target: Floats, first: np.ndarray, second: np.ndarray, place: float) -> Floats:

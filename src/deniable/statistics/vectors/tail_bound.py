@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from deniable.mechanisms.ranks import ExponentialQuantile, Points
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.noise.bits import Bits
 from deniable.rows import Floats
-from deniable.statistics.order.choice import choose
-from deniable.statistics.order.ranks import Ranks
 
 _RANKS = 20  # times what a draw may miss: so many rows are beyond the far quantile
 _ASIDE = 5  # times the same: so far outside is every draw aimed
@@ -89,12 +88,13 @@ class RadiusSearch:
             largest: a distance that hardly any row exceeds.
         """
         last = (int(np.float64(largest**2).view(np.int64)) >> _SHIFT) - _LEAST
-        cells = np.sort(np.clip((squared_norms(rows - centre).view(np.int64) >> _SHIFT) - _LEAST, 0, last))
+        cells = (squared_norms(rows - centre).view(np.int64) >> _SHIFT) - _LEAST
         aside, beyond = math.ceil(_ASIDE / self.rate), Fraction(self.beyond).limit_denominator(10**6)
-        targets = (1 - NEARER * beyond) * len(cells) - aside, (1 - beyond) * len(cells) + aside
         near, far = (
-            choose(Ranks(cells, 0, len(cells)), target=target, rate=self.rate, codes=(0, last), bits=bits)
-            for target in targets
+            ExponentialQuantile(rate=self.rate, quantile=1 - share, shift=Fraction(shift), points=Points(last + 1))
+            .release(cells, bits=bits)
+            .value
+            for share, shift in ((NEARER * beyond, -aside), (beyond, aside))
         )
         return TailBound.through(_outer_edge(near), _outer_edge(far), beyond=self.beyond)
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from deniable.statistics.order.interquartile_range import _QUARTILES, _place
-from deniable.statistics.order.place import PARTS, distances, within_gaps
+from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
 
 
 def place(rows: tuple[int, ...], point: int, size: int) -> tuple[int, int]:
@@ -26,7 +25,7 @@ def ours(rows: tuple[int, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
     points, ordered = np.arange(size), np.sort(np.array(rows, dtype=np.int64))
     below, within = (np.searchsorted(ordered, points, side=side) for side in ("left", "right"))
     known = np.concatenate([[0], ordered, [size - 1]])
-    return within_gaps(points, below, within, before=known[below], behind=known[within + 1], codes=(0, size - 1))
+    return within_gaps(points, below, within, before=known[below], behind=known[within + 1], span=(0, size - 1))
 
 
 SIZE = 9
@@ -71,7 +70,7 @@ def test_codes_beyond_floats_are_exact(rows: list[int], more: int, point: int) -
             *(np.array([number]) for number in (point, below, within)),
             before=np.array([before]),
             behind=np.array([behind]),
-            codes=(0, 2**62 - 1),
+            span=(0, 2**62 - 1),
         )
         return int(low[0]), int(high[0])
 
@@ -84,33 +83,5 @@ def test_codes_beyond_floats_are_exact(rows: list[int], more: int, point: int) -
 @pytest.mark.parametrize(("target", "wanted"), [(-5, (0, 7, 9)), ("5/2", (3, 0, 3)), (90, (89, 87, 0))])
 def test_the_ends_of_the_grid_have_any_place_outwards(target: object, wanted: tuple[int, ...], parts: int) -> None:
     points, low, high = np.array([0, 3, 7]), np.array([1, 2, 4]) * parts, np.array([1, 3, 4]) * parts
-    found = distances(points, low, high, target=Fraction(target), codes=(0, 7), parts=parts)  # type: ignore[arg-type]
+    found = distances(points, low, high, target=Fraction(target), span=(0, 7), parts=parts)  # type: ignore[arg-type]
     assert (found // parts).tolist() == list(wanted)  # in halves where the target is 5/2
-
-
-def joint_range(rows: tuple[int, ...], more: int, size: int, shares: tuple[Fraction, ...]) -> Fraction:
-    """Over how long an interval the changes of D spread when a row comes, added up over the shares."""
-
-    def exact(table: tuple[int, ...], q: Fraction) -> np.ndarray:
-        target, codes = _place(q, len(table)), (0, size - 1)
-        found = distances(np.arange(size), *ours(table, size), target=target, codes=codes, parts=PARTS)
-        return found * (4 // target.denominator)
-
-    return Fraction(sum(int(np.ptp(exact((*rows, more), q) - exact(rows, q))) for q in shares), 4 * PARTS)
-
-
-def test_the_quartiles_together_have_a_range_of_five_halves_rounding_included() -> None:
-    """All tables of up to four rows on five points and of three on nine, and some on grids finer than the rounding."""
-    small = [(rows, 5) for n in range(5) for rows in combinations_with_replacement(range(5), n)]
-    pairs = [(rows, more, size) for rows, size in [*small, *((rows, 9) for rows in TABLES)] for more in range(size)]
-    draws = np.random.default_rng(1)
-    pairs += [
-        (tuple(draws.integers(0, size, count)), int(draws.integers(0, size)), size)
-        for size in (100, 1025, 5000)
-        for count in (0, 0, 1, 2, 3, 4, 5)
-        for _ in range(20)
-    ]
-    pairs += [((), more, 2000) for more in range(990, 1010)]
-    assert max(joint_range(*pair, _QUARTILES) for pair in pairs) == Fraction(5, 2)
-    # the twin: the sum of what they have alone is not attained, and that of one quartile twice is more than 5/2
-    assert max(joint_range(*pair, (_QUARTILES[0], _QUARTILES[0])) for pair in pairs) == 3

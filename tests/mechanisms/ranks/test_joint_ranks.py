@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from deniable.mechanisms.ranks import joint_ranks as module
+from deniable.mechanisms.ranks.joint_ranks import RankSampler, Targets, coin
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.order import chain as module
-from deniable.statistics.order.chain import Chain, Targets, coin
 
 
 def weights_of_all(targets: Targets, weights: np.ndarray, factor: float = 1.0) -> dict[tuple[int, ...], float]:
     """The weight of every way, by the definition."""
     found = {}
-    for ranks in combinations_with_replacement(range(targets.rows + 1), targets.count):
+    for ranks in combinations_with_replacement(range(targets.total + 1), targets.count):
         if targets.holds(np.array(ranks)):
-            rows = np.diff([0, *ranks, targets.rows])
-            wanted = np.diff(np.array([0, *targets.ranks, targets.rows], dtype=np.float64))
+            rows = np.diff([0, *ranks, targets.total])
+            wanted = np.diff(np.array([0, *targets.ranks, targets.total], dtype=np.float64))
             weight = np.prod([float(weights[rank]) for rank in ranks])
             weight /= np.prod([float(factorial(number)) for number in Counter(ranks).values()])
             found[ranks] = float(weight * np.exp(-float(targets.rate) * factor * np.abs(rows - wanted).sum()))
@@ -27,7 +27,7 @@ def weights_of_all(targets: Targets, weights: np.ndarray, factor: float = 1.0) -
 
 def some_targets(rows: int, count: int, rate: Fraction, width: int) -> Targets:
     ranks = [Fraction(place * rows, count + 1) for place in range(1, count + 1)]
-    return Targets(ranks=ranks, rows=rows, rate=rate, width=width)
+    return Targets(ranks=ranks, total=rows, rate=rate, width=width)
 
 
 CASES = [
@@ -50,7 +50,7 @@ def test_the_sum_over_all_ways_is_bounded_closely(
     weights[rows // 2] = 2**40
     targets = some_targets(rows, count, rate, width)
     exact = np.log(sum(weights_of_all(targets, weights).values()))
-    bound = Chain(targets, lambda first, last: weights[first : last + 1]).start
+    bound = RankSampler(targets, lambda first, last: weights[first : last + 1]).start
     assert exact <= bound <= exact + 1e-6
 
 
@@ -64,8 +64,8 @@ def test_ways_have_the_stated_law(run: int, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "_HEAVIEST", 64 if run == 4 else 0)
     weights = np.array([50, 3, 0, 7, 1, 9, 2, 40])
     targets, bits = some_targets(7, 3, Fraction(1, 4), 4), DeterministicBits(run)
-    chain = Chain(targets, lambda first, last: weights[first : last + 1])
-    draws = [chain.propose(bits) for _ in range(1500)]
+    sampler = RankSampler(targets, lambda first, last: weights[first : last + 1])
+    draws = [sampler.propose(bits) for _ in range(1500)]
     counts = Counter(tuple(ranks.tolist()) for ranks in draws if ranks is not None)
     assert sum(counts.values()) > (1490 if run == 4 else 900)
     for factor, wanted in ((1.0, True), (1.5, False)):
@@ -84,17 +84,17 @@ def test_tiny_weights_and_many_quantiles_do_not_underflow() -> None:
     weights = np.full(10_001, 1, dtype=np.int64)
     weights[[0, -1]] = 2**50
     targets = some_targets(10_000, 40, Fraction(1), 2000)
-    chain = Chain(targets, lambda first, last: weights[first : last + 1])
-    ranks = chain.propose(DeterministicBits(1))
+    sampler = RankSampler(targets, lambda first, last: weights[first : last + 1])
+    ranks = sampler.propose(DeterministicBits(1))
     assert ranks is not None
     assert np.abs(ranks - np.array(targets.ranks, dtype=np.float64)).max() < 50
 
 
 def test_proposals_are_hardly_ever_refused() -> None:
     weights = np.random.default_rng(2).integers(1, 2**50, 2001)
-    chain = Chain(some_targets(2000, 9, Fraction(1, 4), 400), lambda first, last: weights[first : last + 1])
+    sampler = RankSampler(some_targets(2000, 9, Fraction(1, 4), 400), lambda first, last: weights[first : last + 1])
     bits = DeterministicBits(1)
-    assert all(chain.propose(bits) is not None for _ in range(100))  # fewer than 1 in 10^4 is
+    assert all(sampler.propose(bits) is not None for _ in range(100))  # fewer than 1 in 10^4 is
 
 
 def test_a_coin_shows_what_its_ball_says() -> None:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from deniable.statistics.order import log_sums
-from deniable.statistics.order.log_sums import running, sliding, total
+from deniable.mechanisms.ranks import log_sums
+from deniable.mechanisms.ranks.log_sums import running, sliding, total
 
 SPREADS = [0.1, 30.0, 3000.0]
 

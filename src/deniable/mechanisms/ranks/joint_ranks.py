@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.mechanisms.ranks.log_sums import Logs, running, sliding, total
 from deniable.noise import bernoulli, refine, uniform
 from deniable.noise.bits import Bits
 from deniable.numbers.certified import exp_of_minus, log
-from deniable.statistics.order.log_sums import Logs, running, sliding, total
 
 if TYPE_CHECKING:
     from flint import arb
@@ -36,10 +36,10 @@ _HEAVIEST = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """The wanted ranks t_1 <= ... <= t_k among n rows, how fast chances fall, and how far the windows reach."""
+    """The wanted ranks t_1 <= ... <= t_k among n records, how fast chances fall, and how far the windows reach."""
 
     ranks: Sequence[Fraction]
-    rows: int
+    total: int
     rate: Fraction
     width: int
 
@@ -50,12 +50,12 @@ class Targets:
     def window(self, place: int) -> tuple[int, int]:
         """The first and the last rank that is looked at; the others are more than `width` off."""
         centre = floor(self.ranks[place])
-        return max(0, centre - self.width), min(self.rows, centre + 1 + self.width)
+        return max(0, centre - self.width), min(self.total, centre + 1 + self.width)
 
     @property
     def complete(self) -> bool:
         """Whether all windows hold all ranks."""
-        return self.window(0)[1] == self.rows and self.window(self.count - 1)[0] == 0
+        return self.window(0)[1] == self.total and self.window(self.count - 1)[0] == 0
 
     def holds(self, ranks: NDArray[np.int64]) -> bool:
         """Whether each rank lies in its window."""
@@ -68,7 +68,7 @@ class Targets:
         return sum((abs(b - a) for a, b in pairwise(off)), Fraction(0))
 
 
-class Chain:
+class RankSampler:
     """The bounds for one table, from which any number of proposals can be made.
 
     Args:

@@ -1,0 +1,185 @@
+"""What mechanisms have in common that choose public points by the ranks of secret records."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.base import Mechanism, Released
+from deniable.mechanisms.ranks.errors import place_error
+from deniable.mechanisms.ranks.points import Codes, Points
+from deniable.mechanisms.ranks.records import RankWindow, SortedRecords
+from deniable.mechanisms.ranks.sampler import PointSampler, window
+from deniable.mechanisms.records import records_of
+from deniable.noise.bits import SECURE, Bits
+from deniable.noise.race import checked_rate
+from deniable.numbers.rationals import exact_rational, positive_rational, shown, yes_or_no
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
+from deniable.privacy.around.restricted import Restricted
+
+LARGEST_DENOMINATOR = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankMechanism(Mechanism):
+    """Chooses public points by the ranks that they have among secret records.
+
+    The exact input is the records' codes of [0, points.size), in any order.
+
+    Args:
+        rate: how fast chances fall with the distance, per rank.
+        points: among which it chooses; a number for points of equal weight.
+    """
+
+    rate: Fraction
+    points: Points
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", checked_rate(positive_rational("rate", self.rate)))
+        object.__setattr__(self, "points", Points.of(self.points))
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, **parameters: Any) -> Self:
+        """The rate at which the loss has this epsilon.
+
+        Args:
+            sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).
+            parameters: the other fields of the mechanism.
+        """
+        unit = cls(rate=Fraction(1), **parameters)
+        return replace(unit, rate=positive_rational("epsilon", epsilon) / unit._range(sensitivity))
+
+    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
+        return Restricted(self._loss(self.rate * self._range(sensitivity)), sensitivity.relation)
+
+    def _range(self, sensitivity: Sensitivity) -> Fraction:
+        """The length of the interval of losses at rate 1."""
+        return 2 * records_of(sensitivity, proved=frozenset(Relation)) * self.reach(sensitivity.relation)
+
+    @abstractmethod
+    def reach(self, relation: Relation) -> Fraction:
+        """How far one record moves a distance, in ranks; half of the interval that all changes lie in."""
+
+    def _loss(self, epsilon: Fraction) -> PrivacyLoss:
+        return ExponentialMechanismLoss(epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneQuantile(RankMechanism):
+    """Chooses one point by the distance D of its place among the records from a target.
+
+    A point with L records below it and E at or below it has the places from L to E, and D is the distance of the
+    target from them. The first point counts as having any place below its highest, and the last any above its lowest.
+
+    Args:
+        interpolated: whether ranks are counted in parts between two records (`places`), so that a higher rate comes
+            closer than the next record.
+    """
+
+    interpolated: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        yes_or_no("interpolated", self.interpolated)
+
+    @abstractmethod
+    def target(self, count: int) -> Fraction:
+        """The place aimed at among so many records."""
+
+    def looked_at(self, count: int) -> tuple[int, int]:
+        """The first and the last rank that a window of so many records should know."""
+        return window(self.target(count), rate=self.rate, size=self.points.size)
+
+    def release(self, exact: ArrayLike | RankWindow, *, bits: Bits = SECURE) -> Released[int]:
+        """The code of one point.
+
+        Args:
+            exact: secret; the records' codes, or a window of them that knows the ranks of `looked_at`.
+            bits: leave it out, except in tests.
+        """
+        records = RankWindow.of(exact, self.points.size)
+        return Released(int(self._draw(records, 1, bits)[0]), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        return self._draw(RankWindow.of(exact, self.points.size), runs, bits)
+
+    def expected_error(self, size: int, *, truth: Fraction) -> float:
+        """The root mean squared distance in ranks from `truth`, where records are spread evenly over the points."""
+        return place_error(self.rate, float(self.target(size)), size, truth=float(truth))
+
+    def _draw(self, records: RankWindow, runs: int, bits: Bits) -> Codes:
+        """So many independent draws by the exponential mechanism."""
+        target, points = self.target(records.total), self.points
+        sampler = PointSampler(records, target=target, rate=self.rate, points=points, interpolated=self.interpolated)
+        return sampler.draws(runs, bits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralQuantiles(RankMechanism):
+    """Chooses a point for each of several quantiles, in order.
+
+    Args:
+        quantiles: different ones of [0, 1], in order.
+    """
+
+    name: ClassVar[str]  # what a caller asks for it by
+
+    quantiles: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = tuple(self.quantiles) if isinstance(self.quantiles, Iterable) else ()
+        quantiles = tuple(read_quantile("quantiles", each) for each in given)
+        if not quantiles or any(low >= high for low, high in pairwise(quantiles)):
+            raise InvalidParameterError(f"quantiles must be numbers that increase, got {shown(self.quantiles)}")
+        object.__setattr__(self, "quantiles", quantiles)
+
+    @classmethod
+    def rounds(cls, count: int) -> int:
+        """How many equal losses add up to that of so many quantiles."""
+        return 1 if count else 0
+
+    def release(self, exact: ArrayLike | SortedRecords, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
+        """The codes of the points, one a quantile, in order."""
+        drawn = self._draw(SortedRecords.of(exact, self.points.size), 1, bits)[0]
+        return Released(tuple(drawn.tolist()), bits.safe)
+
+    def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:
+        """The codes as digits of one number in the base of how many points there are, the first quantile first."""
+        drawn = self._draw(SortedRecords.of(exact, self.points.size), runs, bits)
+        return drawn @ self.points.size ** np.arange(len(self.quantiles))[::-1]
+
+    @abstractmethod
+    def expected_errors(self, size: int) -> NDArray[np.float64]:
+        """The root mean squared error of every quantile in ranks, for about `size` records of different codes."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a draw takes seconds where records differ, and not above 20 times that on any table; a public
+        fact."""
+        return True
+
+    def is_steady(self, size: int) -> bool:
+        """Whether the expected errors hold for so many records, or more, within wide bounds; a public fact."""
+        return size >= 0
+
+    @abstractmethod
+    def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
+        """So many independent draws, shape (runs, quantiles)."""
+
+
+def read_quantile(name: str, quantile: object) -> Fraction:
+    """A number of [0, 1] with a denominator of at most 10^6.
+
+    Raises: InvalidParameterError.
+    """
+    exact = exact_rational(name, quantile)
+    if not 0 <= exact <= 1:
+        raise InvalidParameterError(f"{name} must be in [0, 1], got {shown(quantile)}")
+    return exact.limit_denominator(LARGEST_DENOMINATOR)

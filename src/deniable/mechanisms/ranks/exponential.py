@@ -1,0 +1,59 @@
+"""One quantile by the exponential mechanism."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.ranks.base import OneQuantile, read_quantile
+from deniable.mechanisms.ranks.points import Points
+from deniable.numbers.rationals import exact_rational
+from deniable.privacy import AddRemove, Relation, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialQuantile(OneQuantile):
+    """Choose a point with probability proportional to its weight times exp(-rate D).
+
+    D is the distance in ranks from quantile n + shift among n records (`OneQuantile`). No point is listed, however many
+    there are.
+
+    Args:
+        quantile: in [0, 1]; read to a denominator of 10^6.
+        shift: a public number of ranks; 1/2 - quantile, interpolated, is where numpy's `quantile` lies.
+
+    Guarantee: epsilon-DP with epsilon = 2 rate max(q, 1 - q) a record under add/remove, and 2 rate under replace; all
+        losses lie in one interval of that length. Proof: docs/theory/mechanisms/ranks.md.
+    Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates".
+    """
+
+    kind: ClassVar[str] = "exponential_quantile"
+    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate max(q, 1 - q) a record (replace: 2 rate); epsilon^2/8-zCDP"
+    source: ClassVar[str] = "Smith (2011)"
+
+    quantile: Fraction
+    shift: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "quantile", read_quantile("quantile", self.quantile))
+        object.__setattr__(self, "shift", exact_rational("shift", self.shift))
+
+    def reach(self, relation: Relation) -> Fraction:
+        """1 under replace; under add/remove max(q, 1 - q), because the target moves too."""
+        return Fraction(1) if relation is Relation.REPLACE else max(self.quantile, 1 - self.quantile)
+
+    def target(self, count: int) -> Fraction:
+        return self.quantile * count + self.shift
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """One of five records goes, and three points, of which the last was best, are equally good: the half of the
+        interval of losses."""
+        return WorstCase(
+            mechanism=cls(rate=Fraction(6), quantile=Fraction(1, 2), points=Points(3)),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(0, 0, 2, 2, 2),
+            neighbour=(0, 0, 2, 2),
+            attains=False,
+        )

@@ -1,0 +1,61 @@
+"""A quantile of what pairs of records have, by the exponential mechanism."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.ranks.exponential import ExponentialQuantile
+from deniable.mechanisms.ranks.points import Points
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy import AddRemove, Relation, of_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedQuantile(ExponentialQuantile):
+    """Choose a point by its distance in ranks from a quantile of numbers that pairs of records have.
+
+    The exact input is one code for each pair of so many random matchings of the records; pairs may be left out by what
+    they are. Two matchings are a ring, in which one more record exchanges one pair and adds one; a single matching, the
+    last of an odd number, exchanges one or adds one.
+
+    Args:
+        matchings: how many times the records are paired.
+
+    Guarantee: that of `ExponentialQuantile`, with max(q, 1 - q) replaced by 1 + max(q, 1 - q) for every ring and 1 for
+        a single matching, and with 1 for every matching under replace. Proof: docs/theory/statistics/regression.md.
+    Source: Alabi, McMillan, Sarathy, Smith, Vadhan (2020), arXiv:2007.05157, for the median of slopes.
+    """
+
+    kind: ClassVar[str] = "matched_quantile"
+    guarantee: ClassVar[str] = (
+        "epsilon-DP, epsilon = rate matchings (1 + max(q, 1 - q)) a record, for an even number (replace: 2 rate "
+        "matchings); epsilon^2/8-zCDP"
+    )
+    source: ClassVar[str] = "Alabi, McMillan, Sarathy, Smith, Vadhan (2020)"
+
+    matchings: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "matchings", positive_integer("matchings", self.matchings))
+
+    def reach(self, relation: Relation) -> Fraction:
+        """How far one record moves the distance of any point: a pair that is exchanged moves it by at most 1, and one
+        that is added by at most max(q, 1 - q). Under replace a record exchanges all its pairs."""
+        if relation is Relation.REPLACE:
+            return Fraction(self.matchings)
+        rings, single = divmod(self.matchings, 2)
+        return rings * (1 + super().reach(relation)) + single
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """One more record in a ring: of three pairs one moves to the last point, where another one comes: the half of
+        the interval of losses."""
+        return WorstCase(
+            mechanism=cls(rate=Fraction(2), quantile=Fraction(1, 2), matchings=2, points=Points(3)),
+            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
+            exact=(0, 0, 0),
+            neighbour=(0, 0, 2, 2),
+            attains=False,
+        )
