@@ -4,6 +4,9 @@ import math
 from fractions import Fraction
 
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, GaussianLoss, PureLoss
+from deniable.privacy.budget.advanced import Advanced
+from deniable.privacy.currencies.concentrated import largest_rho
+from tests.privacy.budget.conversation import failing, response, worst_delta
 
 
 def test_many_small_failing_questions_fit_where_pairs_stop() -> None:
@@ -33,3 +36,13 @@ def test_pure_and_gaussian_ways_of_the_advanced_rule() -> None:
     assert rule.left(gauss).epsilon is None
     mixed = half + ConcentratedLoss("0.01").charge() + ApproximateLoss("0.1", "1e-9").charge()
     assert mixed.failing_rho == Fraction(1, 8) + Fraction(1, 100) + Fraction(1, 200)
+
+
+def test_a_delta_that_is_spent_twice_is_caught() -> None:
+    """The twin: all of delta for failures, and all of it for the squares."""
+    budget = Budget(epsilon="1/2", delta="1/5")
+    honest = budget.rule(name="advanced")
+    assert budget.pair is not None
+    greedy = Advanced({**honest.sums, "failing_rho": largest_rho(*budget.pair)}, failure=budget.delta)
+    menu = [failing("0", "1/5"), failing("0", "1/10"), response("1/3")]
+    assert worst_delta(menu, budget, 0.5, 5, rule=honest) <= 0.2 < worst_delta(menu, budget, 0.5, 5, rule=greedy) / 1.1

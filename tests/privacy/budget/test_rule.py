@@ -1,6 +1,7 @@
 """Every rule against the worst analyst, what it loses (nothing, where it is said), and what it is not."""
 
 import math
+from copy import copy
 from fractions import Fraction
 from itertools import product
 
@@ -47,6 +48,17 @@ def test_a_rule_keeps_its_curve(game: str, epsilon: str) -> None:
     assert found >= promised.lower - 1e-12 or not attained
     if epsilon == "0":
         assert found > promised.upper / 5  # the analyst is able
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_limits_that_are_too_wide_are_caught(game: str) -> None:
+    """The twin of every rule: with limits six times as wide, a few larger answers break its promise."""
+    name, budget, *_ = GAMES[game]
+    rule, wide = budget.rule(name=name), copy(budget.rule(name=name))
+    wide.sums = {currency: 6 * limit for currency, limit in rule.sums.items()}
+    wide.failure = None if rule.failure is None else 6 * rule.failure
+    menu = [response("1"), response("3/2"), failing("0", "1/5")]
+    assert any(worst_delta(menu, budget, at, 4, rule=wide) > 1.3 * rule.delta(int(at)).upper for at in (0.0, 1.0, 2.0))
 
 
 def test_every_rule_is_played() -> None:
