@@ -100,7 +100,7 @@ class Charge:
 
     @property
     def caution(self) -> str:
-        """What to think twice about before this is spent, in a sentence; empty for ordinary sizes."""
+        """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
         return caution(rho=self.rho) if self.epsilon is None else caution(epsilon=self.epsilon, delta=self.delta)
 
     @property

@@ -124,7 +124,7 @@ def resolve(bounds: object, price: Price, *, relation: Relation, rows: int = 1) 
 
     Args:
         bounds: a pair (lower, upper) of public numbers, or "auto".
-        rows: at most so many rows of one unit count.
+        rows: the most rows of one unit that count.
 
     Raises: InvalidParameterError if bounds are neither, or so far apart or so close that floats have no room.
     """

@@ -17,7 +17,7 @@ class Model(Protocol):
     """What rows are drawn from, independently of each other."""
 
     def sample(self, size: int, *, bits: Bits) -> Any:
-        """So many rows, as the statistic takes them."""
+        """Sample of `size` rows, as the statistic takes them."""
         ...
 
     @property

@@ -52,7 +52,7 @@ class Products(ABC):
     @property
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """Of the sums, in steps."""
+        """Sensitivity of the sums, in steps."""
 
     @property
     @abstractmethod

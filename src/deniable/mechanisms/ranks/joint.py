@@ -176,7 +176,7 @@ def _tilt(logs: Floats, rows: Floats, numbers: NDArray[np.int64], size: int) -> 
 
 
 def _chances(logs: Floats, rows: Floats, exponent: float) -> Floats:
-    """Of the numbers of rows of every kind of step, tilted: the law changes, but not given the sum of all steps."""
+    """Chances of the number of rows of each kind of step, tilted: given the sum of all steps, the law is the same."""
     tilted = logs - exponent * rows
     chances = np.exp(tilted - tilted.max(axis=1, keepdims=True))
     return np.asarray(chances / chances.sum(axis=1, keepdims=True), dtype=np.float64)

@@ -158,7 +158,7 @@ class RankSampler:
         return np.stack(rows)
 
     def _shifted(self, place: int, more: int, ways: Logs, columns: NDArray[np.intp]) -> Logs:
-        """Ways from the same ranks on for a quantile that is so many places further, which lies off by so much."""
+        """Ways from the same ranks on for a quantile that is `more` places further, with its own distance."""
         start, end = self.windows[place + more]
         ranks = self.windows[place][0] + columns
         pause = float(self.targets.rate * (self.targets.ranks[place + more] - self.targets.ranks[place]))

@@ -129,11 +129,11 @@ class SliceQuantiles(SeveralQuantiles):
 
     @property
     def _weights(self) -> Floats:
-        """Of all counters in each running count, shape (cells, counters)."""
+        """Weights of all counters in each running count, shape (cells, counters)."""
         return counter_weights(len(self.quantiles) + 1, self.tree[0]).astype(np.float64) / _FINE
 
     def _variance(self, cells: int, branch: int) -> float:
-        """Of a rank on average, for an epsilon of 1."""
+        """Mean variance of a rank, at epsilon = 1."""
         weights = counter_weights(cells, branch).astype(np.float64) / _FINE
         moved = weights[:-1] - np.outer(self._floats[:-1], weights[-1])
         return float(2 * levels(cells, branch) ** 2 * (moved**2).sum(axis=1).mean())

@@ -37,7 +37,7 @@ class NameAndShame(RareExposure):
         return failing(1 - (1 - self.delta) ** owned(sensitivity), sensitivity)
 
     def exposure(self, *, records: int) -> Fraction:
-        """The probability that at least one of so many records is published."""
+        """Probability that at least one of `records` records is published."""
         return 1 - (1 - self.delta) ** positive_integer("records", records)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:

@@ -78,7 +78,7 @@ class RandomRecord(Teaching):
     def _checked(self, records: NDArray[Any]) -> NDArray[Any]:
         if records.size != self.population:
             raise InvalidParameterError(
-                f"population={self.population} is public, and these are not so many records. Give all of them."
+                f"population={self.population} is public, and this is another number of records. Give all of them."
             )
         return records
 

@@ -24,7 +24,7 @@ Function = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def _absolute(values: NDArray[Any]) -> NDArray[Any]:
-    """Of the least integer of 64 bits too, which has none in 64 bits."""
+    """Absolute values, also of the least 64-bit integer, whose own does not fit in 64 bits."""
     wide = values.dtype == np.int64 and bool((values == LEAST).any())
     return np.asarray(np.abs(values.astype(object) if wide else values))
 

@@ -53,7 +53,7 @@ class SubsetSampled(SampledWrapper):
         """
         if units != self.population:
             raise InvalidParameterError(
-                f"population={self.population} is public, and these are not so many units. Give all of them."
+                f"population={self.population} is public, and this is another number of units. Give all of them."
             )
         chosen = np.zeros((runs, units), dtype=np.bool_)
         open_ = np.arange(runs)

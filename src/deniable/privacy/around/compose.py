@@ -377,7 +377,7 @@ def _checked_count(count: object) -> int:
 
 @lru_cache(maxsize=8)
 def _directions_of(loss: Composed) -> tuple[Directions, Directions] | None:
-    """Of real Gaussians, shares whose losses floats can exponentiate."""
+    """Laws in both directions; of real Gaussians, shares whose losses floats can exponentiate."""
     found = _laws_of(loss, share=_MOST_MU_SQUARED)
     if found is None:
         return None

@@ -109,7 +109,7 @@ class GroupLoss(PrivacyLoss):
         return GroupLoss(self.base, 2 * self.size, Replace)
 
     def _divergences(self, order: Fraction) -> Directions:
-        """By the chain of single units; from the laws where the loss is bounded. A single unit is a group too."""
+        """Divergences by the chain of single units, or from the laws where the loss is bounded."""
         found = super()._divergences(order) if self.failing_epsilon is not None else known_divergences(self, order)
         chain = group_divergence(partial(upper_divergence, self.base), self.size, order)
         least = min(one.lower for one in directed(self.base, order))

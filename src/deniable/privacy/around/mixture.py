@@ -28,7 +28,7 @@ _FINEST = 2**12  # the most steps of a lattice from the least loss to the greate
 
 @dataclass(frozen=True, init=False)
 class PublicMixture(PrivacyLoss):
-    """With probability `weight` the mechanism of `loss` runs; which one ran may be known to everybody.
+    """One of several mechanisms, drawn with public weights; which one ran may be known to everybody.
 
     Guarantee: delta is the weighted sum of the deltas at the same epsilon, for each two neighbours in each direction.
         The weights are numbers that were fixed without looking at the data: a choice that depends on the data is a

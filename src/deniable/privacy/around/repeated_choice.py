@@ -59,7 +59,7 @@ def attained_law(limit: Fraction, share: Fraction, count: int) -> FiniteLaw:
     top = share * limit
 
     def binomial(sign: int, lows: int) -> float:
-        """The probability of so many lower losses, under P (sign 1) or Q (sign -1)."""
+        """Probability of `lows` lower losses, under P (sign 1) or Q (sign -1)."""
 
         def formula() -> "arb":
             high = ball(sign * (top - limit)).expm1() / ball(-sign * limit).expm1()

@@ -212,7 +212,7 @@ class LossVariable:
     # --- below -----------------------------------------------------------------------------------------------------
 
     def _divergence(self, order: Fraction) -> Interval:
-        """Of this pair where its loss is bounded; else of the mechanism, whose closed forms are sharper."""
+        """Divergence of this pair, if its loss is bounded; else of the mechanism, whose closed forms are sharper."""
         if math.isfinite(self._law.highest) and self._law.infinite == 0:
             from deniable.privacy.currencies.renyi_integral import law_divergence, law_divergence_below_one
 

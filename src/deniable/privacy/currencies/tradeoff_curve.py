@@ -173,7 +173,7 @@ class TradeOffCurve:
         self._knots[place] = _Knot(place, grown * (1 - off), grown * (1 + off), *found)
 
     def _delta(self, epsilon: Fraction) -> tuple[Fraction, Fraction] | None:
-        """As sharp as the tolerance asks, or as sharp as can be."""
+        """Delta, as sharp as the tolerance asks, or as sharp as possible."""
         limit = self.loss.pure_epsilon
         if limit is not None and epsilon >= limit:
             return Fraction(0), Fraction(0)

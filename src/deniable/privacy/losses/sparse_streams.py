@@ -32,7 +32,7 @@ _REACH = 70  # scales of the threshold's noise; what lies beyond has a probabili
 
 
 class Event(NamedTuple):
-    """Of `asked` questions at `level`, fewer than `above` are answered "above"; then all of `last` ones at `high` are.
+    """Fewer than `above` of `asked` questions at `level` are answered "above"; then all of `last` ones at `high` are.
 
     counted: the other event, at least `above`, where nothing follows.
     moved, moved_high: how much higher the questions are in the second world; levels are counted from the threshold, in
@@ -82,7 +82,7 @@ class Streams:
         return round_down(max(Fraction(ours.lower) - growth * Fraction(theirs.upper), Fraction(0)))
 
     def law(self) -> FiniteLaw:
-        """Of one event, the best in compositions: it happens or not."""
+        """Law of one event, the best one in compositions, which happens or not."""
         p, q = self._chances.T
         usual = (p > 1e-4) & (p < 1 - 1e-4) & (q > 1e-4) & (q < 1 - 1e-4)
         gains = np.where(usual, (p - q) ** 2 / (p * (1 - p) + q * (1 - q) + 1e-300), -1.0)

@@ -26,7 +26,7 @@ class Grid(NamedTuple):
 
     @property
     def widths(self) -> Floats:
-        """Of the bins between its losses."""
+        """Widths of the bins between its losses."""
         return np.full(self.last - self.first, self.step)
 
 
@@ -38,7 +38,7 @@ class Mesh(NamedTuple):
 
     @property
     def widths(self) -> Floats:
-        """Of the bins between its losses."""
+        """Widths of the bins between its losses."""
         return np.diff(self.losses)
 
 

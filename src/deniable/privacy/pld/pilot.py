@@ -65,7 +65,7 @@ class Pilot:
         return other
 
     def cumulants(self, tilt: float) -> Cumulants:
-        """Of the sum, at one tilt."""
+        """Cumulants of the sum, at one tilt."""
         exponents = tilt * self._losses
         top = np.where(self._masses > 0, exponents, -np.inf).max(axis=1, keepdims=True)
         weights = self._masses * np.exp(np.minimum(exponents - top, 0.0))
@@ -163,7 +163,7 @@ def _normal_delta(tilts: Floats, widths: Floats) -> Floats:
 
 
 def _collapsed(law: LossLaw, stride: int) -> tuple[Floats, Floats]:
-    """Mean losses and masses of the bins between every so many points."""
+    """Mean losses and masses of the bins between every `stride`-th point."""
     points = POINTS[::stride]
     if math.isfinite(law.highest) and math.isfinite(law.lowest):
         inner = np.linspace(law.lowest, law.highest, 256 // stride + 1)

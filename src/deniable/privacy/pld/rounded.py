@@ -119,7 +119,7 @@ def _far(parts: Sequence[Part], delta: Fraction) -> float:
 
 @lru_cache(maxsize=16)
 def _bounds(parts: tuple[Part, ...], end: float, points: int) -> _Bounds:
-    """Both sums on grids of about so many points that end at `end` or a little farther."""
+    """Both sums on grids of about `points` points that end at `end` or a little farther."""
     count = sum(part.count for part in parts)
     begins = sum(part.count * _beginning(part.law) for part in parts)
     step = max((end - begins) / points, 1e-9)

@@ -269,7 +269,7 @@ class _Effort(NamedTuple):
         return _Effort(share * self.bins, share * self.smoothing)
 
     def adapted(self, bounds: Bounds, aim: Aim) -> "_Effort":
-        """By what they did cost, where delta is asked for."""
+        """Effort adapted to what was lost, where delta is asked for."""
         infinite = bounds.lower_infinite  # no part of what the aim is relative to
         upper, lower = bounds.above(aim.epsilon) - infinite, bounds.below(aim.epsilon) - infinite
         if upper > 10 * lower:

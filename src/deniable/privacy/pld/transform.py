@@ -216,7 +216,7 @@ class TiltedSum:
             yield _Reading(frequencies[kept], (kernel.values * transforms.values)[kept], 1.01 * error)
 
     def _smooth_kernels(self, frequencies: Floats) -> list["_Kernel"]:
-        """Of exp(-tilt y) B(y), B the curve of the noise; downwards, also of the most by which the noise raised it."""
+        """Transforms of exp(-tilt y) B(y), B the curve of the noise; downwards, also of its largest rise by noise."""
         tilt, half = self.tilt, self.smoothing.half
         w = tilt - 1j * frequencies
         error = (32 + 32 * half * (np.abs(w) + 1) ** 2) * UNIT
@@ -233,7 +233,7 @@ class TiltedSum:
         return kernels
 
     def _lattice_kernels(self, frequencies: Floats) -> list["_Kernel"]:
-        """Of sum over k of exp(-tilt k step) (1 - exp(-k step)), and of exp(-(tilt + 1) k step)."""
+        """Transforms of the sums over k of exp(-tilt k step) (1 - exp(-k step)) and of exp(-(tilt + 1) k step)."""
         step = self.smoothing.step
         first, second = (_one_minus_exp((self.tilt + more) * step, frequencies * step) for more in (0, 1))
         decay = np.exp(-(self.tilt - 1j * frequencies) * step)
@@ -259,7 +259,7 @@ class _Kernel(NamedTuple):
 
 
 class _Transforms(NamedTuple):
-    """Of the sum: values, the log of a bound on their sizes, and their errors relative to these."""
+    """Transforms of the sum: values, the log of a bound on their sizes, and their errors relative to these."""
 
     values: Complexes
     log_size: Floats
@@ -322,7 +322,7 @@ def _transforms(parts: Sequence[_Tilted], frequencies: Floats) -> _Transforms:
 
 
 def _transform(part: _Tilted, frequencies: Floats) -> Complexes:
-    """By factors exp(-i (256 a) x) and exp(-i b x) of all frequencies 256 a + b, multiplied as matrices."""
+    """Transform by factors exp(-i (256 a) x) and exp(-i b x) of all frequencies 256 a + b, as matrices."""
     rows = -(-frequencies.size // _COLUMNS)
     found = np.zeros((rows, _COLUMNS), dtype=np.complex128)
     unit = float(frequencies[1]) if frequencies.size > 1 else 0.0
@@ -352,7 +352,7 @@ def _one_minus_exp(decay: float, angle: Floats) -> Complexes:
 
 
 def _power(values: Complexes, count: int) -> Complexes:
-    """By repeated squaring; relative error below 4 count roundings, with one more multiplication."""
+    """Power by repeated squaring; relative error below 4 count roundings, with one more multiplication."""
     result = np.ones_like(values)
     while count:
         if count & 1:

@@ -97,7 +97,7 @@ def _gaussian(loss: PrivacyLoss, delta: Fraction) -> float | None:
 
 
 def _renyi(loss: PrivacyLoss, parts: Parts, delta: Fraction) -> float | None:
-    """By the best of the usual orders, of which some ten are tried: over the orders, epsilons fall and then rise.
+    """Epsilon by the best of the usual orders, some ten of which are tried: epsilons fall, then rise with the order.
 
     Nothing where a part is dominated by laws with an infinite loss: what is then known of its divergences, if they are
     finite at all, are its sums of the other currencies.

@@ -83,7 +83,7 @@ class AdaptiveRidge(SufficientRegression):
         return 2 * spread * (sqrt(self.features + 1) + sqrt(log(2 / _FAILURE)))
 
     def _solved(self, sums: Floats) -> Fit:
-        """With the ridge that evenly spread features would get."""
+        """Fit with the ridge that evenly spread features would get."""
         return ridge(sums, self._noise, self.features, self._penalty(float(sums[: -self.features - 1].max()) / 3))
 
     def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:

@@ -79,7 +79,7 @@ class Regression(Statistic):
 
     @abstractmethod
     def _losses(self) -> list[PrivacyLoss]:
-        """Of everything but the search for bounds."""
+        """Losses of everything but the search for bounds."""
 
     @abstractmethod
     def _fit(self, rows: Rows, bits: Bits) -> tuple[Floats, Callable[[float], Bounds], tuple[str, ...]]:

@@ -67,7 +67,7 @@ class Basis:
 
     @classmethod
     def all(cls, *, features: int, rows: int, relation: Relation) -> "list[Basis]":
-        """Those that there are for so many features."""
+        """Every basis that exists for this number of features."""
         kinds = [cls.plain] + [cls.bernstein] * (features in _FINE)
         return [kind(features=features, rows=rows, relation=relation) for kind in kinds]
 

@@ -52,7 +52,7 @@ class SufficientRegression(Regression):
         return self._bounding[1].noise(basis.sensitivity)
 
     def _covariance(self, basis: Basis) -> Floats:
-        """Of the noise of the sums, released in that basis."""
+        """Covariance of the noise of the sums, if they are released in this basis."""
         spread = self._noise_in(basis).standard_deviation() / basis.unit
         return np.asarray(spread**2 * basis.to_sums @ basis.to_sums.T)
 

@@ -33,7 +33,7 @@ class TheilSen(Regression):
     """The line through two medians: of where lines through random pairs of rows pass a quarter and three quarters.
 
     Rows far from the line hardly move it, and no moment of the data matters. Every matching pairs each row with one
-    other, so a row is in so many pairs as there are matchings; rank errors grow with their number, and so does the
+    other, so a row is in as many pairs as there are matchings; rank errors grow with their number, and so does the
     number of pairs. Pairs with equal features have no line, and are left out. For the estimate, each height moves at
     random by 1/64 of half the target's bounds at most: where all lines pass one point, that one of 2^31 would hardly
     ever be chosen.

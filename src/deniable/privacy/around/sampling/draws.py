@@ -91,7 +91,7 @@ class DrawnLoss(SampledLoss):
 
     @property
     def infinite_mass(self) -> Fraction:
-        """From below, as the probability to be drawn is known to floats."""
+        """Lower bound on the infinite mass, since the probability of being drawn is known to floats alone."""
         base = known_laws(self.base)
         return _drawn(self._weights) * self.base.infinite_mass if base.lower[0] is base.lower[1] else Fraction(0)
 
