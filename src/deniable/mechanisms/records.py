@@ -44,7 +44,7 @@ def loss_of_rows(
 
 
 def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:
-    """How many records a unit owns.
+    """Number of records that a unit owns.
 
     Args:
         sensitivity: of the number of records: of_count(rows=..., groups=1, cells=1, relation=...).

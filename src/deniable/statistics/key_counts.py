@@ -27,8 +27,8 @@ class KeyCounts(Statistic):
     probability delta at most. NULL is no key.
 
     Args:
-        groups: at most so many keys of one unit count; of more, so many are drawn at random.
-        rows: at most so many rows of one unit count for one key. With the default 1, units are counted.
+        groups: largest number of keys that count for one unit; of more, this many are drawn at random.
+        rows: largest number of rows of one unit that count for one key. With the default 1, units are counted.
 
     Guarantee: that of `StabilityHistogram`: truncated noise that never exceeds the threshold, so that keys which nobody
         has could get it too and would not be seen; or Gaussian noise, and a part of delta for the keys of one unit. The
@@ -53,7 +53,7 @@ class KeyCounts(Statistic):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the counts."""
+        """Sensitivity of the counts."""
         return of_count(rows=self.rows, groups=self.groups, relation=self.relation)
 
     @cached_property
@@ -123,7 +123,7 @@ def key_counts(values: object, *, groups: int = 1, **options: Unpack[Options]) -
 def bounded_counts(
     keys: NDArray[np.int64], owners: NDArray[np.int64], size: int, *, groups: int, rows: int, bits: Bits
 ) -> NDArray[np.int64]:
-    """How many rows have each key, after each owner is left with at most `rows` of one key and `groups` keys.
+    """Number of rows of each key, after each owner is left with at most `rows` of one key and `groups` keys.
 
     Args:
         keys: places from 0 to size - 1, one a row; owners likewise; negative ones do not count.

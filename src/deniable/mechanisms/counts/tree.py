@@ -83,7 +83,7 @@ class TreeOfCounts(Mechanism):
         return min(trees, key=lambda tree: (tree._variance(shares), tree.branch))
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """The loss when `sensitivity` is that of the counts of the cells: `of_spread_sum` of at most so many rows."""
+        """The loss when one unit moves the counts of the cells by `sensitivity`, which `of_spread_sum` gives."""
         return self.noise.privacy_loss(of_nodes(sensitivity, self.cells, self.branch))
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
@@ -159,7 +159,7 @@ class TreeOfCounts(Mechanism):
 
 
 def of_nodes(sensitivity: Sensitivity, cells: int, branch: int) -> Sensitivity:
-    """How far one unit moves the counts of all nodes, of which each of its rows is in one of every level.
+    """Sensitivity of the counts of all nodes: each row is counted by one node of every level.
 
     Raises: InvalidParameterError if the unit may add to several cells at once more than to a single one, since a node
         that holds all of them moves by the sum.
@@ -207,7 +207,7 @@ def matrices(cells: int, branch: int) -> tuple[NDArray[np.float64], NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _mean_variance(cells: int, branch: int, shares: bool) -> float:
-    """Of a running sum, or of a share times the number of rows, for nodes with noise of variance 1."""
+    """Mean variance of running sums, or of shares times the number of rows, for nodes with noise of variance 1."""
     if branch >= cells:
         return (cells + 1) / (6 if shares else 2)
     _, running = matrices(cells, branch)
@@ -217,7 +217,7 @@ def _mean_variance(cells: int, branch: int, shares: bool) -> float:
 
 
 def _slopes(running: Floats) -> Floats:
-    """By how much each running sum is expected to be off when the total is off by 1."""
+    """Expected error of each running sum when the total is off by 1."""
     slopes: Floats = running @ running[-1] / (running[-1] @ running[-1])
     return slopes
 

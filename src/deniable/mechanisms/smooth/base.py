@@ -19,9 +19,8 @@ from deniable.noise import rounded
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import certified
 from deniable.numbers.certified import exp_of_minus
-from deniable.numbers.rationals import checked_bounds, positive_rational, probability, shown
+from deniable.numbers.rationals import checked_bounds, positive_rational, shown
 from deniable.privacy import (
-    ApproximateLoss,
     Interval,
     PrivacyLoss,
     PureLoss,
@@ -75,15 +74,15 @@ class SmoothNoise(Mechanism):
     @property
     @abstractmethod
     def shift(self) -> Fraction:
-        """How far the statistic may move, in units of the noise."""
+        """Largest move of the statistic, in units of the noise, that the guarantee admits."""
 
     @abstractmethod
     def _law(self) -> rounded.Continuous:
-        """The noise."""
+        """Law of the noise at scale 1."""
 
     @abstractmethod
     def _loss(self) -> PrivacyLoss:
-        """Of one record."""
+        """Loss when one record changes."""
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss when a unit owns the records that `sensitivity` counts; the bounds A_k are those of its relation."""
@@ -113,7 +112,7 @@ class SmoothNoise(Mechanism):
         )
 
     def standard_deviation(self, bound: object) -> float:
-        """Of the noise for a public guess of the smooth bound, before it is rounded and clamped.
+        """Standard deviation of the noise for a public guess of the smooth bound, before rounding and clamping.
 
         It is infinite for tails as heavy as those of Cauchy noise, also where nearly all answers are close.
 
@@ -164,24 +163,6 @@ class PureSmoothNoise(SmoothNoise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximateSmoothNoise(SmoothNoise):
-    """Noise whose loss is epsilon but for a failure of probability delta > 0."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        if self.delta == 0:
-            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
-        super().__post_init__()
-
-    def _loss(self) -> ApproximateLoss:
-        return ApproximateLoss(self.epsilon, self.delta)
-
-
-@dataclass(frozen=True, kw_only=True)
 class SmoothStatistic(Mechanism):
     """A statistic with its own formula for the smooth bound; the law of the noise is a mechanism of its own."""
 
@@ -198,11 +179,11 @@ class SmoothStatistic(Mechanism):
         """The statistic and its smooth bound, both secret."""
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """That of the noise, for a unit with as many records as `sensitivity` counts."""
+        """The loss of the noise, for a unit with as many records as `sensitivity` counts."""
         return loss_of_rows(self.noise._loss(), sensitivity, proved=frozenset({self.relation}))
 
     def _records(self, exact: ArrayLike) -> NDArray[np.int64]:
-        """In order, clamped to the bounds of the noise."""
+        """Return the records in order, clamped to the bounds of the noise."""
         return clamped_records(exact, self.noise.lower, self.noise.upper, relation=self.relation)
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[int]:
@@ -238,7 +219,7 @@ def weights(beta: Fraction, count: int, *, step: int = 1) -> NDArray[np.float64]
 
 
 def reach(beta: Fraction, spread: int) -> int:
-    """How many changes away a bound of `spread` steps is below LEAST_BOUND."""
+    """Number of changes after which a bound of `spread` steps falls below LEAST_BOUND."""
     return math.ceil((math.log(spread) + 20 * math.log(2) + 1) / float(beta - _ROUNDING))
 
 

@@ -6,18 +6,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import WorstCase
-from deniable.mechanisms.smooth.base import ApproximateSmoothNoise, shift_below
+from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import decimal_below, positive_rational, probability
+from deniable.privacy import ApproximateLoss
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothLaplace(ApproximateSmoothNoise):
+class SmoothLaplace(SmoothNoise):
     """Add Laplace noise of scale S / shift, S a beta-smooth bound of the sensitivity.
 
     Guarantee: (epsilon, delta)-DP with shift the least of epsilon, e^beta (epsilon - beta), and the s for which
@@ -31,6 +33,19 @@ class SmoothLaplace(ApproximateSmoothNoise):
         "c arccosh(delta e^((epsilon + beta) / c) / (1 - e^-beta))), c = e^beta - 1"
     )
     source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        if self.delta == 0:
+            raise InvalidParameterError("delta must be > 0, got 0. For delta = 0 take SmoothStudentT.")
+        super().__post_init__()
+
+    def _loss(self) -> ApproximateLoss:
+        return ApproximateLoss(self.epsilon, self.delta)
 
     @classmethod
     def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":

@@ -89,7 +89,7 @@ class SmoothLogNormal(SmoothNoise):
 
 
 def spreads(beta: float, epsilon: float) -> list[float]:
-    """Those with the least variance by either condition, for epsilon = sqrt(2 rho).
+    """Spreads with the least variance by either condition, for epsilon = sqrt(2 rho).
 
     The root of 5 q^3 - share (5 q^2 + 1), share = beta / epsilon, where losses are added. Where their squares are, the
     root of 5 q^4 - share^2 (5 q^2 + 1), or the least spread of the condition if that is larger.

@@ -27,7 +27,7 @@ class TrimmedStatistic(SmoothStatistic):
         object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
 
     def _mean(self, records: NDArray[np.int64]) -> Fraction:
-        """Of those in the middle of sorted records, exactly."""
+        """Return the exact mean of the records that are kept, which are sorted."""
         kept = records[self.trimmed : records.size - self.trimmed]
         return Fraction(sum(kept.tolist()), kept.size)
 

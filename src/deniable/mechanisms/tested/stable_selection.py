@@ -122,5 +122,5 @@ class StableSelection(DistanceTest):
 
 
 def _moved(sensitivity: Sensitivity, *, monotone: bool) -> int:
-    """How far one unit moves the lead of integer counts."""
+    """Largest change of the lead of integer counts by one unit."""
     return int(min(sensitivity.integral().l1, moved_apart(sensitivity, monotone=monotone)))

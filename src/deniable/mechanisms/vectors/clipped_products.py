@@ -73,7 +73,7 @@ class ClippedProducts(OfClippedRows):
         )
 
     def _sum(self, exact: ArrayLike) -> NDArray[np.object_]:
-        """In Python ints.
+        """The exact sum, in Python ints.
 
         Guarantee: exact. Entries of the matrix of one chunk are sums of 2^11 products of at most 2^32, far below 2^53,
             which floats hold, in whatever order they are added.

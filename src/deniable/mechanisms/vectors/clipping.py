@@ -39,7 +39,7 @@ def chunks(rows: Floats) -> Iterator[Floats]:
 
 
 def squared_norms(rows: Floats) -> Floats:
-    """Of each row, added up column by column."""
+    """Squared norm of every row, added up column by column."""
     total = np.zeros(len(rows))
     for column in rows.T:
         total += column**2

@@ -1,4 +1,4 @@
-"""How far independent noise in all entries of a matrix may move sums of its entries.
+"""Bounds on sums of the entries of a matrix with independent noise in every entry.
 
 Proofs: docs/theory/statistics/vectors.md, "Intervals". Chances are bounds, for the discrete laws that are drawn.
 """
@@ -25,11 +25,11 @@ class MatrixNoise:
 
     @property
     def deviation(self) -> float:
-        """Of the noise in one entry, before it is averaged."""
+        """Standard deviation of the noise in one entry, before it is averaged."""
         return deviation_of(self.mechanism)
 
     def of_sum(self, chance: float) -> float:
-        """How many deviations of its own any linear combination of noisy entries exceeds with at most this chance.
+        """Bound, in standard deviations, that a linear combination of noisy entries exceeds with at most this chance.
 
         Discrete noise is within one step of a continuous one. The weights of a combination of m entries add up to at
         most sqrt(m) times their norm, and deviations of the two laws differ by less than a step.
@@ -39,7 +39,7 @@ class MatrixNoise:
 
 
 def deviation_of(mechanism: AdditiveNoise) -> float:
-    """That of the noise in steps; so little that all noise is 0 counts as a bit of a step, by which one may divide."""
+    """Standard deviation of the noise in steps, at least 10^-6 of a step, so that one may divide by it."""
     return max(mechanism.standard_deviation(), _LEAST)
 
 
@@ -51,7 +51,7 @@ def _gaussian(chance: float) -> float:
 
 @lru_cache(maxsize=64)
 def _laplace(chance: float) -> float:
-    """The same for any combination of Laplace variables, from one to infinitely many.
+    """Bound for any combination of Laplace variables, from one to infinitely many.
 
     It is Gaussian with a random variance V = sum p_i E_i, where p_i >= 0 sum to 1 and E_i are standard exponential.
     With f(v) the chance that a Gaussian of variance v exceeds t, and g >= f convex, E f(V) <= E g(V) <= E g(E_1).

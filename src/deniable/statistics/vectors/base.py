@@ -1,4 +1,4 @@
-"""What statistics of vectors share: loose public bounds, and a price that is spent step by step."""
+"""Base of the statistics of vectors: loose public bounds, and a price that is spent step by step."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +9,7 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import ConcentratedLoss, PrivacyLoss, PureLoss, Relation
+from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.around.restricted import Restricted
 from deniable.release import Release
 from deniable.rows import Floats
@@ -41,14 +41,12 @@ class VectorStatistic(Statistic):
 
     @cached_property
     def columns(self) -> Columns:
-        """What is declared about the columns."""
+        """Declared facts about the columns."""
         return Columns.of(self.bounds, self.deviations, known=self.known_means)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        price = self._spending
-        loss = PureLoss(price.epsilon) if price.rho is None else ConcentratedLoss(price.rho)
-        return self.price.stated(Restricted(loss, self.relation))
+        return self.price.stated(Restricted(self._spending.bound(), self.relation))
 
     @cached_property
     def _resolved(self) -> tuple[RangeSearch, Price]:
@@ -61,7 +59,7 @@ class VectorStatistic(Statistic):
 
     @property
     def rest(self) -> Price:
-        """What is left of the price after these, in the currency of the steps."""
+        """Price that is left after the searches, in the currency of the steps."""
         return self._resolved[1]
 
     @property
@@ -81,7 +79,7 @@ class VectorStatistic(Statistic):
     def _found(
         self, values: object, units: object, bits: Bits
     ) -> tuple[Columns, Floats, tuple[str, ...], tuple[str, ...]]:
-        """What is public about the columns by now, the rows that count, the names of columns, and notes."""
+        """Columns after the searches, the rows that count, the names of the columns, and notes."""
         rows, names = self.columns.read(values, units, rows=self.rows, relation=self.relation, bits=bits)
         columns, rows, notes = self.range_search(self.columns, rows, bits)
         return columns, rows, names, notes

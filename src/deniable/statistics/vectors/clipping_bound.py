@@ -1,4 +1,4 @@
-"""What clipping takes from the mean of a column at most, by the share of rows that are clipped."""
+"""Bounds on what clipping takes from the mean of a column, by the share of rows that are clipped."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ClippingBound:
     size: float
 
     def lost(self, moved: Floats, farthest: Floats, *, chance: float) -> Floats:
-        """In the mean of each column, but for this chance, in deviations (docs/theory/statistics/vectors.md).
+        """Bound on the loss of each mean, in deviations, but for this chance (docs/theory/statistics/vectors.md).
 
         Args:
             moved: how far the mean of the clipped rows is from the centre at most.
@@ -42,7 +42,7 @@ class ClippingBound:
 
 
 def taken(share: float, *, radius: float, away: Floats, size: float) -> Floats:
-    """What clipping takes from the mean of each column, at most, in deviations.
+    """Bound on what clipping takes from the mean of each column, in deviations.
 
     Args:
         share: of the rows, beyond the radius.
@@ -56,7 +56,7 @@ def taken(share: float, *, radius: float, away: Floats, size: float) -> Floats:
 
 
 def _beyond(reached: float, size: float) -> float:
-    """What is beyond so many deviations on average, and chance, where a share e^-t is beyond t >= 1 deviations."""
+    """Mean excess beyond `reached` deviations, chance included, where a share e^-t is beyond t >= 1 deviations."""
     if reached < 1:
         return math.inf
     share = math.exp(-reached)
@@ -64,7 +64,7 @@ def _beyond(reached: float, size: float) -> float:
 
 
 def part_taken(share: float, *, radius: float, spread: float) -> float:
-    """Of the root mean square of a column, what clipping takes from its mean at most.
+    """Bound on what clipping takes from the mean of a column, as a part of its root mean square.
 
     Args:
         share: of the rows, beyond the radius.
@@ -74,7 +74,7 @@ def part_taken(share: float, *, radius: float, spread: float) -> float:
 
 
 def _mean_squared_excess(share: float) -> float:
-    """Of 1 - radius / distance of a row beyond the radius, where distances thin out exponentially or faster.
+    """Mean square of 1 - radius / distance beyond the radius, where distances thin out exponentially or faster.
 
     That is E[(U / (1 + U))^2] = 1 - 2 A + rate (1 - A) for U exponential, with A = rate e^rate E1(rate).
     """

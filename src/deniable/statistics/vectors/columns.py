@@ -1,4 +1,4 @@
-"""What is public about the columns of a table, and its rows in the units that follow from that."""
+"""Public facts about the columns of a table, and its rows in the units that follow from them."""
 
 import math
 from collections.abc import Sequence

@@ -101,7 +101,7 @@ class VectorCovariance(VectorStatistic):
         return squared, unit * (squared + self._constant**2)
 
     def _share(self, left: Fraction, size: float) -> Fraction:
-        """What a step before the last one may cost: enough to see variances of `_GOAL`, within limits."""
+        """Share of the price for a step before the last one: enough to see variances of `_GOAL`, within limits."""
         spread = self._noise(left, size)[1] * math.sqrt(2 * len(self.columns)) / 2
         power = 1 if self._spending.rho is None else 2
         needed = Fraction(float(left) * min(spread / _GOAL, 1.0) ** power).limit_denominator(1000)
@@ -197,7 +197,7 @@ def _shrunk(matrix: Floats, deviations: Floats) -> Floats:
 
 @dataclass
 class _Search:
-    """What is known so far, all of it public: rows are seen as transform (row - centre)."""
+    """Public state of the search: rows are seen as transform (row - centre)."""
 
     columns: int
     constant: float
@@ -219,16 +219,16 @@ class _Search:
         return self._rows(0.0)
 
     def largest_variance(self) -> float:
-        """What variances are taken not to exceed in these coordinates: at first they do not exceed 1."""
+        """Assumed bound on the variances in these coordinates: 1 at first."""
         stretched = float(np.linalg.norm(self.transform, 2)) ** 2
         return min(stretched, 1 + _TOO_LARGE * self.combined()[1]) if self.steps else 1.0
 
     def most_rows(self) -> float:
-        """How many rows there may be: infinitely many before they are counted."""
+        """Largest plausible number of rows: infinite before they are counted."""
         return self._rows(_MANY) if self.counts else math.inf
 
     def _rows(self, above: float) -> float:
-        """The number of rows, and so many deviations more."""
+        """The number of rows, plus `above` standard deviations."""
         counts, deviations = np.array(self.counts).T
         precision = deviations**-2.0
         return max(1.0, float(np.average(counts, weights=precision) + above / np.sqrt(precision.sum())))
@@ -276,7 +276,7 @@ class _Search:
         self.transform = _root(self.transform @ ((axes / bounds) @ axes.T) @ self.transform)
 
     def margin(self, deviation: float, of_means: float, size: float) -> float:
-        """What bounds the variances beyond what is seen of them: for noise, in squares and in means, and chance."""
+        """Margin added to the variances that are seen: for noise, in squares and in means, and for chance."""
         chance = self.columns / size
         found = (deviation * math.sqrt(2 * self.columns) + 2 * math.sqrt(chance) + chance) / 2
         return found + self.columns * of_means * of_means

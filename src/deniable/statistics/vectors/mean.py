@@ -214,7 +214,7 @@ class _Ends:
         return Bounds(inside[0], inside[1])
 
     def _moved(self, level: float) -> Bounds:
-        """How far the mean of the clipped rows is from the centre."""
+        """Interval for the difference of the mean of the clipped rows and the centre."""
         if isinstance(self.size, Noisy):
             return of_measure(_QUOTIENT, {"moves": self.moves, "size": self.size}, level=level)
         moves, width = self.moves.values.astype(np.float64), self.moves.law.half_width(level)

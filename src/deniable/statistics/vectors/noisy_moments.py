@@ -81,7 +81,7 @@ class NoisyMoments:
         return 0.0 if self.sums is None else self.noise.deviation * self.step / (math.sqrt(2) * self.constant)
 
     def _second_moments(self, gram: Floats, chance: float) -> tuple[Floats, Floats]:
-        """Of the clipped rows about the centre."""
+        """Intervals for the second moments of the clipped rows about the centre."""
         spread = np.sqrt((np.outer(gram.diagonal(), gram.diagonal()) + gram**2) / 2)
         found = self.back @ self.squares @ self.back.T
         return self._quotients(found, self.noise.deviation * self.step**2 * spread, chance)
@@ -108,7 +108,7 @@ class NoisyMoments:
 
 
 def lost(columns: int, squared: Floats | float) -> Floats:
-    """What a variance 1 loses when normal rows are clipped at this squared radius g: E[(chi^2_d - g)+] / d, which is
+    """Loss of a variance 1 when normal rows are clipped at this squared radius g: E[(chi^2_d - g)+] / d, which is
     sf_(d+2)(g) - g sf_d(g) / d."""
     from scipy.stats import chi2
 

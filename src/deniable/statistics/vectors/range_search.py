@@ -1,4 +1,4 @@
-"""What nobody declared about the columns of a table, found privately before the first step."""
+"""Private search for the bounds of columns that nobody declared, before the first step."""
 
 from dataclasses import dataclass
 
@@ -73,7 +73,7 @@ class RangeSearch:
         return columns.found(lower, upper, reach=reach), rows, tuple(notes)
 
     def supposed(self, columns: Columns) -> Columns:
-        """What might be found, for expected errors: values from -1 to 1, and means within 8 deviations of 0."""
+        """Assumed result, for expected errors: values from -1 to 1, and means within 8 deviations of 0."""
         lower, upper = _widened([(-1 / (1 + 2 * _WIDER), 1 / (1 + 2 * _WIDER))] * len(self.alone))
         return columns.found(lower, upper, reach=_SUPPOSED)
 

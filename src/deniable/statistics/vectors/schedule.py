@@ -56,7 +56,7 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduler:
-    """What is public before the first step.
+    """Chooses the schedule by what is public before the first step.
 
     Args:
         size: the number of rows, as far as it is public.
@@ -84,7 +84,7 @@ class Scheduler:
 
     @property
     def weight(self) -> float:
-        """How many times less clipping takes from one column than its bound, which is for rows along one line."""
+        """Ratio of the bound on what clipping takes, for rows along one line, to what one column loses."""
         return (1 + math.sqrt(self.columns)) / 2
 
     def _schedules(self) -> Iterator[Schedule]:
@@ -181,7 +181,7 @@ def _distance(row: float, bound: float, noise: float) -> float:
 
 @dataclass(frozen=True)
 class Miss:
-    """How far a centre may be off the mean of the rows.
+    """Distance of a centre from the mean of the rows.
 
     Args:
         clipped: by bounds or by what a step clipped, in norm, in whatever direction.
@@ -193,11 +193,11 @@ class Miss:
     noise: float
 
     def norm(self) -> float:
-        """Of all of it, nearly surely."""
+        """Bound on the whole distance that fails once in 1000 steps, or less."""
         return self.clipped + (math.sqrt(self.columns) + _REACHED) * self.noise
 
     def distance(self, deviations: float) -> float:
-        """From the centre to a row that is so many deviations off the mean in every column, nearly surely.
+        """Bound on the distance from the centre to a row that is `deviations` off the mean in every column.
 
         Noise of norm a has a part of `_REACHED` deviations or less along the row, so squares add up but for that.
         """
