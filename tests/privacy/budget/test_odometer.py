@@ -178,7 +178,7 @@ def test_what_is_not_proved_is_not_counted() -> None:
         )
     with pytest.raises(UnprovedError, match="no proved rho"):
         concentrated().add(GaussianLoss(1).poisson_sampled(rate="0.01"))
-    with pytest.raises(InvalidParameterError, match="privacy losses"):
+    with pytest.raises(InvalidParameterError, match="privacy loss"):
         concentrated().add(1)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="relation"):
         RenyiOdometer(orders=[2], relation="replace")  # type: ignore[arg-type]

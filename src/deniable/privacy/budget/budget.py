@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import decimal_text, positive_rational, probability, read_json
+from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
 from deniable.privacy.budget.pairs import Pairs
 from deniable.privacy.budget.renyi import renyi_charge
 from deniable.privacy.budget.rule import RULES, Rule
@@ -47,13 +47,13 @@ class Budget(metaclass=InWords):
     def __init__(
         self,
         *,
-        epsilon: object = None,
-        delta: object = None,
-        rho: object = None,
-        mu: object = None,
-        renyi: object = None,
-        order: object = None,
-        failure: object = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        mu: Real | None = None,
+        renyi: Real | None = None,
+        order: Real | None = None,
+        failure: Real | None = None,
     ) -> None:
         sums = {"epsilon": epsilon, "rho": rho, "mu": mu, "renyi": renyi}
         given = [name for name, value in sums.items() if value is not None]

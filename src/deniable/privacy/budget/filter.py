@@ -6,7 +6,7 @@ from threading import Lock
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import read_json
+from deniable.numbers.rationals import Real, read_json
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.budget.rule import Remaining, Rule
 from deniable.privacy.charge import Charge
@@ -28,9 +28,7 @@ class Filter:
             raise InvalidParameterError(
                 f"budget must be a Budget, got {type(budget).__name__}. Write Budget(epsilon=1)."
             )
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
-        self.budget, self.relation = budget, relation
+        self.budget, self.relation = budget, checked_relation(relation)
         self._rule: Rule | None = None
         self._total = Charge.nothing()
         self._lock = Lock()
@@ -86,22 +84,16 @@ class Filter:
                 )
             self._rule, self._total = rule, total
 
-    def delta(self, epsilon: object) -> Interval:
+    def delta(self, epsilon: Real) -> Interval:
         """The delta for which the whole conversation is (epsilon, delta)-DP, however it goes."""
         return self.rule.delta(epsilon)
 
-    def epsilon(self, delta: object) -> Interval:
+    def epsilon(self, delta: Real) -> Interval:
         """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
         return self.rule.epsilon(delta)
 
     def _priced(self, loss: PrivacyLoss) -> Charge:
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"a filter is charged with a privacy loss, got {loss!r}")
-        if self.relation not in loss.relations:
-            raise UnprovedError(
-                f"{loss!r} is not proved for {self.relation}, which this filter protects. State the loss for it."
-            )
-        return self.budget.price(loss)
+        return self.budget.price(proved_for(self.relation, loss))
 
     def _after(self, charge: Charge) -> tuple[Rule, Charge, bool]:
         """The rule and the total with one more charge, and whether they go together."""
@@ -146,3 +138,22 @@ class Filter:
 
     def __repr__(self) -> str:
         return f"Filter({self.budget!r}, {self.relation}; left {self.left})"
+
+
+def checked_relation(relation: Relation) -> Relation:
+    """The relation that a conversation protects."""
+    if not isinstance(relation, Relation):
+        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    return relation
+
+
+def proved_for(relation: Relation, loss: PrivacyLoss) -> PrivacyLoss:
+    """The loss.
+
+    Raises: UnprovedError if it is not proved for the relation.
+    """
+    if not isinstance(loss, PrivacyLoss):
+        raise InvalidParameterError(f"what is charged is a privacy loss, got {loss!r}")
+    if relation not in loss.relations:
+        raise UnprovedError(f"{loss!r} is not proved for {relation}, which is protected here. State the loss for it.")
+    return loss

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval, round_down
-from deniable.numbers.rationals import positive_integer, positive_rational
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.relation import AddRemove, Relation
 
@@ -85,7 +85,7 @@ class IndividualFilter:
         active |= asked == 0  # what reveals nothing costs nothing
         return Active(active)
 
-    def charge_gaussian(self, norms: ArrayLike, *, sigma: object) -> Active:
+    def charge_gaussian(self, norms: ArrayLike, *, sigma: Real) -> Active:
         """`charge` for Gaussian noise of standard deviation `sigma` on every coordinate of a sum.
 
         Args:
@@ -103,11 +103,11 @@ class IndividualFilter:
         """What each record has spent, SECRET; a copy."""
         return self._spent.copy()
 
-    def delta(self, epsilon: object) -> Interval:
+    def delta(self, epsilon: Real) -> Interval:
         """The delta for which everything together is (epsilon, delta)-DP under add/remove."""
         return self._rule.delta(epsilon)
 
-    def epsilon(self, delta: object) -> Interval:
+    def epsilon(self, delta: Real) -> Interval:
         """The epsilon for which everything together is (epsilon, delta)-DP under add/remove."""
         return self._rule.epsilon(delta)
 

@@ -12,6 +12,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.around.compose import Composed
+from deniable.privacy.budget.filter import checked_relation, proved_for
 from deniable.privacy.budget.renyi import divergence
 from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
@@ -39,9 +40,7 @@ class Odometer(ABC):
     """
 
     def __init__(self, relation: Relation) -> None:
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
-        self.relation = relation
+        self.relation = checked_relation(relation)
         self._plain: Fraction | None = Fraction(0)  # the sum of epsilons, which costs no delta
         self._counted: Counter[PrivacyLoss] = Counter()
 
@@ -50,17 +49,11 @@ class Odometer(ABC):
 
         Raises: UnprovedError if the loss has no proved cost here or is proved for another relation.
         """
-        if not isinstance(loss, PrivacyLoss):
-            raise InvalidParameterError(f"an odometer counts privacy losses, got {loss!r}")
-        if self.relation not in loss.relations:
-            raise UnprovedError(
-                f"{loss!r} is not proved for {self.relation}, which this odometer protects. State the loss for it."
-            )
-        plain = self._count(loss)
+        plain = self._count(proved_for(self.relation, loss))
         self._plain = None if plain is None or self._plain is None else self._plain + plain
         self._counted[loss] += 1
 
-    def epsilon(self, delta: object) -> Interval:
+    def epsilon(self, delta: Real) -> Interval:
         """An upper bound on epsilon that holds at every moment at once; for a lower end see `fixed_in_advance`.
 
         Args:
@@ -97,7 +90,7 @@ class ConcentratedOdometer(Odometer):
         failure: the most that failures may sum to, a part of delta. More than that is refused.
     """
 
-    def __init__(self, *, sharpest_at: object, failure: object = 0, relation: Relation) -> None:
+    def __init__(self, *, sharpest_at: Real, failure: Real = 0, relation: Relation) -> None:
         super().__init__(relation)
         self._peak, self._failure = positive_rational("sharpest_at", sharpest_at), probability("failure", failure)
         self._rho, self._failed = Fraction(0), Fraction(0)
@@ -115,7 +108,7 @@ class ConcentratedOdometer(Odometer):
         self._rho, self._failed = self._rho + rho, self._failed + failed
         return charge.failing_epsilon
 
-    def epsilon(self, delta: object) -> Interval:
+    def epsilon(self, delta: Real) -> Interval:
         target = probability("delta", delta)
         return super().epsilon(delta) if target >= self._failure else Interval(0.0, math.inf)
 
@@ -141,23 +134,18 @@ class ConcentratedOdometer(Odometer):
 class RenyiOdometer(Odometer):
     """For sums of Rényi divergences at several orders, by the mean of their exponential martingales."""
 
-    def __init__(self, *, orders: Sequence[object], relation: Relation) -> None:
+    def __init__(self, *, orders: Sequence[Real], relation: Relation) -> None:
         super().__init__(relation)
         self._sums = {order: Fraction(0) for order in sorted({checked_order(order) for order in orders})}
         if not self._sums:
             raise InvalidParameterError("orders must name at least one order above 1, got none")
 
     def _count(self, loss: PrivacyLoss) -> Fraction | None:
-        found = {order: divergence(loss, order) for order in self._sums}
-        known = {order: value for order, value in found.items() if value is not None}
-        if not known:
+        known = {order: value for order in self._sums if (value := divergence(loss, order)) is not None}
+        if len(known) < len(self._sums):
             raise UnprovedError(
-                f"{loss!r} has no proved Rényi divergence at these orders. Use ConcentratedOdometer with failure=, or "
-                "state a pair: Stated(loss, epsilon, delta)."
-            )
-        if len(known) < len(found):
-            raise UnprovedError(
-                f"{loss!r} has a proved Rényi divergence at some of the orders only: leave out the rest."
+                f"{loss!r} has no proved Rényi divergence at {'some' if known else 'any'} of these orders. Leave them "
+                "out, use ConcentratedOdometer with failure=, or state a pair: Stated(loss, epsilon, delta)."
             )
         self._sums = {order: spent + known[order] for order, spent in self._sums.items()}
         return loss.pure_epsilon

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_text, nonnegative_rational, probability
+from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational, probability
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.losses.approximate import mixed_with_failure
@@ -93,11 +93,11 @@ class Rule(ABC):
             shown[self.failures] = failed if limit is None else max(limit - failed, Fraction(0))
         return Remaining(**shown)
 
-    def delta(self, epsilon: object) -> Interval:
+    def delta(self, epsilon: Real) -> Interval:
         """The delta for which the whole conversation is (epsilon, delta)-DP, however it goes."""
         return self._delta(nonnegative_rational("epsilon", epsilon))
 
-    def epsilon(self, delta: object) -> Interval:
+    def epsilon(self, delta: Real) -> Interval:
         """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
         target, limit = probability("delta", delta), None
         if self.failure is not None and target < self.failure:
