@@ -10,6 +10,7 @@ from flint import arb
 from deniable.errors import InvalidParameterError
 from deniable.noise import bernoulli, refine
 from deniable.noise.bits import DeterministicBits
+from deniable.numbers import balls
 from tests.noise.streams import ScriptedBits, enumerate_law
 
 
@@ -57,7 +58,7 @@ def test_a_tie_of_exp_is_settled_by_the_next_words() -> None:
 def test_every_string_of_small_words_gives_exp_to_the_last_bit() -> None:
     def draw(bits: ScriptedBits) -> bool:
         prefix = refine.Prefix(int(bits.words(1)[0]), 3)
-        return refine.below(prefix, refine.exp_of_minus(Fraction(2, 5)), bits, 3)
+        return refine.below(prefix, balls.exp_of_minus(Fraction(2, 5)), bits, 3)
 
     found, still_open = enumerate_law(draw, width=3, depth=4)
     assert found[True] == int(mp.floor(mp.exp(-mp.mpf(2) / 5) * 2**12))

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from deniable.errors import InvalidParameterError
 from deniable.noise import bits as bits_module
-from deniable.noise.bits import SECURE, DeterministicBits, SecureBits
+from deniable.noise.bits import SECURE, DeterministicBits, SecureBits, shape_of
 
 
 def keystream(secret: bytes, count: int) -> bytes:
@@ -139,3 +139,9 @@ def test_a_test_stream_says_what_it_is() -> None:
 def test_wrong_seed_is_refused(seed: object) -> None:
     with pytest.raises(InvalidParameterError, match="seed must be"):
         DeterministicBits(seed)  # type: ignore[arg-type]
+
+
+def test_shapes_from_sizes() -> None:
+    assert shape_of(None) == ()
+    assert shape_of(3) == shape_of(np.int64(3)) == (3,)  # type: ignore[arg-type]
+    assert shape_of((2, 0)) == (2, 0)

@@ -50,8 +50,8 @@ def test_half_width_is_the_smallest(variance: Fraction, level: float) -> None:
         reach = int(20 * float(variance) ** 0.5) + 3
         total = 1 + 2 * mp.fsum(mp.exp(-rate * k * k) for k in range(1, reach))
         inside = [1 + 2 * mp.fsum(mp.exp(-rate * k * k) for k in range(1, t + 1)) for t in (width, width - 1)]
-        assert inside[0] >= mp.mpf(level) * total
-        assert width == 0 or inside[1] < mp.mpf(level) * total
+        assert inside[0] >= mp.mpf(str(level)) * total
+        assert width == 0 or inside[1] < mp.mpf(str(level)) * total
 
 
 @pytest.mark.parametrize("sigma", [65, 1000, 10**9])
@@ -60,7 +60,7 @@ def test_half_width_at_large_sigma_is_the_normal_one(sigma: int, level: float) -
     width = gaussian.half_width(sigma**2, level)
     with mp.workdps(50):  # P[|X| <= t] = erf((t + 1/2) / (sigma sqrt 2)) up to relative 1 / (24 sigma^2)
         inside = [mp.erf((t + mp.mpf(1) / 2) / (sigma * mp.sqrt(2))) for t in (width, width - 2)]
-        assert inside[0] >= mp.mpf(level) * (1 - mp.mpf(1) / (12 * sigma**2))
+        assert inside[0] >= mp.mpf(str(level)) * (1 - mp.mpf(1) / (12 * sigma**2))
         assert width <= 1 or inside[1] < level
 
 
@@ -89,7 +89,7 @@ def test_wrong_size_is_refused(size: object) -> None:
         gaussian.sample(sigma_squared=1, size=size)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("level", [1.0, -0.1, float("nan"), True, "0.9"])
+@pytest.mark.parametrize("level", [1.0, -0.1, float("nan"), True, "all"])
 def test_wrong_level_is_refused(level: object) -> None:
     with pytest.raises(InvalidParameterError, match="level must be"):
         gaussian.half_width(1, level)  # type: ignore[arg-type]

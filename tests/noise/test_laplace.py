@@ -55,7 +55,7 @@ def test_half_width_is_the_smallest(scale: Fraction, level: float) -> None:
     width = laplace.half_width(scale, level)
     with mp.workdps(60):
         ratio = mp.exp(-mp.mpf(scale.denominator) / scale.numerator)
-        miss = 1 - mp.mpf(level)
+        miss = 1 - mp.mpf(str(level))
         assert 2 * ratio ** (width + 1) / (1 + ratio) <= miss
         assert width == 0 or 2 * ratio**width / (1 + ratio) > miss
 

@@ -6,6 +6,7 @@ import mpmath as mp
 import pytest
 
 from deniable.noise import refine
+from deniable.numbers import balls
 from tests.noise.streams import ScriptedBits, enumerate_law
 
 
@@ -18,7 +19,7 @@ def test_a_prefix_grows_by_appending() -> None:
 def test_every_string_is_on_its_side_of_a_rational(bound: Fraction) -> None:
     def draw(bits: ScriptedBits) -> bool:
         first = refine.Prefix(int(bits.words(1)[0]), 4)
-        return refine.below(first, lambda: refine.ball(bound), bits, 4)
+        return refine.below(first, lambda: balls.ball(bound), bits, 4)
 
     found, still_open = enumerate_law(draw, width=4, depth=4)
     assert found[True] == int(bound * 2**16)
@@ -33,7 +34,7 @@ def test_a_fresh_number_instead_of_more_bits_would_be_seen(monkeypatch: pytest.M
     )
 
     def draw(bits: ScriptedBits) -> bool:
-        return refine.below(refine.Prefix(int(bits.words(1)[0]), 4), refine.exp_of_minus(Fraction(2)), bits, 4)
+        return refine.below(refine.Prefix(int(bits.words(1)[0]), 4), balls.exp_of_minus(Fraction(2)), bits, 4)
 
     found, _ = enumerate_law(draw, width=4, depth=3)
     assert found[True] != int(mp.floor(mp.exp(-2) * 2**12))
@@ -45,18 +46,5 @@ def test_a_comparison_that_ties_for_a_thousand_bits_is_decided() -> None:
     words = [(digits >> (64 * i)) & (2**64 - 1) for i in reversed(range(17))]
     for last, result in ((words[-1] - 1, True), (words[-1] + 1, False)):
         bits = ScriptedBits([*words[1:-1], last])
-        assert refine.below(refine.Prefix(words[0], 64), refine.exp_of_minus(Fraction(3, 7)), bits) is result
+        assert refine.below(refine.Prefix(words[0], 64), balls.exp_of_minus(Fraction(3, 7)), bits) is result
         assert bits.used == 16
-
-
-def test_certified_floor_near_an_integer() -> None:
-    for offset in (Fraction(0), Fraction(1, 2**500), Fraction(1, 3)):
-        assert refine.certified_floor(lambda offset=offset: refine.ball(7 + offset)) == 7
-    assert refine.certified_floor(lambda: refine.ball(7 - Fraction(1, 2**500))) == 6
-    assert refine.certified_floor(lambda: refine.ball(Fraction(-1, 3))) == -1
-
-
-def test_a_ball_holds_its_rational() -> None:
-    from flint import arb
-
-    assert (refine.ball(Fraction(10**40, 3)) * 3).contains(arb(10**40))

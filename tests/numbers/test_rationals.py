@@ -19,6 +19,7 @@ from deniable.numbers.rationals import (
     probability,
     read_json,
     shown,
+    strict_rational,
     whole_number,
     yes_or_no,
 )
@@ -119,3 +120,25 @@ def test_messages_stay_short_and_can_be_written() -> None:
     assert len(shown("x" * 1000)) == 60
     with pytest.raises(InvalidParameterError, match="rows must be <= 4, got int too long"):
         whole_number("rows", 2**20_000, upper=4)
+
+
+def test_a_sampler_takes_integers_of_numpy_as_exact_rationals() -> None:
+    value = strict_rational("scale", np.int32(7), lower=Fraction(0), upper=Fraction(9))
+    assert value == 7
+    assert type(value.numerator) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(2**60), r"scale must be in \[2\^-57, 2\^57\], got 2\^60"),
+        (Fraction(-3, 7), "got -3/7"),
+        (Fraction(-(10**40) - 1), "got about -1e40"),
+        (Fraction(1, 10**40 + 1), "got about 1e-40"),
+        (0, "got 0"),
+        (0.5, "scale must be an int or a Fraction, got 0.5"),
+    ],
+)
+def test_a_sampler_refuses_what_is_rounded_or_out_of_range(value: object, text: str) -> None:
+    with pytest.raises(InvalidParameterError, match=text):
+        strict_rational("scale", value, lower=Fraction(1, 2**57), upper=Fraction(2**57))

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise import parameters, refine
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise import refine
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
+from deniable.numbers import balls
+from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -26,7 +28,7 @@ MARGIN = 2.0**-36
 _LARGEST_EXPONENT = Fraction(2**40)
 
 
-def sample(*, p: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+def sample(*, p: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
     """Independent coins that are True with probability p.
 
     Args:
@@ -36,12 +38,12 @@ def sample(*, p: Fraction | int, size: parameters.Size = None, bits: Bits = SECU
 
     Raises: InvalidParameterError if p is a float or outside [0, 1].
     """
-    chance = parameters.rational("p", p, lower=Fraction(0), upper=Fraction(1))
+    chance = strict_rational("p", p, lower=Fraction(0), upper=Fraction(1))
     threshold, rest = divmod(chance * (1 << WORD), 1)
-    return _coins(threshold, lambda: _rational_coin(rest, bits), parameters.shape(size), bits)
+    return _coins(threshold, lambda: _rational_coin(rest, bits), shape_of(size), bits)
 
 
-def sample_exp(*, x: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+def sample_exp(*, x: Fraction | int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
     """Independent coins that are True with probability exp(-x).
 
     Args:
@@ -51,13 +53,13 @@ def sample_exp(*, x: Fraction | int, size: parameters.Size = None, bits: Bits = 
 
     Raises: InvalidParameterError if x is a float or outside its range.
     """
-    exponent = parameters.rational("x", x, lower=Fraction(0), upper=_LARGEST_EXPONENT)
+    exponent = strict_rational("x", x, lower=Fraction(0), upper=_LARGEST_EXPONENT)
     threshold = _exp_threshold(exponent)
-    prefix, chance = refine.Prefix(threshold, WORD), refine.exp_of_minus(exponent)
-    return _coins(threshold, lambda: refine.below(prefix, chance, bits), parameters.shape(size), bits)
+    prefix, chance = refine.Prefix(threshold, WORD), balls.exp_of_minus(exponent)
+    return _coins(threshold, lambda: refine.below(prefix, chance, bits), shape_of(size), bits)
 
 
-def sample_enclosed(*, p: Callable[[], "arb"], size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
+def sample_enclosed(*, p: Callable[[], "arb"], size: Size = None, bits: Bits = SECURE) -> NDArray[np.bool_]:
     """Independent coins that are True with the probability that `p` encloses.
 
     Args:
@@ -68,7 +70,7 @@ def sample_enclosed(*, p: Callable[[], "arb"], size: parameters.Size = None, bit
     """
     threshold = _enclosed_threshold(p)
     prefix = refine.Prefix(threshold, WORD)
-    return _coins(threshold, lambda: refine.below(prefix, p, bits), parameters.shape(size), bits)
+    return _coins(threshold, lambda: refine.below(prefix, p, bits), shape_of(size), bits)
 
 
 def sample_each(
@@ -116,10 +118,10 @@ def _rational_coin(chance: Fraction, bits: Bits) -> bool:
 def _exp_threshold(exponent: Fraction) -> int:
     if exponent == 0:
         return 1 << WORD
-    chance = refine.exp_of_minus(exponent)
-    return refine.certified_floor(lambda: chance() * (1 << WORD))
+    chance = balls.exp_of_minus(exponent)
+    return balls.certified_floor(lambda: chance() * (1 << WORD))
 
 
 @lru_cache(maxsize=256)
 def _enclosed_threshold(chance: Callable[[], "arb"]) -> int:
-    return refine.certified_floor(lambda: chance() * 2**WORD)
+    return balls.certified_floor(lambda: chance() * 2**WORD)

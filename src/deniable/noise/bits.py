@@ -10,12 +10,15 @@ Source: D. J. Bernstein, "Fast-key-erasure random-number generators" (2017); NIS
 import hashlib
 import os
 from abc import ABC, abstractmethod
+from operator import index
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+
+Size = int | tuple[int, ...] | None
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -163,3 +166,19 @@ class DeterministicBits(Bits):
 
 SECURE: Bits = SecureBits()
 """The stream that releases use; keyed when first asked."""
+
+
+def shape_of(size: Size) -> tuple[int, ...]:
+    """The shape of the result; () for None.
+
+    Raises: InvalidParameterError if size holds anything but integers >= 0.
+    """
+    if size is None:
+        return ()
+    try:
+        dimensions = tuple(index(n) for n in size) if isinstance(size, tuple) else (index(size),)
+    except TypeError:
+        raise InvalidParameterError(f"size must be an int, a tuple of ints or None, got {size!r}") from None
+    if isinstance(size, bool) or any(n < 0 for n in dimensions):
+        raise InvalidParameterError(f"size must hold integers >= 0, got {size!r}")
+    return dimensions

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.noise import refine
 from deniable.noise.bits import Bits
+from deniable.numbers import balls
 from deniable.numbers.certified import LARGEST_EXPONENT, exp_of_minus
 
 if TYPE_CHECKING:
@@ -243,18 +244,18 @@ class Blocks:
 
     @cached_property
     def _tail_threshold(self) -> int:
-        return refine.certified_floor(lambda: self._tail_share() * 2**self.width)
+        return balls.certified_floor(lambda: self._tail_share() * 2**self.width)
 
     def _tail_share(self) -> "arb":
         """Area of the geometric cover of the tail over that of the tail blocks; below 1."""
-        ratio = (-refine.ball(self.law.beyond(self.edge).rate)).exp()
-        cover = (-refine.ball(self.law.energy(self.edge))).exp() * (1 + ratio) / (1 - ratio)
-        return cover * refine.ball(Fraction(self.height) / (self.tail_blocks << self.low_bits))
+        ratio = (-balls.ball(self.law.beyond(self.edge).rate)).exp()
+        cover = (-balls.ball(self.law.energy(self.edge))).exp() * (1 + ratio) / (1 - ratio)
+        return cover * balls.ball(Fraction(self.height) / (self.tail_blocks << self.low_bits))
 
 
 def _cut(energy: Fraction, height: Fraction, floor: int) -> Callable[[], "arb"]:
     """Enclosures of height e^-energy - floor."""
-    return lambda: refine.ball(height) * (-refine.ball(energy)).exp() - floor
+    return lambda: balls.ball(height) * (-balls.ball(energy)).exp() - floor
 
 
 @lru_cache(maxsize=32)

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.noise import laplace, parameters
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise import laplace
+from deniable.noise.bits import SECURE, Bits, Size
 from deniable.noise.blocks import Draws
 
 
-def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
     """Independent draws from the geometric law.
 
     Args:
@@ -30,7 +30,7 @@ def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = 
     return np.asarray(both ^ (both >> 63))  # ~k = -k - 1 for k < 0
 
 
-def floored_laplace(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+def floored_laplace(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
     """Independent copies of floor(X), for a real number X with density exp(-|x| / scale) / (2 scale).
 
     The floor of an exponential variable is geometric, and X is one of them with a fair sign: floor(-x) is ~floor(x)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise import parameters, refine
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.blocks import Draws, Law, blocks_of
+from deniable.numbers import balls
+from deniable.numbers.rationals import probability, strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -22,7 +23,7 @@ LARGEST_SCALE = Fraction(2**57)
 SMALLEST_SCALE = Fraction(1, 2**57)
 
 
-def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
     """Independent draws from the discrete Laplace law.
 
     Args:
@@ -34,7 +35,7 @@ def sample(*, scale: Fraction | int, size: parameters.Size = None, bits: Bits = 
     Guarantee: P(k) is proportional to exp(-|k| / scale), exactly.
     Raises: InvalidParameterError if scale is a float or outside its range.
     """
-    shape = parameters.shape(size)
+    shape = shape_of(size)
     law = Law(1 / _checked(scale), 1)
     return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
 
@@ -44,18 +45,18 @@ def half_width(scale: Fraction | int, level: float | Fraction) -> int:
 
     Args:
         scale: as in `sample`.
-        level: in [0, 1); a float is taken as the exact binary fraction that it is.
+        level: in [0, 1); a float stands for its shortest decimal text.
 
     Error: none. P[|X| > t] = 2 q^(t+1) / (1 + q) is solved for t, and the result rounded in ball arithmetic.
     """
     rate = 1 / _checked(scale)
-    miss = 1 - parameters.probability_level(level)
+    miss = 1 - probability("level", level)
 
     def minus_steps() -> "arb":
-        ratio = (-refine.ball(rate)).exp()
-        return ((1 + ratio) * refine.ball(miss) / 2).log() / refine.ball(rate)
+        ratio = (-balls.ball(rate)).exp()
+        return ((1 + ratio) * balls.ball(miss) / 2).log() / balls.ball(rate)
 
-    return max(0, -refine.certified_floor(minus_steps) - 1)
+    return max(0, -balls.certified_floor(minus_steps) - 1)
 
 
 def quantile(scale: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -83,4 +84,4 @@ def standard_deviation(scale: Fraction | int) -> float:
 
 
 def _checked(scale: Fraction | int) -> Fraction:
-    return parameters.rational("scale", scale, lower=SMALLEST_SCALE, upper=LARGEST_SCALE)
+    return strict_rational("scale", scale, lower=SMALLEST_SCALE, upper=LARGEST_SCALE)

@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import contest, parameters, refine
+from deniable.noise import contest, refine
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.contest import Contender, Integers, Noise
+from deniable.numbers import balls
 from deniable.numbers.certified import log
+from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -91,7 +93,7 @@ def checked_rate(rate: Fraction | int) -> Fraction:
 
     Raises: InvalidParameterError otherwise.
     """
-    return parameters.rational("rate", rate, lower=Fraction(1, _RATE_LIMIT), upper=Fraction(_RATE_LIMIT))
+    return strict_rational("rate", rate, lower=Fraction(1, _RATE_LIMIT), upper=Fraction(_RATE_LIMIT))
 
 
 def check_integers(name: str, array: object, dimensions: int = 1) -> None:
@@ -111,7 +113,7 @@ def exact_base(rate: Fraction, score: int, reference: int, weight: int) -> Calla
     def enclosure() -> "arb":
         from flint import arb, fmpz
 
-        return refine.ball(rate * (score - reference)) + arb(fmpz(weight)).log()
+        return balls.ball(rate * (score - reference)) + arb(fmpz(weight)).log()
 
     return enclosure
 

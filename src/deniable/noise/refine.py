@@ -7,7 +7,6 @@ Guarantee: the event has exactly its probability, because the decision is that o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.noise.bits import Bits
@@ -31,22 +30,6 @@ class Prefix:
         return Prefix((self.value << width) | word, self.length + width)
 
 
-def ball(value: Fraction) -> "arb":
-    """Enclosure of a rational at the working precision."""
-    from flint import arb, fmpz
-
-    return arb(fmpz(value.numerator)) / arb(fmpz(value.denominator))
-
-
-def exp_of_minus(value: Fraction) -> Callable[[], "arb"]:
-    """Enclosures of e^-value, each at the precision of the moment."""
-
-    def enclosure() -> "arb":
-        return (-ball(value)).exp()
-
-    return enclosure
-
-
 def below(prefix: Prefix, bound: Callable[[], "arb"], bits: Bits, width: int = 64) -> bool:
     """Whether the uniform number is below the real number that `bound` encloses.
 
@@ -68,16 +51,3 @@ def below(prefix: Prefix, bound: Callable[[], "arb"], bits: Bits, width: int = 6
             if arb(fmpz(prefix.value)) >= scaled:
                 return False
         prefix = prefix.extended(bits, width)
-
-
-def certified_floor(value: Callable[[], "arb"]) -> int:
-    """floor of the real number that `value` encloses; the precision grows until it is the same for the whole ball."""
-    from flint import ctx
-
-    precision = 128
-    while True:
-        with ctx.workprec(precision):
-            found = value().floor().unique_fmpz()
-        if found is not None:
-            return int(found)
-        precision *= 2

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import parameters, refine
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise import refine
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.boxes import Box
-from deniable.noise.parameters import Size
+from deniable.numbers import balls
 
 if TYPE_CHECKING:
     from flint import arb
@@ -161,7 +161,7 @@ def sample(
 
     Raises: InvalidParameterError if a parameter is a float or outside; the message shows neither centre nor scale.
     """
-    shape = parameters.shape(size)
+    shape = shape_of(size)
     task = _Task(law, _secret(centre), _secret(scale), *_bounds(lower, upper))
     if not SMALLEST_SCALE <= task.scale <= LARGEST_SCALE:
         raise InvalidParameterError("scale must be in [2^-64, 2^128]. Use a coarser or a finer lattice.")
@@ -226,7 +226,7 @@ class _Task:
             prefixes = [prefix.extended(bits, width) for prefix in prefixes]
 
     def _exactly_rounded(self, value: "arb") -> int | None:
-        shifted = value * refine.ball(self.scale) + refine.ball(self.centre + Fraction(1, 2))
+        shifted = value * balls.ball(self.scale) + balls.ball(self.centre + Fraction(1, 2))
         if shifted < self.lower:
             return self.lower
         if shifted > self.upper + 1:
@@ -243,7 +243,7 @@ def _point(u: Sequence[Real]) -> tuple[Real, Real]:
 
 def _like(real: Real, number: Fraction) -> Real:
     """A rational as the same kind of number as `real`."""
-    return Box.of(number) if isinstance(real, Box) else refine.ball(number)
+    return Box.of(number) if isinstance(real, Box) else balls.ball(number)
 
 
 def _ball(prefix: refine.Prefix) -> "arb":

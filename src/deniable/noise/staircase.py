@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import bernoulli, geometric, laplace, parameters, refine, uniform
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise import bernoulli, geometric, laplace, uniform
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.blocks import Draws
+from deniable.numbers import balls
+from deniable.numbers.rationals import probability, strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -45,14 +47,14 @@ class Stairs:
     centre: int
 
     def __post_init__(self) -> None:
-        rate = parameters.rational("rate", self.rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
+        rate = strict_rational("rate", self.rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "step", _checked("step", self.step, LARGEST_STEP))
         object.__setattr__(self, "centre", _checked("centre", self.centre, self.step))
 
-    def sample(self, *, size: parameters.Size = None, bits: Bits = SECURE) -> Draws:
+    def sample(self, *, size: Size = None, bits: Bits = SECURE) -> Draws:
         """Independent draws: int64; an object array of Python ints if one of the draws does not fit."""
-        shape = parameters.shape(size)
+        shape = shape_of(size)
         count = math.prod(shape)
         lower = bernoulli.sample_enclosed(p=self._below_top, size=count, bits=bits)
         steps: Draws = geometric.sample(scale=1 / self.rate, size=count, bits=bits)
@@ -64,14 +66,14 @@ class Stairs:
         return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
 
     def half_width(self, level: float | Fraction) -> int:
-        """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1), an exact binary number."""
-        miss = 1 - parameters.probability_level(level)
+        """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1)."""
+        miss = 1 - probability("level", level)
         from flint import ctx
 
         with ctx.workprec(256):
 
             def holds(t: int) -> bool:
-                return bool(self.above(t) <= refine.ball(miss))
+                return bool(self.above(t) <= balls.ball(miss))
 
             low, high = -1, 1
             while not holds(high):
@@ -146,26 +148,26 @@ class Stairs:
 
     def _below_top(self) -> "arb":
         """Enclosure of the probability of the lower steps."""
-        ratio = (-refine.ball(self.rate)).exp()
+        ratio = (-balls.ball(self.rate)).exp()
         lower = 2 * self.step * ratio
-        return lower / ((2 * self.centre - 1) * -(-refine.ball(self.rate)).expm1() + lower)
+        return lower / ((2 * self.centre - 1) * -(-balls.ball(self.rate)).expm1() + lower)
 
     def _ball_of_total(self) -> "arb":
-        ratio, gap = (-refine.ball(self.rate)).exp(), -(-refine.ball(self.rate)).expm1()
+        ratio, gap = (-balls.ball(self.rate)).exp(), -(-balls.ball(self.rate)).expm1()
         return 2 * self.centre - 1 + 2 * self.step * ratio / gap
 
     def mass(self, k: int) -> "arb":
         """Enclosure of P[X = k] for k >= 0."""
         steps = 0 if k < self.centre else (k - self.centre) // self.step + 1
-        return (-refine.ball(self.rate * steps)).exp() / self._ball_of_total()
+        return (-balls.ball(self.rate * steps)).exp() / self._ball_of_total()
 
     def above(self, t: int) -> "arb":
         """Enclosure of P[|X| > t]."""
         if t < self.centre:
-            return 1 - refine.ball(Fraction(max(0, 2 * t + 1))) / self._ball_of_total()
+            return 1 - balls.ball(Fraction(max(0, 2 * t + 1))) / self._ball_of_total()
         steps, place = divmod(t - self.centre + 1, self.step)
-        lower = self.step / -(-refine.ball(self.rate)).expm1() - place
-        return 2 * (-refine.ball(self.rate * (steps + 1))).exp() * lower / self._ball_of_total()
+        lower = self.step / -(-balls.ball(self.rate)).expm1() - place
+        return 2 * (-balls.ball(self.rate * (steps + 1))).exp() * lower / self._ball_of_total()
 
 
 def _checked(name: str, value: object, upper: int) -> int:

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import bernoulli, geometric, laplace, parameters, refine
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise import bernoulli, geometric, laplace
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
+from deniable.numbers import balls
 from deniable.numbers.certified import exp_of_minus
+from deniable.numbers.rationals import probability, strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -28,9 +30,7 @@ _SERIES_BELOW = 0.25
 _SERIES_TERMS = 14
 
 
-def sample(
-    *, scale: Fraction | int, bound: int, size: parameters.Size = None, bits: Bits = SECURE
-) -> NDArray[np.int64]:
+def sample(*, scale: Fraction | int, bound: int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
     """Independent draws from P(k) ~ exp(-|k| / scale) on the integers |k| <= bound.
 
     Args:
@@ -41,7 +41,7 @@ def sample(
 
     Raises: InvalidParameterError if scale or bound is not exact or outside its range.
     """
-    rate, last, shape = 1 / _checked_scale(scale), _checked_bound(bound), parameters.shape(size)
+    rate, last, shape = 1 / _checked_scale(scale), _checked_bound(bound), shape_of(size)
     if last == 0:
         return np.zeros(shape, dtype=np.int64)
     distance = geometric.sample(scale=1 / rate, size=shape, bits=bits)
@@ -79,21 +79,21 @@ def half_width(scale: Fraction | int, bound: int, level: float | Fraction) -> in
 
     Args:
         scale, bound: as in `sample`.
-        level: in [0, 1); taken as the exact binary fraction that the float is.
+        level: in [0, 1); a float stands for its shortest decimal text.
 
     Error: none. P[|X| > t] = 2 (q^(t+1) - q^(bound+1)) / (1 + q - 2 q^(bound+1)) is solved for t in ball arithmetic.
     """
     rate, last = 1 / _checked_scale(scale), _checked_bound(bound)
-    miss = 1 - parameters.probability_level(level)
+    miss = 1 - probability("level", level)
     if last == 0:
         return 0
 
     def minus_steps() -> "arb":
-        ratio, beyond = (-refine.ball(rate)).exp(), (-refine.ball(rate * (last + 1))).exp()
-        share = refine.ball(miss) / 2
-        return (share * (1 + ratio - 2 * beyond) + beyond).log() / refine.ball(rate)
+        ratio, beyond = (-balls.ball(rate)).exp(), (-balls.ball(rate * (last + 1))).exp()
+        share = balls.ball(miss) / 2
+        return (share * (1 + ratio - 2 * beyond) + beyond).log() / balls.ball(rate)
 
-    return max(0, -refine.certified_floor(minus_steps) - 1)
+    return max(0, -balls.certified_floor(minus_steps) - 1)
 
 
 def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -132,7 +132,7 @@ def standard_deviation(scale: Fraction | int, bound: int) -> float:
     if rate > 700 or last == 0:
         return 0.0
     with ctx.workprec(512):
-        q, ends = (-refine.ball(rate)).exp(), (-refine.ball(rate * last)).exp()
+        q, ends = (-balls.ball(rate)).exp(), (-balls.ball(rate * last)).exp()
         rest = (last + 1) ** 2 - (2 * last * last + 2 * last - 1) * q + last * last * q * q
         squares = q * (1 + q - ends * rest) / (1 - q) ** 3
         return math.sqrt(float(2 * squares * (1 - q) / (1 + q - 2 * ends * q)))
@@ -142,8 +142,8 @@ def _left_share(rate: Fraction, left: int, right: int) -> Callable[[], "arb"]:
     """Enclosures of P[k < 0]: the weight of the left side, q (1 - q^left), over that of both."""
 
     def enclosure() -> "arb":
-        below = -(-refine.ball(rate)).exp() * (-refine.ball(rate * left)).expm1()
-        return below / (below - (-refine.ball(rate * (right + 1))).expm1())
+        below = -(-balls.ball(rate)).exp() * (-balls.ball(rate * left)).expm1()
+        return below / (below - (-balls.ball(rate * (right + 1))).expm1())
 
     return enclosure
 
@@ -164,7 +164,7 @@ def _one_minus_exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _checked_scale(scale: Fraction | int) -> Fraction:
-    return parameters.rational("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
+    return strict_rational("scale", scale, lower=laplace.SMALLEST_SCALE, upper=laplace.LARGEST_SCALE)
 
 
 def _checked_bound(bound: object) -> int:

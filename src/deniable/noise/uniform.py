@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.noise import parameters
-from deniable.noise.bits import SECURE, Bits
+from deniable.noise.bits import SECURE, Bits, Size, shape_of
 
 LARGEST_LIMIT = 2**63
 
@@ -42,7 +41,7 @@ def sample(limits: NDArray[np.integer], *, bits: Bits = SECURE) -> NDArray[np.in
     return found.astype(np.int64).reshape(limits.shape)
 
 
-def below(limit: int, *, size: parameters.Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
+def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
     """Independent integers of [0, limit), one limit for all of them.
 
     Args:
@@ -54,7 +53,7 @@ def below(limit: int, *, size: parameters.Size = None, bits: Bits = SECURE) -> N
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_LIMIT:
         raise InvalidParameterError(f"limit must be an int in [1, 2^63], got {limit!r}")
-    shape = parameters.shape(size)
+    shape = shape_of(size)
     words = bits.words(math.prod(shape))
     last = np.uint64(2**64 // limit * limit - 1)
     while (refused := np.flatnonzero(words > last)).size:

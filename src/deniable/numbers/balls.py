@@ -23,6 +23,28 @@ def ball(number: Fraction) -> "arb":
     return arb(fmpq(number.numerator, number.denominator))
 
 
+def exp_of_minus(value: Fraction) -> Callable[[], "arb"]:
+    """Enclosures of e^-value, each at the precision of the moment."""
+
+    def enclosure() -> "arb":
+        return (-ball(value)).exp()
+
+    return enclosure
+
+
+def certified_floor(value: Callable[[], "arb"]) -> int:
+    """floor of the real number that `value` encloses; the precision grows until it is the same for the whole ball."""
+    from flint import ctx
+
+    precision = 128
+    while True:
+        with ctx.workprec(precision):
+            found = value().floor().unique_fmpz()
+        if found is not None:
+            return int(found)
+        precision *= 2
+
+
 def certified(formula: Callable[[], "arb"], *, within: Interval = PROBABILITIES) -> Interval:
     """The floats around a formula in ball arithmetic, evaluated again with more bits until it is sharp.
 

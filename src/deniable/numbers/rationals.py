@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import SupportsFloat, TypeAlias
 
 import numpy as np
@@ -53,6 +54,22 @@ def exact_rational(name: str, value: object) -> Fraction:
             raise InvalidParameterError(f"{name} must be a number, got {shown(value)}. Write it as 0.1, 1/10 or 1e-6.")
         value = text
     return Fraction(value)
+
+
+def strict_rational(name: str, value: object, *, lower: Fraction, upper: Fraction) -> Fraction:
+    """An int or a Fraction of [lower, upper], as a Fraction: for samplers, which round nothing.
+
+    Raises: InvalidParameterError if it is no exact rational (a float is not), or outside.
+    """
+    if isinstance(value, bool) or not isinstance(value, Rational):
+        raise InvalidParameterError(
+            f"{name} must be an int or a Fraction, got {value!r}. "
+            "Noise is drawn from exactly the law that was accounted for: round to a rational first, on the safe side."
+        )
+    exact = Fraction(int(value.numerator), int(value.denominator))
+    if not lower <= exact <= upper:
+        raise InvalidParameterError(f"{name} must be in [{_short(lower)}, {_short(upper)}], got {_short(exact)}")
+    return exact
 
 
 def positive_rational(name: str, value: object) -> Fraction:
@@ -174,3 +191,15 @@ def _power(bound: int) -> str:
     if size < 2**20 or size & (size - 1):
         return str(bound)
     return f"{'-' if bound < 0 else ''}2^{size.bit_length() - 1}"
+
+
+def _short(value: Fraction) -> str:
+    """A rational that a reader can take in: a power of two, itself, or its leading digits."""
+    top, bottom = value.numerator, value.denominator
+    if top > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0 and top * bottom >= 1 << 14:
+        return f"2^{top.bit_length() - bottom.bit_length()}"
+    text = str(value)
+    if len(text) <= 24:
+        return text
+    digits = (abs(top).bit_length() - bottom.bit_length()) * math.log10(2)
+    return f"about {'-' if top < 0 else ''}1e{digits:.0f}"

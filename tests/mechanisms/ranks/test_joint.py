@@ -111,7 +111,7 @@ def test_what_the_windows_leave_out_has_the_stated_law(careless: bool, monkeypat
     monkeypatch.setattr(module, "first_width", lambda *_: 1)
     monkeypatch.setattr(module._RankedPoints, "outside", lambda *_: -np.inf)
     if careless:
-        monkeypatch.setattr(module._RankedPoints, "chance_outside", lambda *_: module.refine.ball(Fraction(0)))
+        monkeypatch.setattr(module._RankedPoints, "chance_outside", lambda *_: module.balls.ball(Fraction(0)))
     bits, mechanism = DeterministicBits(1), made(THIRDS, rate, size)
     draws = [mechanism.release(rows, bits=bits).value for _ in range(500)]
     p = p_value(draws, law(rows, mechanism))

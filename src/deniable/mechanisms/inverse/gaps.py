@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.mechanisms.base import Released, require_listed
 from deniable.mechanisms.inverse.sensitivity import InverseSensitivity
 from deniable.mechanisms.records import clamped_records
-from deniable.noise import bernoulli, race, races, refine, uniform
+from deniable.noise import bernoulli, race, races, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers import balls
 from deniable.privacy import Relation
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class InverseByGaps(InverseSensitivity):
             gap = race.exponential_mechanism(-length, rate=self.rate, weights=weight, bits=bits)
             value = int(start[gap]) + int(uniform.below(int(weight[gap]), bits=bits))
             excess = int(self._lengths_at(records, np.array([value]))[0] - length[gap])
-            if not excess or bernoulli.sample_enclosed(p=refine.exp_of_minus(self.rate * excess), bits=bits):
+            if not excess or bernoulli.sample_enclosed(p=balls.exp_of_minus(self.rate * excess), bits=bits):
                 return Released(value, bits.safe)
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[np.int64]:

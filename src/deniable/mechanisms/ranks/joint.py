@@ -18,8 +18,9 @@ from deniable.mechanisms.ranks.joint_ranks import RankSampler, Targets, coin
 from deniable.mechanisms.ranks.points import Codes, Points
 from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.mechanisms.ranks.sampler import raced
-from deniable.noise import refine, uniform
+from deniable.noise import uniform
 from deniable.noise.bits import Bits
+from deniable.numbers import balls
 from deniable.privacy import AddRemove, Relation, of_count
 from deniable.rows import Floats
 
@@ -208,9 +209,9 @@ class _RankedPoints:
         """The share of that bound in the sum with exp(start)."""
         exponent = Fraction(start) + 2 * targets.rate * targets.width
         inside = (
-            refine.ball(exponent).exp()
+            balls.ball(exponent).exp()
             * factorial(targets.count)
-            / refine.ball(Fraction(self.points.weight)) ** targets.count
+            / balls.ball(Fraction(self.points.weight)) ** targets.count
         )
         return 1 / (1 + inside)
 
@@ -223,7 +224,7 @@ class _RankedPoints:
         if targets.holds(ranks):
             return None
         exponent = targets.rate * (targets.cost(ranks) - 2 * targets.width)
-        return codes if coin(refine.exp_of_minus(exponent), bits) else None
+        return codes if coin(balls.exp_of_minus(exponent), bits) else None
 
     def _starts(self, first: int, last: int) -> Codes:
         """The first points of the ranks from the first to the last; that of rank n + 1 is behind all points."""

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanisms.ranks.log_sums import Logs, running, sliding, total
-from deniable.noise import bernoulli, refine, uniform
+from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers import balls
 from deniable.numbers.certified import exp_of_minus, log
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class RankSampler:
         exponent = self.targets.rate * self.targets.cost(ranks) + Fraction(self.start)
 
         def chance() -> "arb":
-            return (-refine.ball(exponent)).exp() * refine.ball(factor)
+            return (-balls.ball(exponent)).exp() * balls.ball(factor)
 
         return coin(chance, bits)
 

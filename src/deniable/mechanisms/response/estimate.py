@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
 from deniable.mechanisms.response.tally import shares_within
-from deniable.noise import refine
+from deniable.numbers import balls
 from deniable.numbers.rationals import (
     exact_rational,
     positive_integer,
@@ -181,10 +181,10 @@ def reports_needed(
     def minus() -> "arb":
         p, q = _enclosed(mechanism)
         if method == "chebyshev":
-            return -(p * (1 - p)).max(q * (1 - q)) / ((p - q) ** 2 * refine.ball(miss * wide**2))
-        return -(2 / refine.ball(miss)).log() / (2 * (p - q) ** 2 * refine.ball(wide**2))
+            return -(p * (1 - p)).max(q * (1 - q)) / ((p - q) ** 2 * balls.ball(miss * wide**2))
+        return -(2 / balls.ball(miss)).log() / (2 * (p - q) ** 2 * balls.ball(wide**2))
 
-    return -refine.certified_floor(minus)
+    return -balls.certified_floor(minus)
 
 
 def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object) -> int:
@@ -279,9 +279,9 @@ def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:
 
 def _enclosed(mechanism: RandomizedResponse) -> tuple["arb", "arb"]:
     if mechanism.truth is not None:
-        return refine.ball(mechanism.truth), refine.ball((1 - mechanism.truth) / (mechanism.choices - 1))
+        return balls.ball(mechanism.truth), balls.ball((1 - mechanism.truth) / (mechanism.choices - 1))
     assert mechanism.epsilon is not None
-    odds = refine.ball(-mechanism.epsilon).exp()
+    odds = balls.ball(-mechanism.epsilon).exp()
     return 1 / (1 + (mechanism.choices - 1) * odds), odds / (1 + (mechanism.choices - 1) * odds)
 
 

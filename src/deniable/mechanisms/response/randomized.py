@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed
 from deniable.mechanisms.integers import integers
-from deniable.noise import bernoulli, refine, uniform
+from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers import balls
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import positive_integer, whole_number
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
@@ -165,4 +166,4 @@ class RandomizedResponse(Mechanism):
 @lru_cache(maxsize=64)
 def _lie(epsilon: Fraction, others: int) -> Callable[[], "arb"]:
     """Enclosures of the probability of another answer, (k - 1) / (e^epsilon + k - 1)."""
-    return lambda: others / (refine.ball(epsilon).exp() + others)
+    return lambda: others / (balls.ball(epsilon).exp() + others)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise import contest, refine, uniform
+from deniable.noise import contest, uniform
 from deniable.noise.bits import Bits
+from deniable.numbers import balls
 from deniable.numbers.certified import exp_of_minus, log
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def weight(rate: Fraction, start: int, sequences: int, length: int | None) -> "C
 
         found = arb(fmpz(sequences))
         if length is not None:
-            found *= -refine.ball(-rate * length).expm1()
-        return found.log() - refine.ball(rate * start)
+            found *= -balls.ball(-rate * length).expm1()
+        return found.log() - balls.ball(rate * start)
 
     return enclosure
 
@@ -96,10 +97,10 @@ def reaches(rate: Fraction, offset: int, length: int | None) -> "Callable[[], ar
     """Enclosures of P[T >= offset], with P[T = t] ~ exp(-rate t) on 0, ..., length - 1, where 0 < offset < length."""
 
     def enclosure() -> "arb":
-        beyond = refine.ball(-rate * offset).exp()
+        beyond = balls.ball(-rate * offset).exp()
         if length is None:
             return beyond
-        return beyond * refine.ball(-rate * (length - offset)).expm1() / refine.ball(-rate * length).expm1()
+        return beyond * balls.ball(-rate * (length - offset)).expm1() / balls.ball(-rate * length).expm1()
 
     return enclosure
 
