@@ -2,13 +2,11 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
-import pytest
 
 from deniable.mechanisms.ranks import ExponentialQuantile, Points, Quartiles
 from deniable.mechanisms.ranks.places import PARTS
 from deniable.mechanisms.ranks.places import distances as place_distances
 from deniable.privacy import AddRemove
-from tests.mechanisms.ranks.laws import distances, neighbours
 from tests.mechanisms.ranks.test_places import TABLES, ours
 
 QUARTILES = Quartiles(rate=Fraction(1), points=Points(1))
@@ -41,11 +39,3 @@ def test_the_quartiles_together_have_a_range_of_five_halves_rounding_included() 
     assert max(joint_range(*pair, (LOWER, UPPER)) for pair in pairs) == 2 * QUARTILES.reach(AddRemove) == Fraction(5, 2)
     # the twin: the sum of what they have alone is not attained, and that of one quartile twice is more than 5/2
     assert max(joint_range(*pair, (LOWER, LOWER)) for pair in pairs) == 3
-
-
-def test_the_quartiles_together_have_less_than_twice_the_range() -> None:
-    worst = 0.0
-    for one, other in neighbours(4, 5, AddRemove):
-        spans = [np.ptp(distances(one, q * len(one), 4) - distances(other, q * len(other), 4)) for q in (0.25, 0.75)]
-        worst = max(worst, float(sum(spans)))
-    assert worst == pytest.approx(2.5)

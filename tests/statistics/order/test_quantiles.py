@@ -119,17 +119,6 @@ def test_a_method_can_be_asked_for(name: str, relation: Relation) -> None:
     assert np.allclose(found, np.quantile(NORMAL, DECILES), atol=1)
 
 
-@pytest.mark.parametrize("name", ["recursion", "joint", "slices"])
-@pytest.mark.parametrize("price", [{"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
-def test_every_method_keeps_to_the_price(name: str, price: dict[str, object]) -> None:
-    charge = Quantiles(shares=DECILES, bounds=(0, 1), method=name, **price).privacy_loss.charge()  # type: ignore[arg-type]
-    if "rho" in price:
-        assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
-    else:
-        assert charge.epsilon <= 1
-        assert charge.delta <= Fraction("1e-6")
-
-
 def test_wrong_methods_and_sizes_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="method must be"):
         Quantiles(shares=DECILES, bounds=(0, 1), epsilon=1, method="slice")
@@ -137,16 +126,6 @@ def test_wrong_methods_and_sizes_are_refused() -> None:
         Quantiles(shares=DECILES, bounds=(0, 1), epsilon="1e-6", method="joint")
     with pytest.raises(InvalidParameterError, match="size"):
         Quantiles(shares=DECILES, bounds=(0, 1), epsilon=1, size=0)
-
-
-@pytest.mark.parametrize("values", [[], [5.0], [np.nan, np.inf, -np.inf], [5.0] * 3000])
-def test_slices_of_few_or_equal_rows_give_an_answer(values: list[float]) -> None:
-    answer = quantiles(values, DECILES, bounds=(0, 10), epsilon=5, method="slices", bits=DeterministicBits(1))
-    assert len(answer) == 9
-    assert answer["value"].min() >= 0
-    assert answer["value"].max() <= 10
-    if len(values) > 1000:
-        assert answer["value"].tolist() == [5.0] * 9
 
 
 def test_slices_beat_the_other_methods_on_many_rows() -> None:
@@ -177,16 +156,6 @@ def test_slices_beat_the_other_methods_on_many_rows() -> None:
 def test_one_draw_needs_a_grid_with_room_for_digits(bounds: object, step: object, method: type[object]) -> None:
     plan = Quantiles(shares=DECILES, bounds=bounds, step=step, epsilon=1, relation=Replace)
     assert isinstance(plan.chosen, method)
-
-
-def test_one_draw_beats_the_recursion_where_it_is_chosen() -> None:
-    """Deciles under replace: 5.3 ranks against 12. The sum of 40 mean errors has a standard error of a tenth or so."""
-    plan = Quantiles(shares=DECILES, bounds=(-100, 100), epsilon=1, interval=None, relation=Replace)
-    errors = []
-    for seed in range(40):
-        values = np.random.default_rng(seed).normal(0, 5, 2000)
-        errors.append(rank_error(values, np.array(DECILES), plan(values, bits=DeterministicBits(seed))["value"]))
-    assert np.mean(errors) < 7.5
 
 
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
@@ -222,11 +191,16 @@ def test_ties_do_not_spread_errors() -> None:
     assert np.allclose(answer["value"][3:], np.quantile(values, shares[3:]), atol=3)
 
 
+@pytest.mark.parametrize("shares", [[0.25, 0.5], DECILES])
 @pytest.mark.parametrize("interval", [None, 0.95])
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
-def test_the_charge_is_the_price(price: dict[str, object], interval: float | None, relation: Relation) -> None:
-    plan = Quantiles(shares=DECILES, bounds=(0, 1), interval=interval, relation=relation, **price)  # type: ignore[arg-type]
+@pytest.mark.parametrize("method", [None, "recursion", "joint", "slices"])
+def test_the_charge_is_the_price(
+    price: dict[str, object], interval: float | None, relation: Relation, shares: list[float], method: str | None
+) -> None:
+    options = {"interval": interval, "relation": relation, "method": method, **price}
+    plan = Quantiles(shares=shares, bounds=(0, 1), **options)  # type: ignore[arg-type]
     charge = plan.privacy_loss.charge()
     if "rho" in price:
         assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
@@ -235,10 +209,12 @@ def test_the_charge_is_the_price(price: dict[str, object], interval: float | Non
         assert charge.delta in (0, Fraction(str(price.get("delta", 0))))  # noise that needs no delta costs none
 
 
-@pytest.mark.parametrize("values", [[], [5.0], [5.0] * 30, [np.nan, np.inf, -np.inf]])
-@pytest.mark.parametrize("epsilon", ["1e-6", 1, 1000])
-def test_few_rows_give_an_answer(values: list[float], epsilon: object) -> None:
-    answer = quantiles(values, DECILES, bounds=(0, 10), epsilon=epsilon, interval=0.95, bits=DeterministicBits(1))
+@pytest.mark.parametrize("values", [[], [5.0], [5.0] * 3000, [np.nan, np.inf, -np.inf]])
+@pytest.mark.parametrize(("epsilon", "method"), [("1e-6", None), (1, None), (1000, None), (5, "slices")])
+def test_few_or_equal_rows_give_an_answer(values: list[float], epsilon: object, method: str | None) -> None:
+    answer = quantiles(
+        values, DECILES, bounds=(0, 10), epsilon=epsilon, interval=0.95, method=method, bits=DeterministicBits(1)
+    )
     assert len(answer) == 9
     assert answer["value"].min() >= 0
     assert answer["value"].max() <= 10
@@ -299,15 +275,6 @@ def test_few_quantiles_have_ends_of_their_own(shares: list[float], relation: Rel
     assert held >= 36
     assert narrow < 26
     assert np.median(widths) < (0.5, 2, 6)[len(shares) // 2]
-
-
-@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "1/10"}])
-def test_the_charge_of_few_is_the_price(price: dict[str, object]) -> None:
-    charge = Quantiles(shares=[0.25, 0.5], bounds=(0, 1), **price).privacy_loss.charge()  # type: ignore[arg-type]
-    if "rho" in price:
-        assert Fraction(1, 10) * Fraction(99, 100) <= charge.rho <= Fraction(1, 10)
-    else:
-        assert charge.epsilon == 1
 
 
 def test_equal_rows_are_told_apart_evenly() -> None:

@@ -7,14 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.exponential import ExponentialQuantile
 from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
-from deniable.mechanisms.ranks.points import Codes, Points
+from deniable.mechanisms.ranks.points import Codes
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise import race, races
 from deniable.noise.bits import Bits
-from deniable.privacy import AddRemove, PrivacyLoss, of_count
+from deniable.privacy import PrivacyLoss
 from deniable.privacy.losses import PermuteAndFlipLoss
 
 LARGEST_SIZE = 2**18
@@ -59,14 +58,3 @@ class PermuteAndFlipQuantile(ExponentialQuantile):
         if runs == 1:
             return np.array([race.permute_and_flip(scores, rate=rate, bits=bits)])
         return races.permute_and_flip(np.broadcast_to(scores, (runs, size)), rate=rate, bits=bits)
-
-    @classmethod
-    def worst_case(cls) -> WorstCase:
-        """As for the exponential mechanism: one of five records goes, and all points are equally good."""
-        return WorstCase(
-            mechanism=cls(rate=Fraction(6), quantile=Fraction(1, 2), points=Points(3)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
-            exact=(0, 0, 2, 2, 2),
-            neighbour=(0, 0, 2, 2),
-            attains=False,
-        )
