@@ -66,6 +66,12 @@ def test_every_public_name_has_an_entry(module: ModuleType) -> None:
         assert re.search(rf"^(::: \S+\.|### `){name}`?$", LISTED, re.MULTILINE), name
 
 
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: str(module.__name__))
+def test_every_public_function_shows_an_example(module: ModuleType) -> None:
+    functions = [value for name in API.public_names(module) if inspect.isfunction(value := getattr(module, name))]
+    assert [function.__name__ for function in functions if ">>>" not in (function.__doc__ or "")] == []
+
+
 def test_every_entry_is_something_that_can_be_imported() -> None:
     entries = re.findall(r"^::: (\S+)$", LISTED, re.MULTILINE)
     assert len(entries) == len(set(entries)) > 100

@@ -174,7 +174,11 @@ class StandardDeviation(Variance):
 
 @in_words
 def variance(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
-    """The mean squared distance of the values from their mean: see `Variance`."""
+    """The mean squared distance of the values from their mean: see `Variance`.
+
+    >>> import deniable as dn
+    >>> answer = dn.statistics.variance([21, 45, 33, 60] * 50, bounds=(0, 100), epsilon=1)
+    """
     return release(Variance, values, {"bounds": bounds}, options)
 
 
