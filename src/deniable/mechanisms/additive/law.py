@@ -61,5 +61,5 @@ class NoiseLaw:
         return self.mechanism.quantile(p) * float(self.step)
 
     def standard_deviation(self) -> float:
-        """In float64."""
+        """Standard deviation in float64."""
         return self.mechanism.standard_deviation() * float(self.step)

@@ -90,10 +90,10 @@ class OneQuantile(RankMechanism):
 
     @abstractmethod
     def target(self, count: int) -> Fraction:
-        """The place aimed at among so many records."""
+        """Place aimed at among `count` records."""
 
     def looked_at(self, count: int) -> tuple[int, int]:
-        """The first and the last rank that a window of so many records should know."""
+        """First and last rank that a window of `count` records should know."""
         return window(self.target(count), rate=self.rate, size=self.points.size)
 
     def release(self, exact: ArrayLike | RankWindow, *, bits: Bits = SECURE) -> Released[int]:
@@ -114,7 +114,7 @@ class OneQuantile(RankMechanism):
         return place_error(self.rate, float(self.target(size)), size, truth=float(truth))
 
     def _draw(self, records: RankWindow, runs: int, bits: Bits) -> Codes:
-        """So many independent draws by the exponential mechanism."""
+        """Codes of `runs` independent draws by the exponential mechanism."""
         target, points = self.target(records.total), self.points
         sampler = PointSampler(records, target=target, rate=self.rate, points=points, interpolated=self.interpolated)
         return sampler.draws(runs, bits)
@@ -142,7 +142,7 @@ class SeveralQuantiles(RankMechanism):
 
     @classmethod
     def rounds(cls, count: int) -> int:
-        """How many equal losses add up to that of so many quantiles."""
+        """Number of equal losses that add up to the loss of `count` quantiles."""
         return 1 if count else 0
 
     def release(self, exact: ArrayLike | SortedRecords, *, bits: Bits = SECURE) -> Released[tuple[int, ...]]:
@@ -166,12 +166,12 @@ class SeveralQuantiles(RankMechanism):
         return True
 
     def is_steady(self, size: int) -> bool:
-        """Whether the expected errors hold for so many records, or more, within wide bounds; a public fact."""
+        """Whether the expected errors hold for `size` records or more, within wide bounds; a public fact."""
         return size >= 0
 
     @abstractmethod
     def _draw(self, records: SortedRecords, runs: int, bits: Bits) -> Codes:
-        """So many independent draws, shape (runs, quantiles)."""
+        """Codes of `runs` independent draws, shape (runs, quantiles)."""
 
 
 def read_quantile(name: str, quantile: object) -> Fraction:

@@ -68,7 +68,7 @@ class JointQuantiles(SeveralQuantiles):
         return count * first_width(count, self.rate, _MANY) <= _LARGEST_WORK
 
     def is_steady(self, size: int) -> bool:
-        """Whether so many records are enough for no two outer quantiles to leave them together.
+        """Whether `size` records are enough that no two outer quantiles leave them together.
 
         Records that fill a twentieth of the bounds weigh little beside the points outside, and r quantiles that are all
         drawn to one side cost no more than 2 rate t, where the r-th is wanted at t: see

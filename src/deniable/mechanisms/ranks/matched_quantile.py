@@ -15,7 +15,7 @@ from deniable.privacy import AddRemove, Relation, of_count
 class MatchedQuantile(ExponentialQuantile):
     """Choose a point by its distance in ranks from a quantile of numbers that pairs of records have.
 
-    The exact input is one code for each pair of so many random matchings of the records; pairs may be left out by what
+    The exact input is one code for each pair of several random matchings of the records; pairs may be left out by what
     they are. Two matchings are a ring, in which one more record exchanges one pair and adds one; a single matching, the
     last of an odd number, exchanges one or adds one.
 

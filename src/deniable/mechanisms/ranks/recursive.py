@@ -68,7 +68,7 @@ class RecursiveQuantiles(SeveralQuantiles):
 
     @classmethod
     def rounds(cls, count: int) -> int:
-        """The number of levels for so many quantiles."""
+        """Number of levels for `count` quantiles."""
         return count.bit_length()
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:

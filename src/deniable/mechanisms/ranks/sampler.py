@@ -72,7 +72,7 @@ class PointSampler:
         self.firsts, self.behind = firsts[held], behind[held]
 
     def draws(self, runs: int, bits: Bits) -> Codes:
-        """The codes of so many points, drawn independently."""
+        """Codes of `runs` points, drawn independently."""
         found = np.full(runs, -1, dtype=np.int64)
         while (left := np.flatnonzero(found < 0)).size:
             drawn = raced(-self.bounds, self.weights, rate=self.rate, runs=left.size, bits=bits)

@@ -86,7 +86,7 @@ class SliceQuantiles(SeveralQuantiles):
         return self._record >= _LEAST
 
     def is_steady(self, size: int) -> bool:
-        """Whether hardly any answer is lost for so many records."""
+        """Whether hardly any answer is lost for `size` records."""
         few, many = (float(np.sum(self.expected_errors(number) ** 2)) for number in (size, 10**9))
         return few < 1.25 * many
 
@@ -113,7 +113,7 @@ class SliceQuantiles(SeveralQuantiles):
 
     @property
     def scale(self) -> Fraction:
-        """Of the noise of a counter, in halves of ranks. A record moves a node of every level by two of them."""
+        """Scale of the noise of a counter, in half ranks. A record moves a node of every level by two of them."""
         branch, share = self.tree
         return 2 * levels(len(self.quantiles) + 1, branch) / (self._record * (1 - _SLACK) * share)
 
@@ -199,7 +199,7 @@ def reaches(places: list[int], zone: int) -> list[int | float]:
 def near(
     records: SortedRecords, place: int, reach: int | float, *, rate: Fraction, points: Points, runs: int, bits: Bits
 ) -> Codes:
-    """So many points, each with probability proportional to its weight times exp(-rate min(D, reach)).
+    """Codes of `runs` points, each with probability proportional to its weight times exp(-rate min(D, reach)).
 
     Args:
         place: from where D, the distance in ranks, counts; in halves of ranks.

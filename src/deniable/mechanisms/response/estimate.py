@@ -79,7 +79,7 @@ class Shares:
 
     @property
     def reports(self) -> int:
-        """Their number."""
+        """Number of reports."""
         return sum(self.tally)
 
     @property
@@ -96,7 +96,7 @@ class Shares:
         return self.values * self.reports
 
     def variance(self, *, population: bool = False) -> Floats:
-        """Of each share, as if the estimate were the truth; `variance_of_shares` has it for any truth."""
+        """Variance of each share, as if the estimate were the truth; `variance_of_shares` takes any truth."""
         estimate = np.clip(self.values, 0.0, 1.0)
         return variance_of_shares(self.mechanism, estimate, reports=self.reports, population=population)
 

@@ -206,7 +206,7 @@ class Composed(PrivacyLoss):
 
     @property
     def _is_long(self) -> bool:
-        """Whether there are so many steps, all of known laws, that moments may tell enough."""
+        """Whether there are enough steps, all of known laws, for moments to suffice."""
         return sum(count for _, count in self.parts) > _MANY and _laws_of(self) is not None
 
     @property
