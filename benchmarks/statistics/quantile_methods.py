@@ -21,7 +21,7 @@ from deniable.mechanisms.ranks.base import SeveralQuantiles
 from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import SECURE
 from deniable.privacy import AddRemove, Relation, Replace, of_count
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantiles import add_digits
 
 NUMBERS = (2, 3, 5, 9, 19, 49, 99)
@@ -99,7 +99,7 @@ and below a third for 49 quantiles and more, mean nothing. A dash: the method wo
 `Quantiles` chooses for this number of rows before it sees any. Intervals would take a fifth of epsilon, so all errors
 would be a quarter larger.
 """
-GRID = Grid.between(BOUNDS)
+GRID = ValueGrid.between(BOUNDS)
 POINTS = GRID.candidates(60 - GRID.size.bit_length())
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 from deniable.mechanisms.ranks import Points
 from deniable.noise import uniform
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 
 
 def weights(points: Points, codes: int) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_a_place_beyond_the_weight_is_a_defect() -> None:
 
 @pytest.mark.parametrize("bounds", [(0, 100), (-40, 84), ("0.05", "0.95"), (1e6, 1e6 + 3), (-1e299, 1e299)])
 def test_round_numbers_of_a_grid_are_round(bounds: tuple[float, float]) -> None:
-    grid = Grid.between(bounds)
+    grid = ValueGrid.between(bounds)
     points = grid.candidates()
     codes = uniform.below(grid.size, size=50, bits=DeterministicBits(1))
     for code in (int(code) for code in codes):
@@ -56,7 +56,7 @@ def test_round_numbers_of_a_grid_are_round(bounds: tuple[float, float]) -> None:
 
 
 def test_a_declared_step_weighs_all_points_equally() -> None:
-    assert Grid.between((0, 100), Fraction(1, 3)).candidates() == Points(301)
+    assert ValueGrid.between((0, 100), Fraction(1, 3)).candidates() == Points(301)
 
 
 def test_places_give_the_law() -> None:

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from deniable.mechanisms.ranks.records import SortedRecords
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 
-GRID = Grid.between((0, 1000), 1)
+GRID = ValueGrid.between((0, 1000), 1)
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 99), (2000, 2300), (4900, 9999), (-50, -3), (0, 4999), (6000, 7000)])

@@ -10,7 +10,7 @@ from deniable.mechanisms.ranks import Points
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.mechanisms.ranks.sampler import PointSampler, _coin, window
 from deniable.noise.bits import DeterministicBits
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 from tests.mechanisms.ranks.laws import distances
 
 
@@ -87,7 +87,7 @@ def test_weights_and_other_first_codes_enter_the_law() -> None:
 
 def test_a_window_gives_the_same_answers() -> None:
     rows = np.random.default_rng(1).normal(500, 100, 20_000)
-    grid = Grid.between((0, 1000), 1)
+    grid = ValueGrid.between((0, 1000), 1)
     target, rate = Fraction(9000), Fraction(1, 2)
     ranks = grid.ranked(rows, *window(target, rate=rate, size=grid.size))
     assert ranks.count_below is not None

@@ -150,7 +150,7 @@ def test_the_charge_is_the_price(price: dict[str, object], bounds: object) -> No
 def test_rates_follow_the_relation_and_the_rows_of_a_unit() -> None:
     def rate(**options: object) -> Fraction:
         plan = Quantile(bounds=(0, 1), epsilon=1, interval=None, **options)  # type: ignore[arg-type]
-        return plan._estimate().rate
+        return plan._estimate.rate
 
     assert rate(share="1/2") == 1
     assert rate(share="9/10") == Fraction(5, 9)

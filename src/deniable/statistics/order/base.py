@@ -15,7 +15,7 @@ from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounds import Bounding, Guess, resolve
-from deniable.statistics.order.grid import Grid, Values
+from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.statistic import Statistic
 from deniable.statistics.units import bounded_rows
 
@@ -65,13 +65,13 @@ class OrderStatistic(Statistic):
         return of_count(rows=self.rows, groups=1, cells=1, relation=self.relation)
 
     @cached_property
-    def _declared(self) -> Grid | None:
+    def _declared(self) -> ValueGrid | None:
         """The grid between public bounds, which are read exactly."""
         if isinstance(self.bounds, tuple | list):
-            return Grid.between((self.bounds[0], self.bounds[1]), self.step)
+            return ValueGrid.between((self.bounds[0], self.bounds[1]), self.step)
         return None
 
-    def _on_grid(self, values: object, units: object, bits: Bits) -> tuple[Values, Grid]:
+    def _on_grid(self, values: object, units: object, bits: Bits) -> tuple[Values, ValueGrid]:
         """The rows that count, without NaN, and the grid."""
         column, missing = _column(values)
         present = ~missing if self.relation is Relation.ADD_REMOVE else np.ones(column.shape, dtype=np.bool_)
@@ -82,12 +82,12 @@ class OrderStatistic(Statistic):
         if grid is None:
             known = np.where(missing, np.nan, column) if missing.any() else column.astype(np.float64, copy=False)
             ends = self._bounding[0].ends(known, bits=bits)
-            grid = Grid.around(ends, self.step)
+            grid = ValueGrid.around(ends, self.step)
         if missing.any():
             column = np.where(missing, grid.points(np.array([grid.middle]))[0], column)
         return column, grid
 
-    def _notes(self, grid: Grid) -> tuple[str, ...]:
+    def _notes(self, grid: ValueGrid) -> tuple[str, ...]:
         """What a reader must know: of bounds that were found, and of the error where no interval says it."""
         ends = grid.value(0), grid.value(grid.size - 1)
         found = self._bounding[0].notes(Guess(ends) if grid.guessed else ends)

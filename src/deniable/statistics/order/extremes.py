@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Unpack
 
-from deniable.mechanisms.ranks import ExponentialExtreme, Points
+from deniable.mechanisms.ranks import ExponentialExtreme
 from deniable.numbers.rationals import yes_or_no
 from deniable.release import Release
 from deniable.statistics.call import in_words
@@ -23,14 +24,15 @@ class _Extreme(Quantile):
         yes_or_no("tight", self.tight)
         super().__post_init__()
 
-    def _estimate(self, points: Points = Points(1)) -> ExponentialExtreme:  # noqa: B008 (a tuple)
+    @cached_property
+    def _estimate(self) -> ExponentialExtreme:
         return ExponentialExtreme.calibrated(
             self._records,
             epsilon=self.epsilons[0],
             largest=self.share == 1,
             tight=self.tight,
             interpolated=True,
-            points=points,
+            points=1,
         )
 
 

@@ -23,7 +23,7 @@ _BLOCK = 1 << 15  # values that fit the cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class ValueGrid:
     """The points first, first + step, first + 2 step, ...; a code is the place of a point, from 0.
 
     Args:
@@ -40,7 +40,7 @@ class Grid:
     guessed: bool = False
 
     @classmethod
-    def between(cls, bounds: tuple[object, object], step: object = None) -> "Grid":
+    def between(cls, bounds: tuple[object, object], step: object = None) -> "ValueGrid":
         """The multiples of `step` between public bounds; by default those of a power of ten, 10^9 to 10^10 of them.
 
         Raises: InvalidParameterError if no multiple lies between the bounds, more than 2^62 of them do, or the step is
@@ -66,7 +66,7 @@ class Grid:
         return cls(first=first * declared, step=declared, size=last - first + 1)
 
     @classmethod
-    def around(cls, bounds: tuple[float, float], step: object = None) -> "Grid":
+    def around(cls, bounds: tuple[float, float], step: object = None) -> "ValueGrid":
         """The same for bounds that were found: a little wider, and with a doubled step if need be. It never raises."""
         guessed = isinstance(bounds, Guess)
         if step is None:

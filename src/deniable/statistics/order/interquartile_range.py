@@ -17,7 +17,7 @@ from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantile import selections
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -119,7 +119,7 @@ def interquartile_range(
     return release(InterquartileRange, values, {"bounds": bounds, "interval": interval, "step": step}, options)
 
 
-def _ends(known: float, ends: list[float], grid: Grid, level: float) -> Bounds:
+def _ends(known: float, ends: list[float], grid: ValueGrid, level: float) -> Bounds:
     """From the ends around both quartiles, in pairs; above the level that they were drawn for, the public bounds."""
     if level > known:
         return Bounds(np.zeros(1), np.array([grid.value(grid.size - 1) - grid.value(0)]))

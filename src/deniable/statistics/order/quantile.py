@@ -1,6 +1,6 @@
 """A quantile, the median among them, with an interval."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import log
@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
-from deniable.mechanisms.ranks import ExponentialQuantile, PermuteAndFlipQuantile, Points
+from deniable.mechanisms.ranks import ExponentialQuantile, PermuteAndFlipQuantile
 from deniable.mechanisms.ranks.base import OneQuantile, read_quantile
 from deniable.mechanisms.ranks.permute_and_flip import LARGEST_SIZE
 from deniable.noise.bits import Bits
@@ -21,7 +21,7 @@ from deniable.release.columns import Bounds
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
-from deniable.statistics.order.grid import Grid
+from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.statistic import Answer, Options, release
 
 _LEAST = Fraction(1, 2**40)  # epsilon of one choice
@@ -71,7 +71,7 @@ class Quantile(OrderStatistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        losses = [draw.privacy_loss(self._records) for draw in (self._estimate(), *self._ends)]
+        losses = [draw.privacy_loss(self._records) for draw in (self._estimate, *self._ends)]
         return self.price.stated(self._bounding[0].with_loss(losses))
 
     @cached_property
@@ -83,9 +83,10 @@ class Quantile(OrderStatistic):
     def expected_error(self, size: int) -> float:
         """The root mean squared error of the estimate in ranks, where values are drawn evenly between the bounds."""
         truth = self._quantile * (size - 1) + Fraction(1, 2)
-        return self._estimate().expected_error(size, truth=truth)
+        return self._estimate.expected_error(size, truth=truth)
 
-    def _estimate(self, points: Points = Points(1)) -> OneQuantile:  # noqa: B008 (a tuple)
+    @cached_property
+    def _estimate(self) -> OneQuantile:
         """The draw of the estimate, where numpy's quantile lies: of n rows, the first stands at 1/2."""
         kind = PermuteAndFlipQuantile if self._flips else ExponentialQuantile
         shift = Fraction(1, 2) - self._quantile
@@ -95,7 +96,7 @@ class Quantile(OrderStatistic):
             quantile=self._quantile,
             shift=shift,
             interpolated=True,
-            points=points,
+            points=1,
         )
 
     @cached_property
@@ -112,7 +113,7 @@ class Quantile(OrderStatistic):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
-        estimate = self._estimate(grid.candidates())
+        estimate = replace(self._estimate, points=grid.candidates())
         spans = [draw.looked_at(column.size) for draw in (estimate, *self._ends)]
         rows = grid.ranked(column, min(low for low, _ in spans), max(high for _, high in spans))
         code = estimate.release(grid.codes(column) if self._flips else rows, bits=bits).value
@@ -185,7 +186,7 @@ def selections(price: Price, shares: tuple[int, ...]) -> tuple[Fraction, ...]:
     return max(plain, shared, key=lambda epsilons: sum(log(epsilon) for epsilon in epsilons))
 
 
-def known_ends(known: float, grid: Grid, low: np.ndarray, high: np.ndarray, level: float) -> Bounds:
+def known_ends(known: float, grid: ValueGrid, low: np.ndarray, high: np.ndarray, level: float) -> Bounds:
     """The ends that were drawn, up to the level that they were drawn for; above it the public bounds."""
     if level <= known:
         return Bounds(grid.values(low), grid.values(high))

@@ -27,7 +27,7 @@ from deniable.rows import Floats
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
-from deniable.statistics.order.grid import Grid, Values
+from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.order.quantile import known_ends, selections
 from deniable.statistics.statistic import Answer, Options, release
 
@@ -220,7 +220,7 @@ class Quantiles(OrderStatistic):
         key = Key(name="share", values=[float(read_quantile("shares", q)) for q in self.shares], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
-    def _rows(self, column: Values, grid: Grid, bits: Bits) -> tuple[SortedRecords, int]:
+    def _rows(self, column: Values, grid: ValueGrid, bits: Bits) -> tuple[SortedRecords, int]:
         """The rows with random digits behind their codes, parted near the wanted ranks if that saves a sort."""
         far = self._enough
         if 4 * far * len(self._distinct) > column.size:
