@@ -82,6 +82,10 @@ def divergences_of_laws(loss: "PrivacyLoss", order: Fraction) -> Directions:
     if pairs is None:
         return known_divergences(loss, order)
     known = known_divergences(loss, order)[0].upper
+    if loss.pure_epsilon is not None:  # a law from a curve may end with an infinite loss; the mechanism does not
+        from deniable.privacy.currencies.renyi_integral import bounded_tail
+
+        return integrated(pairs, order, bounded_tail(round_up(loss.pure_epsilon)), known)
     tail = tail_of(lambda higher: known_divergences(loss, higher)[0].upper, order) if math.isfinite(known) else None
     return integrated(pairs, order, tail, known)
 

@@ -52,13 +52,14 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
 
     Args:
         tail: the logarithm of a bound on E_Q[(P/Q)^a; L > loss] with a = order, or 2 for order 1; where `moment_above`
-            is smaller it is taken.
+            is smaller it is taken. With it the upper end holds for every pair with this tail whose curve is at most
+            that of the law, which may then have an infinite loss.
     """
-    if law.infinite > 0:
+    if law.infinite > 0 and tail is None:
         return Interval(math.inf, math.inf)
     if tail is None:
         tail = partial(moment_above, law, 2.0 if order == 1 else float(order))
-    else:
+    elif law.infinite == 0:
         tail = partial(_smaller, tail, partial(moment_above, law, 2.0 if order == 1 else float(order)))
     found, points = Interval(0.0, math.inf), _FIRST_POINTS
     end = _far_end(law, tail)
@@ -172,6 +173,11 @@ def _of_exchanged(law: ExchangedNormalLaw, order: float, loss: float) -> float:
     return math.log(law.rest) + value + 1e-9 * (1 + abs(value))
 
 
+def bounded_tail(greatest: float) -> Tail:
+    """No loss is above `greatest`."""
+    return lambda loss: -math.inf if loss >= greatest else math.inf
+
+
 def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction], float]) -> Tail:
     """A bound on the moment of a sampled pair above a loss l > 0, from divergences of its base at higher orders.
 
@@ -191,14 +197,18 @@ def chernoff_tail(order: float, rate: Fraction, divergence: Callable[[Fraction],
 
 def _far_end(law: LossLaw, tail: Tail) -> float:
     """A loss beyond which little of the moment lies, and not so far that probabilities underflow."""
-    if law.highest < _FARTHEST:
+    if law.highest < _FARTHEST and law.infinite == 0:
         return max(law.highest * (1 + 1e-9), 1e-12)
     end = 1e-3
     while tail(end) > _LITTLE:
         further = end * 1.2
-        if further > _FARTHEST or law.above(np.array([further])).p[0] < _SMALLEST:
+        if further > _FARTHEST or (law.infinite == 0 and law.above(np.array([further])).p[0] < _SMALLEST):
             break
         end = further
+    below = end / 1.2
+    for _ in range(30 if law.infinite > 0 and tail(end) == -math.inf else 0):  # an infinite loss counts up to the end
+        middle = (below + end) / 2
+        below, end = (below, middle) if tail(middle) == -math.inf else (middle, end)
     return end
 
 
@@ -215,7 +225,7 @@ def _back_end(law: LossLaw, order: float) -> float:
 def _on_grid(law: LossLaw, order: Fraction, end: float, points: int, tail: Tail) -> Interval:
     """The two integrals on grids, the first over [0, end], and bounds on the rest."""
     slack = law.slack(max(end, 90.0))
-    forward = _integral(_forward(law, slack), order - 1, end, points)
+    forward = _integral(_forward(law, slack, law.infinite), order - 1, end, points)
     back = _back_end(law, float(order))
     backward = _integral(_backward(law, slack), -order, back, points)
     last = float(_backward(law, slack)(np.array([back]), 1)[0])
@@ -244,12 +254,15 @@ def _divergence(order: Fraction, inner: list[tuple[float, float]], rest: list[tu
 Curve = Callable[[Floats, int], Floats]  # numbers below the curve (side -1) or above it (+1)
 
 
-def _forward(law: LossLaw, slack: float) -> Curve:
+def _forward(law: LossLaw, slack: float, infinite: float = 0.0) -> Curve:
     """P(L > e) - exp(e) Q(L > e): any event bounds from below, an earlier threshold from above."""
 
     def curve(losses: Floats, side: int) -> Floats:
         early = slack if side > 0 else 0.0
-        return _end(law.above(losses - early), losses, side, 1 + 3 * early)
+        found = law.above(losses - early)
+        if side > 0:
+            found = found._replace(p=found.p + infinite)
+        return _end(found, losses, side, 1 + 3 * early)
 
     return curve
 

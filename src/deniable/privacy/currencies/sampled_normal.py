@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from deniable.numbers.balls import ball, certified
@@ -11,11 +11,14 @@ from deniable.numbers.interval import Interval, round_up
 if TYPE_CHECKING:
     from flint import acb, arb
 
+Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, centre)
+
 _NONNEGATIVE = Interval(0.0, math.inf)
 _MOST_TERMS = 100_000  # of the binomial sum of an integer order
 _MOST_BROKEN = 2000  # from this order on only integers are computed
 _LARGE, _HUGE = 100, 400  # mu^2 from which simple bounds are tried, and from which they must do
 _SHARP = 1e-9
+_STEEPEST = 1500  # twice the logarithm of the greatest moment that is integrated
 
 
 @lru_cache(maxsize=4096)
@@ -101,6 +104,70 @@ def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
         beyond = end - mu
         above = mu * (-beyond * beyond / 2).exp() / norm + mu * mu / 2 * _upper_normal(beyond)
     rest = above + a * q * _upper_normal(-start)  # (1 + y)^a - 1 - a y <= a q for -q <= y <= 0
+    excess = inner + rest.union(arb(0))
+    return excess if order == 1 else (1 + excess).log() / (a - 1)
+
+
+@lru_cache(maxsize=4096)
+def mixture_divergence(p: Mixture, q: Mixture, order: Fraction) -> Interval:
+    """sum_i w_i N(c_i, 1) against sum_j v_j N(d_j, 1), where the likelihood ratio r increases.
+
+    Guarantee: certified quadrature of E_Q of r^order - 1 - order (r - 1), or r ln r - r + 1; what lies to the right is
+        bounded by Minkowski's inequality, with one part of the second mixture in place of all of it.
+    """
+    widest = max(abs(c - d) for _, c in p for _, d in q)
+    if (order - 1) * widest**2 > _STEEPEST:
+        least = mixture_divergence(p, q, 1 + _STEEPEST / widest**2).lower  # of a smaller order
+        upper = min(certified(partial(_by_norms, p, base, order), within=_NONNEGATIVE).upper for base in q)
+        return Interval(min(least, upper), upper)
+    return certified(lambda: _mixture_quadrature(p, q, order), within=_NONNEGATIVE)
+
+
+def _by_norms(p: Mixture, base: tuple[Fraction, Fraction], order: Fraction) -> "arb":
+    """Minkowski's inequality, with one part of the second mixture in place of all of it."""
+    a, (weight, centre) = ball(order), base
+    norm = sum((ball(w) * (ball(order - 1) * ball(c - centre) ** 2 / 2).exp() for w, c in p), ball(Fraction(0)))
+    return a * norm.log() / (a - 1) - ball(weight).log()
+
+
+def _mixture_quadrature(p: Mixture, q: Mixture, order: Fraction) -> "arb":
+    from flint import acb, arb, ctx
+
+    a, norm = ball(order), (2 * arb.pi()).sqrt()
+    ours, theirs = ([(ball(w), ball(c)) for w, c in side if w] for side in (p, q))
+    bits = 0.7 * ctx.prec + 10 + 4 * max(-math.log(w) for side in (p, q) for w, _ in side if w)
+    reach = math.sqrt(2 * bits)
+    weight, base = next((w, d) for w, d in reversed(q) if w)
+    steps = [float(c - base) for _, c in p]
+    grown = float(order - 1) * max(abs(step) for step in steps) ** 2 / 2
+    start = float(min(c for side in (p, q) for _, c in side)) - reach
+    end = float(base) + max(float(order) * max(*steps, 0.0), 0.0) + math.sqrt(2 * (bits + grown))
+    first, last = ball(Fraction(start)), ball(Fraction(end))
+
+    def density(x: "acb", analytic: bool) -> "acb":
+        top, bottom = (sum(((x * c - c * c / 2).exp() * w for w, c in side), acb(0)) for side in (ours, theirs))
+        ratio = top / bottom
+        if order == 1:
+            excess = ratio * ratio.log(analytic=analytic) - ratio + 1
+        else:
+            excess = ratio.pow(acb(a), analytic=analytic) - 1 - a * (ratio - 1)
+        return excess * bottom * (-x * x / 2).exp() / norm
+
+    def ratio_at(x: "arb") -> "arb":
+        top, bottom = (sum(((x * c - c * c / 2).exp() * w for w, c in side), arb(0)) for side in (ours, theirs))
+        return top / bottom
+
+    inner = acb.integral(density, acb(first), acb(last)).real
+    power = ball(max(order, Fraction(2))) if order == 1 else a  # r ln r <= r^2
+    total = arb(0)
+    for w, c in ours:
+        moved = c - ball(base)
+        beyond = _upper_normal(last - ball(base) - power * moved)
+        total += w * ((power - 1) * moved**2 / 2).exp() * beyond.max(arb(0)) ** (1 / power)
+    above = ball(weight) ** (1 - power) * total**power
+    outside = sum((w * (_upper_normal(last - d) + _upper_normal(d - first)) for w, d in theirs), arb(0))
+    largest = ratio_at(first).max(arb(1)) ** power  # to the left the ratio is at most this
+    rest = above + power * largest * outside
     excess = inner + rest.union(arb(0))
     return excess if order == 1 else (1 + excess).log() / (a - 1)
 

@@ -12,6 +12,7 @@ from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_rational
 from deniable.privacy.around.repeated_choice import chosen_one_after_another
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.bounded import bounded_law
 from deniable.privacy.pld.law import Pairs
@@ -90,6 +91,24 @@ class ExponentialMechanismLoss(_SelectionLoss):
             return ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1()
 
         return certified(formula)
+
+    @property
+    def divergences_are_closed(self) -> bool:
+        return True
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Of two candidates, with the losses that are worst for the order."""
+
+        def formula() -> "arb":
+            odds = ball(-self.limit).exp()
+            if order == 1:
+                least = ball(self.limit) * odds / (1 - odds)  # exp(-greatest loss)
+                return least - 1 - least.log()
+            a, far = ball(order), ball(-order * self.limit).exp()
+            least = a * (odds - far) / ((a - 1) * (1 - far))
+            return (-a * least.log() + ((odds - far) / ((a - 1) * (1 - odds))).log()) / (a - 1)
+
+        return both_ways(certified(formula, within=Interval(0.0, Interval.around(self.limit).upper)))
 
     def laws(self) -> Pairs:
         limit = float(self.limit)

@@ -21,6 +21,8 @@ from deniable.numbers.rationals import (
     within_floats,
 )
 from deniable.privacy.currencies.gaussian_dp import DIGITS
+from deniable.privacy.currencies.renyi import Directions, both_ways, known_divergences, largest
+from deniable.privacy.currencies.sampled_normal import mixture_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
@@ -93,6 +95,14 @@ class GaussianMixtureLoss(PrivacyLoss):
             return Pairs.symmetric(self._law)
         both: tuple[LossLaw, LossLaw] = (self._law, ReversedLaw(self._law))
         return Pairs((self._above_both, self._above_both), both) if self.relation is Replace else Pairs(both, both)
+
+    def _divergences(self, order: Fraction) -> Directions:
+        """Certified integrals of both directions, or norms; under replace the larger one for either."""
+        p, q = self._in_sigmas
+        sides = mixture_divergence(p, q, order), mixture_divergence(_mirrored(q), _mirrored(p), order)
+        known = known_divergences(self, order)[0].upper
+        there, back = (Interval(min(found.lower, known), min(found.upper, known)) for found in sides)
+        return both_ways(largest([there, back])) if self.relation is Replace else (there, back)
 
     @cached_property
     def _above_both(self) -> LossLaw:

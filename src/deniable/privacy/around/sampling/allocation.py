@@ -3,23 +3,30 @@ docs/theory/privacy/allocation.md.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.compose import compose
 from deniable.privacy.around.sampling.allocated_law import allocated_law, nothing
 from deniable.privacy.around.sampling.poisson import SampledLoss, known_laws
 from deniable.privacy.around.sampling.poisson_replace import poisson_replaced
+from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs, ReversedLaw
 from deniable.privacy.relation import AddRemove, Relation
 
+if TYPE_CHECKING:
+    from flint import arb, arb_poly
+
 _MOST_RUNS = 10**6
+_MOST_MOMENTS = 128  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False)
@@ -76,6 +83,63 @@ class RandomlyAllocatedLoss(SampledLoss):
         upper = min(found.upper, self.base._epsilon_within(delta, tolerance).upper)
         return replace(found, lower=min(found.lower, upper), upper=upper)
 
+    def _divergences(self, order: Fraction) -> Directions:
+        """Of (with, without) in a closed form for whole orders; else from the laws. At most those of the base."""
+        from deniable.privacy.currencies.renyi_integral import law_divergence
+
+        base, pairs = directed(self.base, order), self.laws()
+        whole = Fraction(max(2, math.ceil(order)))
+        top = self._moment_divergence(int(whole)) if whole <= _MOST_MOMENTS else math.inf  # D increases with the order
+        there = law_divergence(pairs.upper[0], order, self._tail(order)).upper if order < whole else top
+        back = law_divergence(pairs.upper[1], order, self._tail_back(order)).upper
+        found = [
+            Interval(min(least, upper), upper)
+            for least, upper in (
+                (law_divergence(pairs.lower[way], order).lower, min(bound, base[way].upper))
+                for way, bound in enumerate((min(there, top), back))
+            )
+        ]
+        return found[0], found[1]
+
+    def _moment_divergence(self, order: int) -> float:
+        """ln(a! [z^a] (sum_k E X^k z^k/k!)^runs / runs^a) / (a - 1), rounded up, with E X^k = exp((k - 1) D_k)."""
+        divergences = [directed(self.base, Fraction(k))[0].upper for k in range(2, order + 1)]
+        if math.isinf(divergences[-1]):
+            return math.inf
+
+        def formula() -> "arb":
+            from flint import arb, arb_poly
+
+            terms, factor = [arb(1), arb(1)], arb(1)
+            for k, divergence in enumerate(divergences, start=2):
+                factor /= k
+                terms.append(factor * ball((k - 1) * Fraction(divergence)).exp())
+            total = _power_series(arb_poly(terms), self.runs, order + 1)
+            moment = total[order] / factor / arb(self.runs) ** order
+            return moment.log() / (order - 1)
+
+        return certified(formula, within=NONNEGATIVE).upper
+
+    def _tail(self, order: Fraction) -> Callable[[float], float]:
+        """E X^a beyond x is at most x^(a - b) E X^b."""
+        a = max(order, Fraction(2)) if order == 1 else order
+        known = [
+            (float(b - a), (b - 1) * self._moment_divergence(b))
+            for b in sorted({min(math.floor(a) + more, _MOST_MOMENTS) for more in (1, 2, 4, 8, 16)})
+            if b > a
+        ]
+        return lambda loss: _raised(min((log - more * loss for more, log in known), default=math.inf))
+
+    def _tail_back(self, order: Fraction) -> Callable[[float], float]:
+        """The mean of all X is at least their geometric mean, so E mean^-s <= exp(s D_(1 + s/runs)(without, with))."""
+        a = max(order, Fraction(2)) if order == 1 else order
+        known = []
+        for power in range(-2, 14):
+            s = a - 1 + Fraction(2) ** power
+            divergence = directed(self.base, 1 + s / self.runs)[1].upper
+            known.append((float(s - (a - 1)), float(s) * divergence))
+        return lambda loss: _raised(min(log - more * loss for more, log in known))
+
     @property
     def failing_epsilon(self) -> Fraction | None:
         return self.base.failing_epsilon
@@ -91,6 +155,22 @@ class RandomlyAllocatedLoss(SampledLoss):
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({AddRemove})
+
+
+def _raised(log: float) -> float:
+    return log + 1e-9 * (1 + abs(log))
+
+
+def _power_series(base: "arb_poly", count: int, length: int) -> "arb_poly":
+    """The first terms of a power, by repeated squaring."""
+    result = base**0
+    while count:
+        if count & 1:
+            result = (result * base).truncate(length)
+        count >>= 1
+        if count:
+            base = (base * base).truncate(length)
+    return result
 
 
 @lru_cache(maxsize=32)

@@ -6,12 +6,14 @@ Proof: docs/theory/privacy/group.md.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import exact_rational, exact_root, positive_integer, positive_rational
+from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
@@ -19,8 +21,12 @@ from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
 
+if TYPE_CHECKING:
+    from flint import arb
+
 MOST_UNITS = 64
 _POINTS_ABOVE = 320
+_MOST_MOMENTS = 256  # orders of the closed form
 
 
 @dataclass(frozen=True, init=False)
@@ -93,10 +99,39 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         split that reveals most near epsilon = 1."""
         return self._laws
 
+    def _divergences(self, order: Fraction) -> Directions:
+        """The greatest over all splits, in each direction; from below those of the split that `laws` takes."""
+        found = {pair: directed(pair, order) for pair in self.pairs}
+        ends = []
+        for way in (0, 1):
+            upper = max(min(both[way].upper, self._most(pair, way, order)) for pair, both in found.items())
+            least = max(found[self._strongest][way].lower, self._least(self._strongest, way, order))
+            ends.append(Interval(min(least, upper), upper))
+        return ends[0], ends[1]
+
+    def _most(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+        """A bound on a divergence of a pair, good where it is large: no unit of the second data set is drawn."""
+        units = (len(pair.mixture) - 1, len(pair.against) - 1)
+        none_drawn = certified(lambda: -ball((1 - self.rate) ** units[1 - way]).log(), within=NONNEGATIVE)
+        return round_up(Fraction(self._alone(units[way], max(math.ceil(order), 2)).upper) + Fraction(none_drawn.upper))
+
+    def _least(self, pair: GaussianMixtureLoss, way: int, order: Fraction) -> float:
+        """A lower bound where the second data set has none of the units."""
+        units = (len(pair.mixture) - 1, len(pair.against) - 1)
+        return 0.0 if units[1 - way] or order < 2 else self._alone(units[way], math.floor(order)).lower
+
+    def _alone(self, units: int, order: int) -> Interval:
+        if order > _MOST_MOMENTS:
+            return Interval(0.0, float(order * self.mu_squared / 2) * (1 + 1e-12))
+        return one_sided_divergence(units, self.rate, 1 / self.noise_multiplier**2, order)
+
+    @cached_property
+    def _strongest(self) -> GaussianMixtureLoss:
+        return max(self.pairs, key=lambda pair: pair._delta(Fraction(1)).lower)
+
     @cached_property
     def _laws(self) -> Pairs | None:
-        strongest = max(self.pairs, key=lambda pair: pair._delta(Fraction(1)).lower)
-        attained = strongest.laws()
+        attained = self._strongest.laws()
         if attained is None or len(self.pairs) == 1:
             return attained
 
@@ -137,6 +172,26 @@ def sampled_gaussian_group(
     if not mu or size > MOST_UNITS:
         return None
     return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation)
+
+
+@lru_cache(maxsize=1024)
+def one_sided_divergence(units: int, rate: Fraction, mu_squared: Fraction, order: int) -> Interval:
+    """sum_i Bin(units, rate)(i) N(i mu, 1) against N(0, 1), for a whole order >= 2.
+
+    With (sum_i w_i exp(-i^2 mu^2/2) z^i)^order = sum_s c_s z^s it is ln(sum_s c_s exp(s^2 mu^2/2)) / (order - 1).
+    """
+    if units == 0:
+        return Interval(0.0, 0.0)
+
+    def formula() -> "arb":
+        from flint import arb, arb_poly
+
+        weights = [weight for weight, _ in _binomial(units, rate, +1)]
+        one = arb_poly([ball(w) * ball(-i * i * mu_squared / 2).exp() for i, w in enumerate(weights)])
+        total = sum((c * ball(s * s * mu_squared / 2).exp() for s, c in enumerate((one**order).coeffs())), arb(0))
+        return total.log() / (order - 1)
+
+    return certified(formula, within=NONNEGATIVE)
 
 
 def _binomial(units: int, rate: Fraction, side: int) -> list[tuple[Fraction, int]]:
