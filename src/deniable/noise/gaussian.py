@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.blocks import Draws, Law, blocks_of
-from deniable.numbers import balls, theta
-from deniable.numbers.rationals import probability, strict_rational
+from deniable.numbers.rationals import strict_rational
 
 LARGEST_SIGMA_SQUARED = Fraction(2**114)
 SMALLEST_SIGMA_SQUARED = Fraction(1, 2**57)
@@ -36,30 +35,6 @@ def sample(*, sigma_squared: Fraction | int, size: Size = None, bits: Bits = SEC
     shape = shape_of(size)
     law = Law(1 / (2 * _checked(sigma_squared)), 2)
     return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
-
-
-def half_width(sigma_squared: Fraction | int, level: float | Fraction) -> int:
-    """The smallest t for which P[|X| <= t] >= level is certified.
-
-    Args:
-        sigma_squared: as in `sample`.
-        level: in [0, 1); a float stands for its shortest decimal text.
-
-    Guarantee: P[|X| <= t] >= level.
-    """
-    variance = _checked(sigma_squared)
-    miss = 1 - probability("level", level)
-    from flint import ctx
-
-    with ctx.workprec(200):
-        most = balls.ball(miss) * theta.total(variance) / 2
-        low, high = -1, 1
-        while not theta.upper_tail(variance, high + 1) <= most:
-            low, high = high, 2 * high
-        while high - low > 1:  # certified at high, not at low
-            middle = (low + high) // 2
-            low, high = (low, middle) if theta.upper_tail(variance, middle + 1) <= most else (middle, high)
-    return high
 
 
 def quantile(sigma_squared: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.blocks import Draws, Law, blocks_of
-from deniable.numbers import balls
-from deniable.numbers.rationals import probability, strict_rational
+from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
-    from flint import arb
+    pass
 
 LARGEST_SCALE = Fraction(2**57)
 SMALLEST_SCALE = Fraction(1, 2**57)
@@ -38,25 +37,6 @@ def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> 
     shape = shape_of(size)
     law = Law(1 / _checked(scale), 1)
     return blocks_of(law).draw(math.prod(shape), bits).reshape(shape)
-
-
-def half_width(scale: Fraction | int, level: float | Fraction) -> int:
-    """The smallest t with P[|X| <= t] >= level.
-
-    Args:
-        scale: as in `sample`.
-        level: in [0, 1); a float stands for its shortest decimal text.
-
-    Error: none. P[|X| > t] = 2 q^(t+1) / (1 + q) is solved for t, and the result rounded in ball arithmetic.
-    """
-    rate = 1 / _checked(scale)
-    miss = 1 - probability("level", level)
-
-    def minus_steps() -> "arb":
-        ratio = (-balls.ball(rate)).exp()
-        return ((1 + ratio) * balls.ball(miss) / 2).log() / balls.ball(rate)
-
-    return max(0, -balls.certified_floor(minus_steps) - 1)
 
 
 def quantile(scale: Fraction | int, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from deniable.noise import bernoulli, geometric, laplace, uniform
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.noise.blocks import Draws
 from deniable.numbers import balls
-from deniable.numbers.rationals import probability, strict_rational
+from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -64,24 +64,6 @@ class Stairs:
             steps = steps.astype(object)
         distance = steps * self.step + ((place >> 1) + self.centre)
         return np.where(lower, np.where(place & 1 == 0, distance, -distance), top).reshape(shape)
-
-    def half_width(self, level: float | Fraction) -> int:
-        """The smallest t for which P[|X| <= t] >= level could be certified; level in [0, 1)."""
-        miss = 1 - probability("level", level)
-        from flint import ctx
-
-        with ctx.workprec(256):
-
-            def holds(t: int) -> bool:
-                return bool(self.above(t) <= balls.ball(miss))
-
-            low, high = -1, 1
-            while not holds(high):
-                low, high = high, 2 * high
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if holds(middle) else (middle, high)
-        return high
 
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """The smallest k with P[X <= k] >= p, in float64: for error bars, which are post-processing, and nothing else.

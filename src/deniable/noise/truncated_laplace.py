@@ -20,7 +20,7 @@ from deniable.noise import bernoulli, geometric, laplace
 from deniable.noise.bits import SECURE, Bits, Size, shape_of
 from deniable.numbers import balls
 from deniable.numbers.certified import exp_of_minus
-from deniable.numbers.rationals import probability, strict_rational
+from deniable.numbers.rationals import strict_rational
 
 if TYPE_CHECKING:
     from flint import arb
@@ -72,28 +72,6 @@ def sample_within(
     sizes = np.where(goes_left, left, right + 1)
     kept = (distance % sizes).astype(np.int64, copy=False)
     return np.where(goes_left, ~kept, kept)
-
-
-def half_width(scale: Fraction | int, bound: int, level: float | Fraction) -> int:
-    """The smallest t with P[|X| <= t] >= level.
-
-    Args:
-        scale, bound: as in `sample`.
-        level: in [0, 1); a float stands for its shortest decimal text.
-
-    Error: none. P[|X| > t] = 2 (q^(t+1) - q^(bound+1)) / (1 + q - 2 q^(bound+1)) is solved for t in ball arithmetic.
-    """
-    rate, last = 1 / _checked_scale(scale), _checked_bound(bound)
-    miss = 1 - probability("level", level)
-    if last == 0:
-        return 0
-
-    def minus_steps() -> "arb":
-        ratio, beyond = (-balls.ball(rate)).exp(), (-balls.ball(rate * (last + 1))).exp()
-        share = balls.ball(miss) / 2
-        return (share * (1 + ratio - 2 * beyond) + beyond).log() / balls.ball(rate)
-
-    return max(0, -balls.certified_floor(minus_steps) - 1)
 
 
 def quantile(scale: Fraction | int, bound: int, p: NDArray[np.float64]) -> NDArray[np.float64]:

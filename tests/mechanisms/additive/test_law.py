@@ -46,13 +46,22 @@ def test_probabilities_are_those_of_the_weights(
     assert law.tail(-1).lower == 1
 
 
-@pytest.mark.parametrize("mechanism", [case[0] for case in CASES] + [Gaussian(sigma_squared=F(10**7))])
+WIDE: list[AdditiveNoise] = [
+    *(Laplace(scale=scale) for scale in (F(1, 5), F(10**9), F(2**57))),
+    *(Gaussian(sigma_squared=variance) for variance in (F(63**2), F(65**2), F(10**7), F(10**18), F(2**114))),
+    Staircase(rate=F(1, 10**6), step=1000, centre=3),
+    TruncatedLaplace(scale=F(10**9), bound=2**40),
+    TruncatedLaplace(scale=F(10**9), bound=5),
+]
+
+
+@pytest.mark.parametrize("mechanism", [case[0] for case in CASES] + WIDE)
 def test_half_widths_and_quantiles_are_those_of_the_tails(mechanism: AdditiveNoise) -> None:
     law = mechanism.law()
-    for level in (F(1, 2), F(19, 20), F(999, 1000)):
-        half = int(law.half_width(level))  # type: ignore[arg-type]
-        assert law.tail(half).upper <= 1 - level
-        assert half == 0 or law.tail(half - 1).lower > 1 - level
+    for level in (F(1, 2), F(19, 20), F(999, 1000), 1 - F(1, 10**12)):
+        half = mechanism.half_width(level)
+        assert law.tail(half).lower <= 1 - level  # an interval sharp to 1e-14
+        assert half == 0 or law.tail(half - 1).upper > 1 - level
     for p in (0.1, 0.5, 0.9):
         k = int(law.quantile(np.array([p]))[0])
         assert law.cdf(k).upper >= p - 1e-12 > law.cdf(k - 1).lower - 1e-9

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import AboveThreshold, Mechanism, SparseVector
-from deniable.noise import laplace
+from deniable.mechanisms import AboveThreshold, Laplace, Mechanism, SparseVector
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, Sensitivity
 from tests.mechanisms.interactive.broken import algorithm_3, algorithm_4, algorithm_5, algorithm_6
@@ -186,7 +185,7 @@ def test_the_accuracy_is_within_that_of_dwork_and_roth(questions: int, miss: str
     mechanism = AboveThreshold(threshold_scale=Fraction(2), query_scale=Fraction(4))
     found = mechanism.half_width(1 - Fraction(miss), questions=questions)
     assert found <= math.ceil(8 * (math.log(questions) + math.log(2 / float(miss))))
-    assert laplace.half_width(Fraction(4), 1 - Fraction(miss) / questions) <= found
+    assert Laplace(scale=Fraction(4)).half_width(1 - Fraction(miss) / questions) <= found
 
 
 def test_answers_are_as_accurate_as_stated() -> None:

@@ -14,11 +14,14 @@ from deniable.mechanisms.base import Mechanism, Released
 from deniable.mechanisms.integers import Integers, integers, plus
 from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability
 
 if TYPE_CHECKING:
     from flint import arb
+
+_PRECISION = 256  # bits in which tails are compared with a level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +47,6 @@ class AdditiveNoise(Mechanism):
         """P[noise > k] for k >= 0, at the working precision."""
 
     @abstractmethod
-    def _half_width(self, level: Fraction) -> int:
-        """See `half_width`."""
-
-    @abstractmethod
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Quantiles of the noise in float64, for error bars only."""
 
@@ -60,12 +59,23 @@ class AdditiveNoise(Mechanism):
         return NoiseLaw(self, step)
 
     def half_width(self, level: object) -> int:
-        """The smallest t, up to one, for which the noise lies in [-t, t] with probability at least `level`.
+        """The smallest t for which the noise is certified to lie in [-t, t] with probability at least `level`.
 
         Args:
             level: in [0, 1).
         """
-        return self._half_width(probability("level", level))
+        miss = 1 - probability("level", level)
+        from flint import ctx
+
+        with ctx.workprec(_PRECISION):
+            most = ball(miss / 2)
+            low, high = -1, 1
+            while not self._above(high) <= most:
+                low, high = high, 2 * high
+            while high - low > 1:  # certified at high, not at low
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._above(middle) <= most else (middle, high)
+        return high
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[Integers]:
         """The exact integers plus fresh noise: int64, or Python ints in an object array where int64 cannot hold them.

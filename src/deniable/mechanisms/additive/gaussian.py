@@ -78,9 +78,6 @@ class Gaussian(AdditiveNoise):
     def _above(self, k: int) -> "arb":
         return theta.upper_tail(self.sigma_squared, k + 1) / theta.total(self.sigma_squared)
 
-    def _half_width(self, level: Fraction) -> int:
-        return gaussian.half_width(self.sigma_squared, level)
-
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return gaussian.quantile(self.sigma_squared, p)
 

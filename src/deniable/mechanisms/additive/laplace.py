@@ -64,9 +64,6 @@ class Laplace(AdditiveNoise):
         ratio = ball(-1 / self.scale)
         return ((k + 1) * ratio).exp() / (1 + ratio.exp())
 
-    def _half_width(self, level: Fraction) -> int:
-        return laplace.half_width(self.scale, level)
-
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return laplace.quantile(self.scale, p)
 

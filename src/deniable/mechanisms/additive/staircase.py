@@ -92,9 +92,6 @@ class Staircase(AdditiveNoise):
     def _above(self, k: int) -> "arb":
         return self._stairs.above(k) / 2
 
-    def _half_width(self, level: Fraction) -> int:
-        return self._stairs.half_width(level)
-
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._stairs.quantile(p)
 

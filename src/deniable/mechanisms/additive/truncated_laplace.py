@@ -105,9 +105,6 @@ class TruncatedLaplace(AdditiveNoise):
         whole = 1 + ratio.exp() - 2 * ((self.bound + 1) * ratio).exp()
         return -((k + 1) * ratio).exp() * (left * ratio).expm1() / whole if left > 0 else ball(Fraction(0))
 
-    def _half_width(self, level: Fraction) -> int:
-        return truncated_laplace.half_width(self.scale, self.bound, level)
-
     def quantile(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return truncated_laplace.quantile(self.scale, self.bound, p)
 

@@ -13,7 +13,6 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.additive.base import checked_scale
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.interactive.session import Session
-from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
@@ -147,9 +146,8 @@ class SparseVector(Mechanism):
         """
         miss = 1 - probability("level", level)
         count = positive_integer("questions", questions)
-        return laplace.half_width(self.threshold_scale, 1 - miss / 2) + laplace.half_width(
-            self.query_scale, 1 - miss / (2 * count)
-        )
+        level_noise, query_noise = Laplace(scale=self.threshold_scale), Laplace(scale=self.query_scale)
+        return level_noise.half_width(1 - miss / 2) + query_noise.half_width(1 - miss / (2 * count))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:
         """Sessions about the threshold 0, each as a number: bit i says that question i was above, values follow."""
