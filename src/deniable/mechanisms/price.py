@@ -7,7 +7,7 @@ from math import log
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
-from deniable.numbers.rationals import positive_rational, probability
+from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
 from deniable.privacy.around.stated import Stated
 from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
@@ -26,7 +26,7 @@ class Price:
     rho: Fraction | None = None
 
     @classmethod
-    def of(cls, epsilon: object, delta: object, rho: object) -> "Price":
+    def of(cls, epsilon: Real | None, delta: Real | None, rho: Real | None) -> "Price":
         """The price that a caller names.
 
         Raises: InvalidParameterError unless it is epsilon > 0, with or without delta in [0, 1), or rho > 0.
@@ -104,6 +104,7 @@ class Price:
         """The loss of any mechanism that costs this much; for noise that is chosen by earlier answers."""
         if self.rho is not None:
             return ConcentratedLoss(self.rho)
+        assert self.epsilon is not None
         return ApproximateLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
 
     def stated(self, loss: PrivacyLoss) -> PrivacyLoss:

@@ -275,7 +275,7 @@ class PrivacyLoss(metaclass=InWords):
 
     __rmul__ = __mul__
 
-    def poisson_sampled(self, *, rate: object, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
+    def poisson_sampled(self, *, rate: Real, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
         """The loss of the same mechanism on a sample that each unit joins with probability `rate`, independently.
 
         Args:
@@ -287,7 +287,7 @@ class PrivacyLoss(metaclass=InWords):
         return poisson_sampled(self, rate, relation)
 
     def capped_poisson_sampled(
-        self, *, rate: object, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
+        self, *, rate: Real, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
     ) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
         from deniable.privacy.around.sampling.capped import capped_poisson_sampled

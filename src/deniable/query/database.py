@@ -15,6 +15,7 @@ from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
@@ -230,7 +231,9 @@ class Database(Statistics):
     def _repr_html_(self) -> str:
         return pairs_as_html(self._about())
 
-    def explain(self, text: str, *, epsilon: object = None, delta: object = None, rho: object = None) -> Explanation:
+    def explain(
+        self, text: str, *, epsilon: Real | None = None, delta: Real | None = None, rho: Real | None = None
+    ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate its answer would be. Reads no row, spends nothing."""
         plan = self._plan(text, epsilon, delta, rho)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
@@ -239,9 +242,9 @@ class Database(Statistics):
         self,
         text: str,
         *,
-        epsilon: object = None,
-        delta: object = None,
-        rho: object = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
         fresh: bool = False,
         progress: Progress | None = None,
     ) -> Release:
@@ -271,7 +274,7 @@ class Database(Statistics):
             notes=self._notes(grouped=bool(plan.query.question.keys)),
         )
 
-    def _plan(self, text: str, epsilon: object, delta: object, rho: object) -> PricedPlan:
+    def _plan(self, text: str, epsilon: Real | None, delta: Real | None, rho: Real | None) -> PricedPlan:
         asked = Price.of(epsilon, delta, rho)
         query = parse(text, {self.table.name: self.table})
         check_outcome(query.outcome)

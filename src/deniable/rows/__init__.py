@@ -19,7 +19,7 @@ before it is in its one form. If what it is asked raises, it is missing.
 """
 
 from deniable.rows.blocks import plain
-from deniable.rows.columns import Column, array_of, column
+from deniable.rows.columns import Column, Container, array_of, column
 from deniable.rows.declared import arrow_of
 from deniable.rows.floats import Floats, dimensions, numbers, table, whole_numbers
 from deniable.rows.keys import codes, distinct, labels, places_of
@@ -28,6 +28,7 @@ from deniable.rows.whole import Whole, left_out, read, replaced, width
 
 __all__ = [
     "Column",
+    "Container",
     "Floats",
     "Whole",
     "array_of",

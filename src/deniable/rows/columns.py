@@ -6,7 +6,7 @@ that store the place of each row among distinct values keep them: those values a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,22 @@ from deniable.rows.entries import each, key, objects
 from deniable.rows.silence import silence
 
 Missing = NDArray[np.bool_]
+
+
+class OfArray(Protocol):
+    """A series, column or frame of a library that gives arrays of numpy."""
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
+class OfArrow(Protocol):
+    """A column or table of a library that gives the arrays of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+Container: TypeAlias = Sequence[object] | NDArray[Any] | OfArray | OfArrow
+"""What rows come in: a list, an array, a series, a column or a frame of numpy, pandas, polars or Arrow."""
 
 _NEITHER = "{what} must be numbers, text, dates or booleans, got {kind}"
 _DAMAGED = "{what} cannot be read as {kind}: the container is damaged, or of a type that cannot be read."

@@ -9,7 +9,7 @@ import numpy as np
 from deniable.noise.bits import Bits
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Measure, Noisy, Release
-from deniable.rows import labels
+from deniable.rows import Container, labels
 from deniable.statistics.call import in_words
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Options, release
@@ -45,7 +45,7 @@ class Count(Noised):
 
 
 @in_words
-def count(values: object, **options: Unpack[Options]) -> Release:
+def count(values: Container, **options: Unpack[Options]) -> Release:
     """The number of rows that are not NULL: see `Count`.
 
     >>> import deniable as dn

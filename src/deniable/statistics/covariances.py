@@ -14,12 +14,12 @@ from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Floats, table
+from deniable.rows import Container, Floats, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.products import LARGEST_TABLE, Products, Separate, Table
 from deniable.statistics.shares import UNIT, rows_that_count, shares
-from deniable.statistics.statistic import Answer, Options, Payer, Statistic, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, Payer, Statistic, release
 
 _FEWEST, _MOST = 1000, 4000  # draws for an interval
 _NUMBERS = 2**23  # held at once for them
@@ -227,7 +227,7 @@ class Correlation(Covariance):
 
 
 @in_words
-def covariance(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def covariance(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike], **options: Unpack[Options]) -> Release:
     """The covariance of every two columns of a table: see `Covariance`; `bounds` may be "auto" for all of them.
 
     >>> import deniable as dn
@@ -237,7 +237,7 @@ def covariance(values: object, *, bounds: object, **options: Unpack[Options]) ->
 
 
 @in_words
-def correlation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def correlation(values: Container, *, bounds: BoundsLike | Sequence[BoundsLike], **options: Unpack[Options]) -> Release:
     """The correlation of every two columns of a table: see `Correlation`; `bounds` may be "auto" for all of them.
 
     >>> import deniable as dn

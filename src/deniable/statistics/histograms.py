@@ -15,10 +15,10 @@ from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Key, Measure, Noisy, Release
-from deniable.rows import Floats, distinct, numbers, places_of
+from deniable.rows import Container, Floats, distinct, numbers, places_of
 from deniable.statistics.call import in_words
 from deniable.statistics.noised import Noised
-from deniable.statistics.statistic import Answer, Options, checked_bounds, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, checked_bounds, release
 from deniable.statistics.units import bounded_rows
 
 _BLOCK = 2**15
@@ -127,12 +127,12 @@ class Histogram(Noised):
 
 @in_words
 def histogram(
-    values: object,
+    values: Container,
     *,
     bins: Iterable[Any] | int | None = None,
     keys: Iterable[Any] | None = None,
     other: bool = False,
-    bounds: object = None,
+    bounds: BoundsLike | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """How many rows lie in each of some public bins: see `Histogram`.

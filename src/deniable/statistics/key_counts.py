@@ -14,7 +14,7 @@ from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Sensitivity, of_count
 from deniable.release import Key, Measure, Noisy, Release
-from deniable.rows import codes, labels
+from deniable.rows import Container, codes, labels
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 
@@ -111,7 +111,7 @@ def _order(published: tuple[int, Any]) -> tuple[int, str, Any]:
 
 
 @in_words
-def key_counts(values: object, *, groups: int = 1, **options: Unpack[Options]) -> Release:
+def key_counts(values: Container, *, groups: int = 1, **options: Unpack[Options]) -> Release:
     """The keys that enough units have, with noisy counts: see `KeyCounts`.
 
     >>> import deniable as dn

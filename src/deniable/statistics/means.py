@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Unpack
 
 from deniable.noise.bits import Bits
 from deniable.release import Measure, Release
+from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import shares
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class Mean(Bounded):
 
 
 @in_words
-def mean(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def mean(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
     """The mean of the values: see `Mean`.
 
     >>> import deniable as dn

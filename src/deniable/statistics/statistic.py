@@ -5,17 +5,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Literal, Protocol, TypedDict
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
-from deniable.numbers.rationals import exact_rational, positive_integer, whole_number
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords
 from deniable.release import Estimate, Key, Measure, Noisy, Release
-from deniable.rows import silence
+from deniable.rows import Container, silence
 
 Takes = Literal[
     "one", "pair", "samples"
@@ -33,6 +33,10 @@ class Payer(Protocol):
         ...
 
 
+BoundsLike: TypeAlias = tuple[Real, Real] | list[float] | Literal["auto"]
+"""Public bounds of a column: (lower, upper), or "auto" where they are to be found privately."""
+
+
 class Options(TypedDict, total=False):
     """What every function of `deniable.statistics` takes besides its own parameters.
 
@@ -44,12 +48,12 @@ class Options(TypedDict, total=False):
     bits: leave it out, except in tests.
     """
 
-    epsilon: object
-    delta: object
-    rho: object
+    epsilon: Real
+    delta: Real
+    rho: Real
     relation: Relation
     rows: int
-    units: object
+    units: Container
     ledger: Payer | None
     bits: Bits
 
@@ -79,9 +83,9 @@ class Statistic(metaclass=InWords):
     name: ClassVar[str]
     takes: ClassVar[Takes] = "one"  # column or table; two with the same rows; two with other rows
 
-    epsilon: object = None
-    delta: object = 0
-    rho: object = None
+    epsilon: Real | None = None
+    delta: Real = 0
+    rho: Real | None = None
     relation: Relation = AddRemove
     rows: int = 1
 

@@ -13,12 +13,12 @@ from deniable.noise.bits import Bits
 from deniable.privacy import Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Measure, Noisy, Release
-from deniable.rows import Floats
+from deniable.rows import Container, Floats
 from deniable.statistics.average import exact_sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import UNIT, shares
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _BLOCK = 2**15
 _LARGEST = 2**37  # a block of whole numbers up to it has an exact sum
@@ -107,7 +107,7 @@ class Sum(Bounded):
 
 
 @in_words
-def sum(values: object, *, bounds: object, whole: bool = False, **options: Unpack[Options]) -> Release:
+def sum(values: Container, *, bounds: BoundsLike, whole: bool = False, **options: Unpack[Options]) -> Release:
     """The sum of the values: see `Sum`.
 
     >>> import deniable as dn

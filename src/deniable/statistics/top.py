@@ -14,6 +14,7 @@ from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, Relation
 from deniable.release import Bounds, Estimate, Key, Measure, Release
 from deniable.release.columns import select
+from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.histograms import Histogram
 from deniable.statistics.key_counts import KeyCounts
@@ -145,7 +146,7 @@ class Mode(Statistic):
 
 @in_words
 def top_k(
-    values: object, *, k: int, keys: Iterable[Any] | None = None, groups: int = 1, **options: Unpack[Options]
+    values: Container, *, k: int, keys: Iterable[Any] | None = None, groups: int = 1, **options: Unpack[Options]
 ) -> Release:
     """The k values with the largest noisy counts: see `TopK`.
 
@@ -156,7 +157,7 @@ def top_k(
 
 
 @in_words
-def mode(values: object, *, keys: Iterable[Any], **options: Unpack[Options]) -> Release:
+def mode(values: Container, *, keys: Iterable[Any], **options: Unpack[Options]) -> Release:
     """The most frequent of some public values: see `Mode`.
 
     >>> import deniable as dn

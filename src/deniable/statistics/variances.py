@@ -15,12 +15,12 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
 from deniable.privacy.around.restricted import Restricted
 from deniable.release import Measure, Noisy, Release
-from deniable.rows import Floats
+from deniable.rows import Container, Floats
 from deniable.statistics.average import Average, Sums
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import STEP, UNIT, shares
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _FOR_CENTRE = Fraction(1, 6)  # of the price, where the number of rows is private
 _MOST_FOR_CENTRE, _LEAST_FOR_CENTRE = 1 / 3, Fraction(1, 1000)
@@ -173,7 +173,7 @@ class StandardDeviation(Variance):
 
 
 @in_words
-def variance(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def variance(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
     """The mean squared distance of the values from their mean: see `Variance`.
 
     >>> import deniable as dn
@@ -183,7 +183,7 @@ def variance(values: object, *, bounds: object, **options: Unpack[Options]) -> R
 
 
 @in_words
-def standard_deviation(values: object, *, bounds: object, **options: Unpack[Options]) -> Release:
+def standard_deviation(values: Container, *, bounds: BoundsLike, **options: Unpack[Options]) -> Release:
     """The square root of the variance: see `StandardDeviation`.
 
     >>> import deniable as dn

@@ -13,6 +13,7 @@ from deniable.app.options import AsJson
 from deniable.app.output import whole_file
 from deniable.app.terminal import hint, say, show_pairs, waiting
 from deniable.errors import InvalidParameterError, SourceError
+from deniable.numbers.rationals import Real
 
 if TYPE_CHECKING:
     from deniable.privacy import Interval, PrivacyLoss
@@ -136,8 +137,8 @@ def account(
 class Training:
     """Gaussian noise, perhaps on Poisson samples, some steps; what is None was not said."""
 
-    noise: object = None
-    rate: object = None
+    noise: Real | None = None
+    rate: Real | None = None
     steps: int | None = None
 
     def loss(self) -> "PrivacyLoss":
@@ -167,7 +168,7 @@ class Training:
         steps = 1 if self.steps is None else self.steps
         return ", ".join([*parts, f"{steps} step{'s' * (steps != 1)}"])
 
-    def calibrated(self, sought: Sought, *, epsilon: object, delta: object, tolerance: float) -> "Training":
+    def calibrated(self, sought: Sought, *, epsilon: Real | None, delta: Real | None, tolerance: float) -> "Training":
         """The training with the best value of what is `sought` for the target.
 
         Raises: InvalidParameterError if something is missing, or was given although it is sought.

@@ -14,7 +14,7 @@ from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import checked_bounds, decimal_above, positive_rational, probability
+from deniable.numbers.rationals import Real, checked_bounds, decimal_above, positive_rational, probability
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import BoundedLaplaceLoss
@@ -58,7 +58,7 @@ class BoundedLaplace(Mechanism):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, lower: int, upper: int) -> "BoundedLaplace":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, lower: int, upper: int) -> "BoundedLaplace":
         """A scale that is proved to be epsilon-DP, while the next one of nine digits is not."""
         limit, width = positive_rational("epsilon", epsilon), cls(scale=Fraction(1), lower=lower, upper=upper).width
 

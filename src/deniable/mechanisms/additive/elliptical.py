@@ -14,6 +14,7 @@ from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
 from deniable.privacy.calibration import gaussian_sigma_squared
 from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
@@ -57,10 +58,10 @@ class EllipticalGaussian(Mechanism):
         strategy: Matrix,
         sensitivity: Sensitivity,
         *,
-        rho: object = None,
-        mu_squared: object = None,
-        epsilon: object = None,
-        delta: object = None,
+        rho: Real | None = None,
+        mu_squared: Real | None = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
     ) -> "EllipticalGaussian":
         """The least noise on the strategy for a target rho, mu^2, or (epsilon, delta); the sensitivity is that of x."""
         moved = of_linear_map(strategy, sensitivity)

@@ -14,7 +14,7 @@ from deniable.noise import gaussian
 from deniable.noise.bits import Bits
 from deniable.numbers import theta
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
 from deniable.privacy.calibration import gaussian_sigma_squared
 
@@ -48,10 +48,10 @@ class Gaussian(AdditiveNoise):
         cls,
         sensitivity: Sensitivity,
         *,
-        rho: object = None,
-        mu_squared: object = None,
-        epsilon: object = None,
-        delta: object = None,
+        rho: Real | None = None,
+        mu_squared: Real | None = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
     ) -> "Gaussian":
         """The least noise for a target rho, mu^2, or (epsilon, delta)."""
         return cls(

@@ -13,6 +13,7 @@ from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 
@@ -40,7 +41,7 @@ class Laplace(AdditiveNoise):
         object.__setattr__(self, "scale", checked_scale("scale", self.scale))
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object) -> "Laplace":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Laplace":
         """The least noise that is epsilon-DP for this sensitivity."""
         return cls(scale=laplace_scale(sensitivity, epsilon))
 

@@ -14,7 +14,7 @@ from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.rationals import positive_integer, positive_rational, probability
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import AddRemove, Interval, LaplaceLoss, PureLoss, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.calibration import laplace_scale
@@ -55,7 +55,7 @@ class Snapping(Mechanism):
         object.__setattr__(self, "bound", bound)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, bound: int) -> "Snapping":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bound: int) -> "Snapping":
         """The least noise that is epsilon-DP for this sensitivity."""
         return cls(scale=laplace_scale(sensitivity, epsilon), bound=bound)
 

@@ -14,7 +14,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.noise import laplace, staircase
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import StaircaseLoss
@@ -61,7 +61,7 @@ class Staircase(AdditiveNoise):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object) -> "Staircase":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Staircase":
         """Steps as wide as the largest change of one number, and the centre with the least mean size of the noise."""
         laplace_scale(sensitivity, epsilon)  # refuses what needs no noise
         step = int(sensitivity.integral().linf)

@@ -15,7 +15,7 @@ from deniable.mechanisms.integers import Integers, integers
 from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown
 from deniable.privacy import AddRemove, Sensitivity, of_count
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss
@@ -50,7 +50,7 @@ class TruncatedLaplace(AdditiveNoise):
         object.__setattr__(self, "bound", bound)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, delta: object) -> "TruncatedLaplace":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, delta: Real) -> "TruncatedLaplace":
         """Noise of scale l1 / epsilon with the least bound that is proved to be (epsilon, delta)-DP.
 
         Raises: InvalidParameterError if delta is 0, for which no bound will do.

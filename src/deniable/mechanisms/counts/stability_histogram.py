@@ -15,7 +15,7 @@ from deniable.mechanisms.base import NO_ANSWER, Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, positive_rational, probability, shown, whole_number
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown, whole_number
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.around.stated import Stated
 
@@ -68,7 +68,7 @@ class StabilityHistogram(Mechanism):
 
     @classmethod
     def calibrated(
-        cls, sensitivity: Sensitivity, *, epsilon: object, delta: object, groups: int = 1
+        cls, sensitivity: Sensitivity, *, epsilon: Real | None, delta: Real, groups: int = 1
     ) -> "StabilityHistogram":
         """The lowest threshold for (epsilon, delta): truncated noise, or Gaussian noise where units have many keys.
 
@@ -107,7 +107,7 @@ class StabilityHistogram(Mechanism):
             raise InvalidParameterError(
                 f"threshold must be at least {needed} for failure={float(self.failure):g}, got {self.threshold}"
             )
-        counts = loss if self.epsilon is None else Stated(loss, self.epsilon, self.delta)
+        counts = loss if self.epsilon is None else Stated(loss, self.epsilon, self.delta or 0)
         return compose([counts, ApproximateLoss(0, self.failure)])
 
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:

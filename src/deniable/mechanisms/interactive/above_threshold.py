@@ -10,6 +10,7 @@ from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.interactive.session import Session
 from deniable.mechanisms.interactive.sparse_vector import SparseVector
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
 
 
@@ -40,7 +41,7 @@ class AboveThreshold(Mechanism):
         object.__setattr__(self, "query_scale", checked.query_scale)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, monotone: bool = False) -> "AboveThreshold":
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, monotone: bool = False) -> "AboveThreshold":
         """The noise that is epsilon-DP and leaves the least variance in a comparison."""
         found = SparseVector.calibrated(sensitivity, epsilon=epsilon, answers=1, monotone=monotone)
         return cls(threshold_scale=found.threshold_scale, query_scale=found.query_scale, monotone=monotone)

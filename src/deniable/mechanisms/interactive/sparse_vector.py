@@ -14,7 +14,7 @@ from deniable.mechanisms.additive.base import checked_scale
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.interactive.session import Session
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, positive_rational, probability, whole_number, yes_or_no
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.losses import SparseVectorLoss
@@ -70,7 +70,7 @@ class SparseVector(Mechanism):
         cls,
         sensitivity: Sensitivity,
         *,
-        epsilon: object,
+        epsilon: Real,
         answers: int,
         monotone: bool = False,
         value_share: object = None,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.inverse.gaps import InverseByGaps
 from deniable.mechanisms.records import checked_quantile, rank_of
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import Relation, Replace, of_count
 
 
@@ -37,7 +37,7 @@ class InverseQuantile(InverseByGaps):
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0, quantile: object = Fraction(1, 2)
+        cls, *, epsilon: Real, lower: int, upper: int, smoothing: int = 0, quantile: Real = Fraction(1, 2)
     ) -> Self:
         """The rate for epsilon; the median unless another quantile is named."""
         rate = positive_rational("epsilon", epsilon) / 2

@@ -15,7 +15,7 @@ from deniable.mechanisms.records import LARGEST_BOUND, records_of
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import checked_bounds, positive_rational, whole_number
+from deniable.numbers.rationals import Real, checked_bounds, positive_rational, whole_number
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
 
@@ -56,7 +56,7 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "smoothing", whole_number("smoothing", self.smoothing, lower=0))
 
     @classmethod
-    def calibrated(cls, *, epsilon: object, lower: int, upper: int, smoothing: int = 0) -> Self:
+    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, smoothing: int = 0) -> Self:
         """The rate for epsilon."""
         return cls(rate=positive_rational("epsilon", epsilon) / 2, lower=lower, upper=upper, smoothing=smoothing)
 

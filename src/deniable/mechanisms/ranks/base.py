@@ -19,7 +19,7 @@ from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
 from deniable.noise.race import checked_rate
-from deniable.numbers.rationals import exact_rational, positive_rational, shown, yes_or_no
+from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown, yes_or_no
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.around.restricted import Restricted
 
@@ -45,7 +45,7 @@ class RankMechanism(Mechanism):
         object.__setattr__(self, "points", Points.of(self.points))
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, **parameters: Any) -> Self:
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
         """The rate at which the loss has this epsilon.
 
         Args:

@@ -17,7 +17,7 @@ from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_rational, shown
+from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose, of_count
 from deniable.privacy.around.restricted import Restricted
 from deniable.rows import Floats
@@ -61,7 +61,7 @@ class RecursiveQuantiles(SeveralQuantiles):
         object.__setattr__(self, "later", later)
 
     @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: object, **parameters: Any) -> Self:
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, **parameters: Any) -> Self:
         """The rates at which every level has this epsilon; there are `rounds` of them."""
         unit, level = cls(rate=Fraction(1), later=Fraction(1), **parameters), positive_rational("epsilon", epsilon)
         return replace(unit, rate=level / unit._range(sensitivity), later=level / unit._later_range(sensitivity))

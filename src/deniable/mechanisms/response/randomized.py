@@ -16,7 +16,7 @@ from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers import balls
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import positive_integer, whole_number
+from deniable.numbers.rationals import Real, positive_integer, whole_number
 from deniable.privacy import PrivacyLoss, RandomizedResponseLoss, Replace, Sensitivity
 from deniable.rows import array_of, replaced
 
@@ -58,12 +58,12 @@ class RandomizedResponse(Mechanism):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_bias(cls, gamma: object) -> "RandomizedResponse":
+    def of_bias(cls, gamma: Real) -> "RandomizedResponse":
         """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
         return cls(truth=RandomizedResponseLoss.of_bias(gamma).truth)
 
     @classmethod
-    def of_coin(cls, share: object, *, choices: int = 2) -> "RandomizedResponse":
+    def of_coin(cls, share: Real, *, choices: int = 2) -> "RandomizedResponse":
         """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
         return cls(truth=RandomizedResponseLoss.of_coin(share, choices=choices).truth, choices=choices)
 

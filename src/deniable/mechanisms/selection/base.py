@@ -14,7 +14,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.base import MOST_VALUES, Mechanism
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
 from deniable.noise.race import checked_rate
-from deniable.numbers.rationals import positive_rational, probability, yes_or_no
+from deniable.numbers.rationals import Real, positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.currencies.concentrated import epsilon_within
@@ -47,9 +47,9 @@ class Selection(Mechanism):
         cls,
         sensitivity: Sensitivity,
         *,
-        epsilon: object = None,
-        delta: object = None,
-        rho: object = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
         monotone: bool = False,
         **parameters: Any,
     ) -> Self:
@@ -75,7 +75,7 @@ class Selection(Mechanism):
         loss = self._loss(self.rate * moved)
         return loss if loss.relations == {sensitivity.relation} else Restricted(loss, sensitivity.relation)
 
-    def _limit_for(self, epsilon: object, delta: object, rho: object) -> Fraction:
+    def _limit_for(self, epsilon: Real | None, delta: Real | None, rho: Real | None) -> Fraction:
         """The largest argument of `_loss` that meets the target; epsilon is linear in it, rho quadratic."""
         unit = self._loss(Fraction(1))
         assert unit.pure_epsilon is not None

@@ -16,7 +16,7 @@ from deniable.mechanisms.selection.base import Selection, behind_few, checked_ar
 from deniable.noise import race, races, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import checked_bounds
+from deniable.numbers.rationals import Real, checked_bounds
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ContinuousExponential(Selection):
         pieces = zip(ends[:-1].tolist(), ends[1:].tolist(), weights, strict=True)
         return shares({x: weight for start, end, weight in pieces for x in range(start, end)})
 
-    def gap_bound(self, best: int, *, failure: object) -> float:
+    def gap_bound(self, best: int, *, failure: Real) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.
 
         Args:

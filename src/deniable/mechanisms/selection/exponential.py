@@ -16,6 +16,7 @@ from deniable.mechanisms.selection.base import Scores, Selection, behind_few, ch
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class ExponentialMechanism(Selection):
             {i: weight * ball(-self.rate * gap).exp() for i, (weight, gap) in enumerate(zip(few, gaps, strict=True))}
         )
 
-    def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
+    def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.
 
         Args:

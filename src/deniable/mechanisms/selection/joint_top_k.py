@@ -18,7 +18,7 @@ from deniable.noise import bernoulli, race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.certified import log
-from deniable.numbers.rationals import positive_integer
+from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class JointTopK(Selection):
         """The indices as digits of one number in the base of how many candidates there are, the first chosen first."""
         return transcripts(self._draw(np.array(exact), runs, bits), len(exact))
 
-    def gap_bound(self, candidates: int, *, failure: object) -> float:
+    def gap_bound(self, candidates: int, *, failure: Real) -> float:
         """No member of the sequence is farther below the score of its place, with probability 1 - failure at least."""
         number, places = utility.checked_counts(candidates, self.count)
         return utility.sequences_gap(number, places, self.rate, utility.checked_failure(failure))

@@ -18,7 +18,7 @@ from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import shown
+from deniable.numbers.rationals import Real, shown
 from deniable.privacy import AddRemove, LaplaceLoss, PrivacyLoss, Sensitivity, of_count
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class NoisyMax(Selection):
         last = prod((lowest / (2 * each) for each in a.values()), start=arb(1)) / size
         return {i: found[i] + last for i in range(size)}
 
-    def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
+    def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.
 
         Guarantee: the t with (d - best) (1/2 + rate t / 4) e^(-rate t) = failure, rounded up.
@@ -104,7 +104,7 @@ def noisy_max(
     *,
     noise: Literal["exponential", "gumbel", "laplace"] = "exponential",
     monotone: bool = False,
-    **target: object,
+    **target: Real,
 ) -> Selection:
     """Report noisy max with any of three noises, calibrated to a target as in `Selection.calibrated`.
 

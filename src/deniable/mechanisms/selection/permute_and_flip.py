@@ -14,6 +14,7 @@ from deniable.mechanisms.selection.base import Scores, Selection, behind_few, ch
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, of_count
 from deniable.privacy.losses import PermuteAndFlipLoss
 
@@ -61,7 +62,7 @@ class PermuteAndFlip(Selection):
         factors = [arb_poly([1, -each]) for each in p]
         return {i: p[i] * others.integral()(1) for i, others in enumerate(products_without_one(factors))}
 
-    def gap_bound(self, candidates: int, *, failure: object, best: int = 1) -> float:
+    def gap_bound(self, candidates: int, *, failure: Real, best: int = 1) -> float:
         """The score is this far below the best, or less, with probability 1 - failure at least.
 
         Guarantee: ln((d - best) / ((best + 1) failure)) / rate, rounded up, or the bound of the exponential mechanism

@@ -18,7 +18,7 @@ from deniable.mechanisms.selection.noisy_max import NoisyMax
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from deniable.noise import race, races
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, shown
+from deniable.numbers.rationals import Real, positive_integer, shown
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, LaplaceLoss, PrivacyLoss, of_count
 from deniable.privacy.losses import PermuteAndFlipLoss
 
@@ -115,7 +115,7 @@ class TopK(Selection):
             }
         return {chosen: chance for chosen, chance in found.items()}  # noqa: C416 - a wider type of keys
 
-    def gap_bound(self, candidates: int, *, failure: object) -> float:
+    def gap_bound(self, candidates: int, *, failure: Real) -> float:
         """No member is farther below the score of its place, with probability 1 - failure at least.
 
         Guarantee: the bound of one round at failure / count. Of the best i candidates one is left in round i, so the

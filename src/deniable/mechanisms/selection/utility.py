@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
 
 if TYPE_CHECKING:
     from flint import arb
@@ -28,7 +28,7 @@ def checked_counts(candidates: object, best: object) -> tuple[int, int]:
     return number, tops
 
 
-def checked_failure(failure: object) -> Fraction:
+def checked_failure(failure: Real) -> Fraction:
     """A probability between 0 and 1."""
     chance = positive_rational("failure", failure)
     if chance >= 1:

@@ -11,7 +11,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import decimal_below, positive_rational, probability
+from deniable.numbers.rationals import Real, decimal_below, positive_rational, probability
 from deniable.privacy import ApproximateLoss
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SmoothLaplace(SmoothNoise):
         return ApproximateLoss(self.epsilon, self.delta)
 
     @classmethod
-    def calibrated(cls, *, epsilon: object, delta: object, lower: int, upper: int) -> "SmoothLaplace":
+    def calibrated(cls, *, epsilon: Real, delta: Real, lower: int, upper: int) -> "SmoothLaplace":
         """The noise for (epsilon, delta), with the usual beta = epsilon / (2 ln(2 / delta))."""
         target, failed = positive_rational("epsilon", epsilon), probability("delta", positive_rational("delta", delta))
         beta = decimal_below(target / Fraction(2 * math.log(2 / float(failed))), 6)

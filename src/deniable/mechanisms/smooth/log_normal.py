@@ -13,7 +13,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import SmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import decimal_below, positive_rational, shown
+from deniable.numbers.rationals import Real, decimal_below, positive_rational, shown
 from deniable.privacy import ConcentratedLoss
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SmoothLogNormal(SmoothNoise):
         super().__post_init__()
 
     @classmethod
-    def calibrated(cls, *, rho: object, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":
+    def calibrated(cls, *, rho: Real, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":
         """The spread with the least variance for rho; beta is a tenth of sqrt(2 rho) unless it is given."""
         target = positive_rational("rho", rho)
         if not _RHOS[0] <= target <= _RHOS[1]:

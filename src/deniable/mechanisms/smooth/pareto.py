@@ -8,7 +8,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import PureSmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class SmoothPareto(PureSmoothNoise):
     source: ClassVar[str] = "compare Hladík, Tětek (2025)"
 
     @classmethod
-    def calibrated(cls, *, epsilon: object, lower: int, upper: int, beta: object = None) -> "SmoothPareto":
+    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, beta: object = None) -> "SmoothPareto":
         """The noise for epsilon; beta is epsilon / 4 unless it is given, for tails that fall as |z|^-5."""
         target = positive_rational("epsilon", epsilon)
         smooth = target / 4 if beta is None else positive_rational("beta", beta)

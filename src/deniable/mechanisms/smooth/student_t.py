@@ -10,7 +10,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import PureSmoothNoise, shift_below
 from deniable.noise import rounded
 from deniable.numbers.balls import ball
-from deniable.numbers.rationals import decimal_below, positive_rational, shown
+from deniable.numbers.rationals import Real, decimal_below, positive_rational, shown
 
 if TYPE_CHECKING:
     from flint import arb
@@ -40,7 +40,7 @@ class SmoothStudentT(PureSmoothNoise):
         super().__post_init__()
 
     @classmethod
-    def calibrated(cls, *, epsilon: object, lower: int, upper: int, degrees: object = 1) -> "SmoothStudentT":
+    def calibrated(cls, *, epsilon: Real, lower: int, upper: int, degrees: object = 1) -> "SmoothStudentT":
         """The noise for epsilon, least where the smooth bound is in proportion to 1 / beta, as for well-spread records.
 
         beta = x epsilon with 4 degrees x^2 + 3 (degrees - 1) x = 2: 0.707 epsilon for Cauchy noise.

@@ -12,7 +12,7 @@ from deniable.mechanisms.additive import Laplace
 from deniable.mechanisms.base import Mechanism
 from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.rationals import decimal_above, positive_rational, probability, shown, whole_number
+from deniable.numbers.rationals import Real, decimal_above, positive_rational, probability, shown, whole_number
 from deniable.privacy import Relation, Sensitivity
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def tail(scale: Fraction, margin: int) -> Fraction:
     return min(max(decimal_above(Fraction(found.upper), _DIGITS), _LEAST), Fraction(1))
 
 
-def least_margin(scale: Fraction, delta: object) -> int:
+def least_margin(scale: Fraction, delta: Real) -> int:
     """The smallest margin >= 0 with tail(scale, margin) <= delta."""
     target = probability("delta", delta)
     if target == 0:

@@ -14,7 +14,7 @@ from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.records import loss_of_rows
 from deniable.mechanisms.tested.distance import DistanceTest, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 
 
@@ -49,7 +49,7 @@ class ProposeTestRelease(DistanceTest):
         object.__setattr__(self, "bound", positive_integer("bound", self.bound))
 
     @classmethod
-    def calibrated(cls, *, bound: int, epsilon: object, delta: object) -> "ProposeTestRelease":
+    def calibrated(cls, *, bound: int, epsilon: Real, delta: Real) -> "ProposeTestRelease":
         """Laplace noise for epsilon in the test and in the value, and the least threshold that fails with delta."""
         target = positive_rational("epsilon", epsilon)
         test = Laplace(scale=1 / target)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms.records import LARGEST_BOUND, checked_quantile, clamped_records, rank_of
-from deniable.numbers.rationals import checked_bounds, positive_integer
+from deniable.numbers.rationals import Real, checked_bounds, positive_integer
 from deniable.privacy import Replace
 
 
-def of_quantile(records: ArrayLike, *, quantile: object, bound: int, lower: int, upper: int) -> tuple[int, int]:
+def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, lower: int, upper: int) -> tuple[int, int]:
     """(value, distance) of the record of rank ceil(quantile n), the input of `ProposeTestRelease` under replace.
 
     Args:

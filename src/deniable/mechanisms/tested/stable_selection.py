@@ -14,7 +14,7 @@ from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.base import moved_apart
 from deniable.mechanisms.tested.distance import DistanceTest, above, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_rational, shown, yes_or_no
+from deniable.numbers.rationals import Real, positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
 
@@ -52,7 +52,7 @@ class StableSelection(DistanceTest):
 
     @classmethod
     def calibrated(
-        cls, sensitivity: Sensitivity, *, epsilon: object, delta: object, monotone: bool = False
+        cls, sensitivity: Sensitivity, *, epsilon: Real, delta: Real, monotone: bool = False
     ) -> "StableSelection":
         """The least threshold for (epsilon, delta), where the whole of epsilon goes into the noise."""
         moved = _moved(sensitivity, monotone=yes_or_no("monotone", monotone))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
-from deniable.numbers.rationals import nonnegative_rational, positive_integer, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, positive_integer, probability
 
 if TYPE_CHECKING:
     from flint import arb
@@ -26,7 +26,7 @@ def basic_epsilon(epsilons: Iterable[object]) -> float:
     return round_up(sum(_checked(epsilons), Fraction(0)))
 
 
-def advanced_epsilon(epsilon: object, *, count: int, slack: object) -> float:
+def advanced_epsilon(epsilon: Real, *, count: int, slack: Real) -> float:
     """epsilon sqrt(2 count ln(1/slack)) + count epsilon (e^epsilon - 1).
 
     Source: Dwork, Rothblum, Vadhan (2010); Dwork, Roth (2014), Theorem 3.20.
@@ -35,7 +35,7 @@ def advanced_epsilon(epsilon: object, *, count: int, slack: object) -> float:
     return drifted([(x, runs)], share, classic_drift)
 
 
-def advanced_epsilon_short(epsilon: object, *, count: int, slack: object) -> float:
+def advanced_epsilon_short(epsilon: Real, *, count: int, slack: Real) -> float:
     """epsilon sqrt(8 count ln(1/slack)), where it is valid.
 
     Raises: UnprovedError unless count epsilon (e^epsilon - 1) is at most epsilon sqrt(2 count ln(1/slack)).
@@ -53,7 +53,7 @@ def advanced_epsilon_short(epsilon: object, *, count: int, slack: object) -> flo
     return _rounded(lambda: 2 * _deviation(runs * x**2, share))
 
 
-def tanh_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
+def tanh_epsilon(epsilons: Iterable[object], *, slack: Real) -> float:
     """sum epsilon_i tanh(epsilon_i/2) + sqrt(2 ln(1/slack) sum epsilon_i^2): the greatest mean, and a deviation.
 
     Source: Kairouz, Oh, Viswanath (2015), arXiv:1311.0776, Theorems 3.4 and 3.5.
@@ -62,7 +62,7 @@ def tanh_epsilon(epsilons: Iterable[object], *, slack: object) -> float:
     return drifted([(limit, limits.count(limit)) for limit in set(limits)], share, tanh_drift)
 
 
-def total_delta(deltas: Iterable[object], *, slack: object) -> float:
+def total_delta(deltas: Iterable[object], *, slack: Real) -> float:
     """1 - (1 - slack) prod(1 - delta_i), rounded up: the delta that goes with the epsilons here."""
     rest = 1 - probability("slack", slack)
     for delta in deltas:
@@ -104,7 +104,7 @@ def _checked(epsilons: Iterable[object]) -> list[Fraction]:
     return [nonnegative_rational("epsilon", epsilon) for epsilon in epsilons]
 
 
-def _slack(slack: object) -> Fraction:
+def _slack(slack: Real) -> Fraction:
     share = probability("slack", slack)
     if share == 0:
         raise InvalidParameterError("slack must be > 0: with no slack only basic composition holds")

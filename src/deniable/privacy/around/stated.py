@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import nonnegative_rational, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss
 
@@ -27,7 +27,7 @@ class Stated(WrappedLoss):
     stated_epsilon: Fraction
     stated_delta: Fraction
 
-    def __init__(self, loss: PrivacyLoss, epsilon: object, delta: object) -> None:
+    def __init__(self, loss: PrivacyLoss, epsilon: Real, delta: Real) -> None:
         super().__init__(loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
@@ -42,7 +42,7 @@ class Stated(WrappedLoss):
         return f"Stated({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
         loss = PrivacyLoss.from_data(values.pop("loss_stated", None))
         return cls(loss, epsilon=values.pop("epsilon", None), delta=values.pop("delta", None), **values)
 

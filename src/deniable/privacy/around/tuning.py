@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, exact_rational, positive_rational, within_floats
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_rational, within_floats
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
@@ -169,7 +169,7 @@ class BestOfLoss(SelectedLoss):
     stop: Fraction
     shape: Fraction
 
-    def __init__(self, base: PrivacyLoss, stop: object, shape: object = 1) -> None:
+    def __init__(self, base: PrivacyLoss, stop: Real, shape: Real = 1) -> None:
         object.__setattr__(self, "base", _checked(base))
         object.__setattr__(self, "stop", positive_rational("stop", stop))
         object.__setattr__(self, "shape", within_floats("shape", exact_rational("shape", shape)))
@@ -229,7 +229,7 @@ class BestOfPoissonLoss(SelectedLoss):
     base: PrivacyLoss
     mean: Fraction
 
-    def __init__(self, base: PrivacyLoss, mean: object) -> None:
+    def __init__(self, base: PrivacyLoss, mean: Real) -> None:
         object.__setattr__(self, "base", _checked(base))
         object.__setattr__(self, "mean", positive_rational("mean", mean))
 

@@ -8,6 +8,7 @@ from typing import Literal, Unpack, overload
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import (
+    Real,
     decimal_above,
     decimal_text,
     exact_rational,
@@ -31,7 +32,7 @@ _EXTREME = 10**100  # an epsilon beyond it, or a mu^2 below its inverse, needs n
 _MOST_MISSED = 4  # trials out of the reach of the engine, each of which may take seconds
 
 
-def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
+def laplace_scale(sensitivity: Sensitivity, epsilon: Real) -> Fraction:
     """The scale of discrete Laplace noise on integers that is epsilon-DP: l1 / epsilon, exact and least."""
     reach = _moving(sensitivity)
     return reach.l1 / positive_rational("epsilon", epsilon)
@@ -40,10 +41,10 @@ def laplace_scale(sensitivity: Sensitivity, epsilon: object) -> Fraction:
 def gaussian_sigma_squared(
     sensitivity: Sensitivity,
     *,
-    rho: object = None,
-    mu_squared: object = None,
-    epsilon: object = None,
-    delta: object = None,
+    rho: Real | None = None,
+    mu_squared: Real | None = None,
+    epsilon: Real | None = None,
+    delta: Real | None = None,
 ) -> Fraction:
     """sigma^2 of discrete Gaussian noise on integers for a target rho, mu^2, or (epsilon, delta).
 

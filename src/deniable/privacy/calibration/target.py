@@ -9,7 +9,7 @@ from typing import TypedDict
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_text, nonnegative_rational, positive_rational, probability
+from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational, positive_rational, probability
 from deniable.privacy.loss import PrivacyLoss
 
 _SHARP = 0.01  # tolerance of the search for the best epsilon
@@ -22,8 +22,8 @@ class Target(TypedDict, total=False):
     false_positive_rate: the power of the best attack.
     """
 
-    epsilon: object
-    delta: object
+    epsilon: Real
+    delta: Real
     advantage: object
     true_positive_rate: object
     false_positive_rate: object

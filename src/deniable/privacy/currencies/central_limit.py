@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import (
+    Real,
     exact_rational,
     nonnegative_rational,
     positive_integer,
@@ -41,7 +42,7 @@ class Approximation:
 _SOURCE = "central limit theorem of Gaussian DP"
 
 
-def sampled_gaussian_mu(noise_multiplier: object, *, rate: object, count: int) -> Approximation:
+def sampled_gaussian_mu(noise_multiplier: Real, *, rate: Real, count: int) -> Approximation:
     """rate sqrt(count (e^(1/noise_multiplier^2) - 1)): the mu towards which many sampled steps tend.
 
     Source: Bu, Dong, Long, Su (2020), arXiv:1911.11607; Dong, Roth, Su (2019), arXiv:1905.02383.
@@ -57,13 +58,13 @@ def sampled_gaussian_mu(noise_multiplier: object, *, rate: object, count: int) -
     return Approximation(float(share) * math.sqrt(steps * math.expm1(1 / float(noise) ** 2)), "mu", _SOURCE)
 
 
-def approximate_delta(mu: Approximation, epsilon: object) -> Approximation:
+def approximate_delta(mu: Approximation, epsilon: Real) -> Approximation:
     """The delta at epsilon that this mu would have."""
     found = gaussian_delta(Fraction(_mu(mu)) ** 2, nonnegative_rational("epsilon", epsilon))
     return Approximation(found.upper, "delta", mu.source)
 
 
-def approximate_epsilon(mu: Approximation, delta: object) -> Approximation:
+def approximate_epsilon(mu: Approximation, delta: Real) -> Approximation:
     """The epsilon at delta > 0 that this mu would have."""
     square, share = Fraction(_mu(mu)) ** 2, probability("delta", delta)
     if share == 0:

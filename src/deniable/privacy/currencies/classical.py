@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import nonnegative_rational, positive_rational, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 
 if TYPE_CHECKING:
     from flint import arb
 
 
-def classical_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> float:
+def classical_gaussian_sigma(*, l2: Real, epsilon: Real, delta: Real) -> float:
     """l2 sqrt(2 ln(1.25/delta)) / epsilon, rounded up, for epsilon in (0, 1).
 
     Guarantee: real Gaussian noise of this sigma is (epsilon, delta)-DP. It is more than is needed.
@@ -32,7 +32,7 @@ def classical_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> f
     return _above(lambda: ball(change) * (2 * ball(Fraction(5, 4) / failed).log()).sqrt() / ball(limit))
 
 
-def simple_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> float:
+def simple_gaussian_sigma(*, l2: Real, epsilon: Real, delta: Real) -> float:
     """l2 (sqrt(2 L) + sqrt(2 L + 2 epsilon)) / (2 epsilon) with L = ln(1/delta), rounded up, for every epsilon > 0.
 
     Guarantee: rho-zCDP with rho = l2^2 / (2 sigma^2) gives (rho + 2 sqrt(rho L), delta)-DP, and this sigma makes that
@@ -48,7 +48,7 @@ def simple_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> floa
     return _above(formula)
 
 
-def analytic_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> float:
+def analytic_gaussian_sigma(*, l2: Real, epsilon: Real, delta: Real) -> float:
     """The least sigma of real Gaussian noise that is (epsilon, delta)-DP, to 12 digits, rounded up; epsilon >= 0.
 
     It must not be used for the discrete law, which may need more (errata of the sources, E92).
@@ -61,7 +61,7 @@ def analytic_gaussian_sigma(*, l2: object, epsilon: object, delta: object) -> fl
     return _above(lambda: ball(change**2 / mu_squared).sqrt())
 
 
-def _target(l2: object, epsilon: Fraction, delta: object) -> tuple[Fraction, Fraction, Fraction]:
+def _target(l2: Real, epsilon: Fraction, delta: Real) -> tuple[Fraction, Fraction, Fraction]:
     change, failed = positive_rational("l2", l2), probability("delta", delta)
     if failed == 0:
         raise InvalidParameterError(f"delta must be > 0 for Gaussian noise, got {delta!r}. Use Laplace for delta = 0.")

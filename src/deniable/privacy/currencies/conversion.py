@@ -36,7 +36,7 @@ ORDERS = (
 # --- Rényi divergences to (epsilon, delta) -------------------------------------------------------------------------
 
 
-def renyi_epsilon_classic(order: object, divergence: object, delta: object) -> float:
+def renyi_epsilon_classic(order: Real, divergence: Real, delta: Real) -> float:
     """divergence + ln(1/delta)/(order - 1): never better than `renyi_epsilon`; for comparison.
 
     Source: Mironov (2017), arXiv:1702.07476, Proposition 3.
@@ -45,7 +45,7 @@ def renyi_epsilon_classic(order: object, divergence: object, delta: object) -> f
     return _rounded(lambda: ball(d) - _log(share) / ball(a - 1))
 
 
-def renyi_epsilon(order: object, divergence: object, delta: object) -> float:
+def renyi_epsilon(order: Real, divergence: Real, delta: Real) -> float:
     """divergence + ln(1 - 1/order) - ln(order delta)/(order - 1), at least 0.
 
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; Balle et al. (2020), arXiv:1905.09982.
@@ -54,7 +54,7 @@ def renyi_epsilon(order: object, divergence: object, delta: object) -> float:
     return _rounded(lambda: ball(d) + _log(1 - 1 / a) - _log(a * share) / ball(a - 1))
 
 
-def renyi_delta(order: object, divergence: object, epsilon: object) -> float:
+def renyi_delta(order: Real, divergence: Real, epsilon: Real) -> float:
     """exp((order - 1) (divergence - epsilon)) (1 - 1/order)^order / (order - 1), at most 1."""
     a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
@@ -66,7 +66,7 @@ def renyi_delta(order: object, divergence: object, epsilon: object) -> float:
 
 
 @lru_cache(maxsize=1024)
-def renyi_delta_optimal(order: object, divergence: object, epsilon: object) -> float:
+def renyi_delta_optimal(order: Real, divergence: Real, epsilon: Real) -> float:
     """The best delta that one order can prove.
 
     Guarantee: where divergence >= epsilon + ln(order/(order - 1)), 1 - e^(epsilon - divergence). Elsewhere, for any
@@ -100,7 +100,7 @@ def renyi_delta_optimal(order: object, divergence: object, epsilon: object) -> f
     return min(plain, certified(formula).upper)
 
 
-def renyi_epsilon_optimal(order: object, divergence: object, delta: object) -> float:
+def renyi_epsilon_optimal(order: Real, divergence: Real, delta: Real) -> float:
     """The least epsilon, to about 12 digits and rounded up, with `renyi_delta_optimal` at most delta."""
     a, d, share = _checked(order, divergence, delta)
     below, above = 0.0, renyi_epsilon(a, d, share)
@@ -115,7 +115,7 @@ def renyi_epsilon_optimal(order: object, divergence: object, delta: object) -> f
     return above
 
 
-def epsilon_by_renyi(loss: PrivacyLoss, delta: object, *, orders: Iterable[object] = ORDERS) -> float:
+def epsilon_by_renyi(loss: PrivacyLoss, delta: Real, *, orders: Iterable[Real] = ORDERS) -> float:
     """The best `renyi_epsilon` over orders: what a Rényi accountant says about a loss."""
     from deniable.privacy.currencies.renyi import renyi
 
@@ -123,7 +123,7 @@ def epsilon_by_renyi(loss: PrivacyLoss, delta: object, *, orders: Iterable[objec
     return _least(orders, lambda order: _or_infinite(renyi_epsilon, order, renyi(loss, order).upper, share))
 
 
-def delta_by_renyi(loss: PrivacyLoss, epsilon: object, *, orders: Iterable[object] = ORDERS) -> float:
+def delta_by_renyi(loss: PrivacyLoss, epsilon: Real, *, orders: Iterable[Real] = ORDERS) -> float:
     """The best `renyi_delta` over orders; at most 1."""
     from deniable.privacy.currencies.renyi import renyi
 
@@ -134,7 +134,7 @@ def delta_by_renyi(loss: PrivacyLoss, epsilon: object, *, orders: Iterable[objec
 # --- Rényi divergences to events -----------------------------------------------------------------------------------
 
 
-def renyi_probability(order: object, divergence: object, chance: object) -> float:
+def renyi_probability(order: Real, divergence: Real, chance: object) -> float:
     """(e^divergence chance)^(1 - 1/order): the most probable that an event of this chance can be for a neighbour.
 
     Source: Mironov (2017), arXiv:1702.07476, Proposition 10.
@@ -149,7 +149,7 @@ def renyi_probability(order: object, divergence: object, chance: object) -> floa
 # --- concentrated differential privacy -----------------------------------------------------------------------------
 
 
-def concentrated_epsilon_classic(rho: object, delta: object) -> float:
+def concentrated_epsilon_classic(rho: Real, delta: Real) -> float:
     """rho + 2 sqrt(rho ln(1/delta)): for comparison; `ConcentratedLoss(rho).epsilon(delta)` is never worse.
 
     Source: Bun, Steinke (2016), arXiv:1605.02065.
@@ -158,14 +158,14 @@ def concentrated_epsilon_classic(rho: object, delta: object) -> float:
     return _rounded(lambda: ball(r) + 2 * (-ball(r) * _log(share)).sqrt())
 
 
-def shifted_concentrated_delta(xi: object, rho: object, epsilon: object) -> float:
+def shifted_concentrated_delta(xi: object, rho: Real, epsilon: Real) -> float:
     """delta of a mechanism with D_a <= xi + rho a for every order a > 1: that of rho-zCDP at epsilon - xi."""
     start, r = nonnegative_rational("xi", xi), nonnegative_rational("rho", rho)
     x = nonnegative_rational("epsilon", epsilon)
     return 1.0 if x < start else min(concentrated_delta(r, x - start), 1.0)
 
 
-def rho_of_pure(epsilon: object) -> Fraction:
+def rho_of_pure(epsilon: Real) -> Fraction:
     """The least rho of all epsilon-DP mechanisms, epsilon tanh(epsilon/2), to 12 digits and rounded up.
 
     It is below epsilon^2/2, the bound of Bun and Steinke (2016). Proof: docs/theory/privacy/currencies.md.
@@ -177,7 +177,7 @@ def rho_of_pure(epsilon: object) -> Fraction:
     return min(decimal_above(Fraction(found.upper), DIGITS), limit**2 / 2)
 
 
-def concentrated_of_mean_concentrated(mean: object, spread: object) -> tuple[Fraction, Fraction]:
+def concentrated_of_mean_concentrated(mean: Real, spread: Real) -> tuple[Fraction, Fraction]:
     """(xi, rho) with D_a <= xi + rho a, of a (mean, spread)-CDP mechanism: (mean - spread^2/2, spread^2/2).
 
     The way back, `mean_concentrated_of_concentrated`, does not return where it came from.
@@ -216,7 +216,7 @@ def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
 # --- distances and tails -------------------------------------------------------------------------------------------
 
 
-def advantage_of_divergence(divergence: object) -> float:
+def advantage_of_divergence(divergence: Real) -> float:
     """The most that hits can exceed false alarms at this Kullback-Leibler divergence.
 
     Guarantee: the smaller of sqrt(divergence/2) (Pinsker) and sqrt(1 - exp(-divergence)) (Bretagnolle, Huber 1979).
@@ -227,13 +227,13 @@ def advantage_of_divergence(divergence: object) -> float:
     return min(pinsker.upper, far.upper, 1.0)
 
 
-def advantage_of_approximate(epsilon: object, delta: object) -> float:
+def advantage_of_approximate(epsilon: Real, delta: Real) -> float:
     """(e^epsilon - 1 + 2 delta)/(e^epsilon + 1): the total variation of any (epsilon, delta)-DP mechanism."""
     x, share = nonnegative_rational("epsilon", epsilon), probability("delta", delta)
     return certified(lambda: (ball(x).expm1() + 2 * ball(share)) / (ball(x).exp() + 1)).upper
 
 
-def loss_above(epsilon: object, delta: object, *, loss: object) -> float:
+def loss_above(epsilon: Real, delta: Real, *, loss: object) -> float:
     """The most probable that the privacy loss exceeds `loss` > epsilon, when (epsilon, delta)-DP holds.
 
     Guarantee: delta / (1 - exp(epsilon - loss)), at most 1. It is not delta: (epsilon, delta)-DP says nothing about
@@ -285,7 +285,7 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
     return Fraction(s), Fraction(math.exp(upper_point(s)))
 
 
-def _least(orders: Iterable[object], value: Callable[[Fraction], float]) -> float:
+def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
     """The least value over increasing orders; the search stops when values have only risen for a while."""
     best, worse = math.inf, 0
     for order in orders:
@@ -300,16 +300,16 @@ def _least(orders: Iterable[object], value: Callable[[Fraction], float]) -> floa
 
 
 def _or_infinite(
-    convert: Callable[[object, object, object], float], order: Fraction, divergence: float, at: Fraction
+    convert: Callable[[Real, Real, Real], float], order: Fraction, divergence: float, at: Fraction
 ) -> float:
     return convert(order, Fraction(divergence), at) if math.isfinite(divergence) else math.inf
 
 
-def _checked(order: object, divergence: object, delta: object) -> tuple[Fraction, Fraction, Fraction]:
+def _checked(order: Real, divergence: Real, delta: Real) -> tuple[Fraction, Fraction, Fraction]:
     return checked_order(order), nonnegative_rational("divergence", divergence), _checked_delta(delta)
 
 
-def checked_order(order: object) -> Fraction:
+def checked_order(order: Real) -> Fraction:
     """An order above 1, exact."""
     number = exact_rational("order", order)
     if number <= 1:
@@ -317,7 +317,7 @@ def checked_order(order: object) -> Fraction:
     return number
 
 
-def _checked_delta(delta: object) -> Fraction:
+def _checked_delta(delta: Real) -> Fraction:
     share = probability("delta", delta)
     if share == 0:
         raise InvalidParameterError("delta must be > 0: a divergence of finite order never proves epsilon-DP")

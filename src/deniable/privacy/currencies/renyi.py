@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy.pld.law import LossLaw, Pairs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NONNEGATIVE = Interval(0.0, math.inf)
 INFINITE = Interval(math.inf, math.inf)
 
 
-def renyi(loss: "PrivacyLoss", order: object) -> Interval:
+def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
     """The Rényi divergence of this order, the larger of both directions.
 
     Guarantee: D = ln E_Q[(P/Q)^order] / (order - 1); the Kullback-Leibler divergence E_P[ln P/Q] at order 1, the

@@ -175,7 +175,7 @@ class TradeOff:
             low, high = fresh
         return Interval(min(best, top), top)
 
-    def bayes_risk(self, prior: object) -> Interval:
+    def bayes_risk(self, prior: Real) -> Interval:
         """The least probability of a wrong decision when the unit was in the data with probability `prior`.
 
         Guarantee: p (1 - delta(ln((1 - p)/p))) with p the smaller of prior and 1 - prior.
@@ -186,7 +186,7 @@ class TradeOff:
         ends = [share * (1 - Fraction(end)) for end in (found.upper, found.lower)]
         return Interval(max(round_down(ends[0]), 0.0), min(round_up(ends[1]), 0.5))
 
-    def precision(self, prior: object, *, false_positive_rate: float) -> Interval:
+    def precision(self, prior: Real, *, false_positive_rate: float) -> Interval:
         """The largest share of right ones among the alarms of a test, when units are in the data with rate `prior`.
 
         It is also the belief, after an alarm, of an attacker who believed `prior` before.
@@ -198,7 +198,7 @@ class TradeOff:
         low, high = (hit / (hit + alarms) if hit + alarms else Fraction(1) for hit in ends)
         return Interval(round_down(low), round_up(high))
 
-    def posterior(self, prior: object, *, failure: object = 0) -> Interval:
+    def posterior(self, prior: Real, *, failure: Real = 0) -> Interval:
         """The least belief that the attacker's belief exceeds with probability at most `failure`, whatever is true.
 
         Guarantee: with l the quantile of the privacy loss, prior e^l / (prior e^l + 1 - prior); for failure 0 the loss
@@ -208,7 +208,7 @@ class TradeOff:
         limit = _loss_quantile(self.loss, allowed)
         return Interval(_believed(share, limit.lower).lower, _believed(share, limit.upper).upper)
 
-    def mu(self, *, least_rate: object = 0) -> Interval:
+    def mu(self, *, least_rate: Real = 0) -> Interval:
         """The least mu for which the loss is mu-GDP wherever both error rates are at least `least_rate`.
 
         Infinite for least_rate 0 when the loss may be infinite, or unbounded and not that of real Gaussian noise; take
@@ -301,7 +301,7 @@ def _checked_rates(values: ArrayLike) -> Floats:
     return rates
 
 
-def _checked_prior(prior: object) -> Fraction:
+def _checked_prior(prior: Real) -> Fraction:
     share = exact_rational("prior", prior)
     if not 0 < share < 1:
         raise InvalidParameterError(f"prior must be in (0, 1), got {prior!r}")

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.numbers.interval import PROBABILITIES, Interval
-from deniable.numbers.rationals import nonnegative_rational, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
@@ -28,7 +28,7 @@ class ApproximateLoss(PrivacyLoss):
     limit: Fraction
     failed: Fraction
 
-    def __init__(self, epsilon: object, delta: object) -> None:
+    def __init__(self, epsilon: Real, delta: Real) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "failed", probability("delta", delta))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, positive_integer, positive_rational
+from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
@@ -41,7 +41,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
     width: int
     sensitivity: Sensitivity
 
-    def __init__(self, scale: object, width: object, sensitivity: Sensitivity) -> None:
+    def __init__(self, scale: Real, width: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "scale", positive_rational("scale", scale))
         object.__setattr__(self, "width", positive_integer("width", width))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))

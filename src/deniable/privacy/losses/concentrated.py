@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import nonnegative_rational, probability
+from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
@@ -33,7 +33,7 @@ class ConcentratedLoss(PrivacyLoss):
     shift: Fraction
     failed: Fraction
 
-    def __init__(self, rho: object, shift: object = 0, delta: object = 0) -> None:
+    def __init__(self, rho: Real, shift: Real = 0, delta: Real = 0) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("rho", rho))
         object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
         object.__setattr__(self, "failed", probability("delta", delta))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import decimal_above, positive_rational
+from deniable.numbers.rationals import Real, decimal_above, positive_rational
 from deniable.numbers.theta import total, upper_tail
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
@@ -47,7 +47,7 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
     sigma_squared: Fraction
     sensitivity: Sensitivity
 
-    def __init__(self, sigma_squared: object, sensitivity: Sensitivity) -> None:
+    def __init__(self, sigma_squared: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "sigma_squared", positive_rational("sigma_squared", sigma_squared))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 

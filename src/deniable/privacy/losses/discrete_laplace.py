@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
@@ -32,7 +32,7 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
     scale: Fraction
     sensitivity: Sensitivity
 
-    def __init__(self, scale: object, sensitivity: Sensitivity) -> None:
+    def __init__(self, scale: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "scale", positive_rational("scale", scale))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 

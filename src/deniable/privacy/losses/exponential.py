@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.around.repeated_choice import chosen_one_after_another
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.currencies.renyi import Directions, both_ways
@@ -35,14 +35,14 @@ class _SelectionLoss(PrivacyLoss):
     limit: Fraction
     monotone: bool
 
-    def __init__(self, epsilon: object, *, monotone: bool = False) -> None:
+    def __init__(self, epsilon: Real, *, monotone: bool = False) -> None:
         if not isinstance(monotone, bool):
             raise InvalidParameterError(f"monotone must be True or False, got {monotone!r}")
         object.__setattr__(self, "limit", positive_rational("epsilon", epsilon))
         object.__setattr__(self, "monotone", monotone)
 
     @classmethod
-    def of_scores(cls, *, rate: object, sensitivity: object, monotone: bool = False) -> Self:
+    def of_scores(cls, *, rate: Real, sensitivity: Real, monotone: bool = False) -> Self:
         """The loss when weights or noise have `rate` per unit of score: exp(rate * score), or mean 1 / rate.
 
         Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, exact_rational, shown
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.currencies.renyi import INFINITE, NONNEGATIVE, Directions, both_ways, largest
 from deniable.privacy.loss import PrivacyLoss
@@ -135,7 +135,7 @@ class FiniteLoss(PrivacyLoss):
             odds = max([odds, *(rise / run for run, rise in spare)])
         return certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
 
-    def exact_delta(self, odds: object) -> Fraction:
+    def exact_delta(self, odds: Real) -> Fraction:
         """delta at epsilon = ln(odds) as a rational number; `odds` is any number >= 1."""
         number = exact_rational("odds", odds)
         if number < 1:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
@@ -26,7 +26,7 @@ class GaussianLoss(PrivacyLoss):
     kind: ClassVar[str] = "gaussian"
     noise_multiplier: Fraction
 
-    def __init__(self, noise_multiplier: object) -> None:
+    def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
     def __repr__(self) -> str:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
 
@@ -20,7 +20,7 @@ class GaussianDPLoss(GaussianLoss):
 
     kind: ClassVar[str] = "gaussian_dp"
 
-    def __init__(self, mu: object) -> None:
+    def __init__(self, mu: Real) -> None:
         super().__init__(1 / positive_rational("mu", mu))
 
     def __repr__(self) -> str:
@@ -35,5 +35,5 @@ class GaussianDPLoss(GaussianLoss):
         return {"loss": self.kind, "mu": str(self.mu)}
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
         return cls(**values)

@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import (
+    Real,
     decimal_above,
     exact_rational,
     nonnegative_rational,
@@ -61,7 +62,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     relation: Relation
 
     def __init__(
-        self, mixture: Iterable[object], *, sigma: object, relation: Relation, against: Iterable[object] = ((1, 0),)
+        self, mixture: Iterable[object], *, sigma: Real, relation: Relation, against: Iterable[object] = ((1, 0),)
     ) -> None:
         if not isinstance(relation, Relation):
             raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
@@ -29,7 +29,7 @@ class LaplaceLoss(PrivacyLoss):
     kind: ClassVar[str] = "laplace"
     noise_multiplier: Fraction
 
-    def __init__(self, noise_multiplier: object) -> None:
+    def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
 
     def __repr__(self) -> str:

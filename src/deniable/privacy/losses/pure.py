@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import nonnegative_rational
+from deniable.numbers.rationals import Real, nonnegative_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
@@ -34,7 +34,7 @@ class PureLoss(PrivacyLoss):
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction
 
-    def __init__(self, epsilon: object) -> None:
+    def __init__(self, epsilon: Real) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, exact_rational, positive_integer, positive_rational
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_integer, positive_rational
 from deniable.privacy.around.shuffling.randomizers import Channel, KaryResponse, Randomizer
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
@@ -44,7 +44,7 @@ class RandomizedResponseLoss(PrivacyLoss):
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction | None
 
-    def __init__(self, *, truth: object = None, choices: object = 2, epsilon: object = None) -> None:
+    def __init__(self, *, truth: Real | None = None, choices: object = 2, epsilon: Real | None = None) -> None:
         object.__setattr__(self, "choices", positive_integer("choices", choices))
         if self.choices < 2:
             raise InvalidParameterError(f"choices must be >= 2, got {choices!r}")
@@ -58,7 +58,7 @@ class RandomizedResponseLoss(PrivacyLoss):
             )
 
     @classmethod
-    def of_bias(cls, gamma: object) -> "RandomizedResponseLoss":
+    def of_bias(cls, gamma: Real) -> "RandomizedResponseLoss":
         """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
         bias = exact_rational("gamma", gamma)
         if not 0 <= bias < Fraction(1, 2):
@@ -66,7 +66,7 @@ class RandomizedResponseLoss(PrivacyLoss):
         return cls(truth=Fraction(1, 2) + bias)
 
     @classmethod
-    def of_coin(cls, share: object, *, choices: object = 2) -> "RandomizedResponseLoss":
+    def of_coin(cls, share: Real, *, choices: object = 2) -> "RandomizedResponseLoss":
         """The truth with probability `share` in [0, 1), else an answer drawn evenly from all, the true one included."""
         known = exact_rational("share", share)
         if not 0 <= known < 1:

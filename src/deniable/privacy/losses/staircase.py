@@ -9,7 +9,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import positive_integer, positive_rational
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
@@ -40,7 +40,7 @@ class StaircaseLoss(PrivacyLoss):
     centre: int
     sensitivity: Sensitivity
 
-    def __init__(self, rate: object, step: object, centre: object, sensitivity: Sensitivity) -> None:
+    def __init__(self, rate: Real, step: Real, centre: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "rate", positive_rational("rate", rate))
         object.__setattr__(self, "step", positive_integer("step", step))
         object.__setattr__(self, "centre", positive_integer("centre", centre))

@@ -10,7 +10,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, positive_integer, positive_rational, probability
+from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
@@ -43,7 +43,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
     noise_multiplier: Fraction
     bound: Fraction
 
-    def __init__(self, noise_multiplier: object, bound: object) -> None:
+    def __init__(self, noise_multiplier: Real, bound: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
         object.__setattr__(self, "bound", positive_rational("bound", bound))
         if self.bound < 1:
@@ -52,7 +52,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
             )
 
     @classmethod
-    def for_target(cls, epsilon: object, delta: object) -> "TruncatedLaplaceLoss":
+    def for_target(cls, epsilon: Real, delta: Real) -> "TruncatedLaplaceLoss":
         """The least bound (rounded up) for (epsilon, delta)-DP with noise of scale sensitivity / epsilon.
 
         It is ln(1 + (e^epsilon - 1)/(2 delta)) / epsilon sensitivities, for delta in (0, 1/2].
@@ -128,7 +128,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     bound: int
     sensitivity: Sensitivity
 
-    def __init__(self, scale: object, bound: object, sensitivity: Sensitivity) -> None:
+    def __init__(self, scale: Real, bound: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "scale", positive_rational("scale", scale))
         object.__setattr__(self, "bound", positive_integer("bound", bound))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))

@@ -7,9 +7,11 @@ refused by name; nothing is approximated by something else.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import (
+    Real,
     decimal_below,
     decimal_text,
     exact_rational,
@@ -96,7 +98,7 @@ def _opacus_row(row: object) -> PrivacyLoss:
     return compose(_sampled(GaussianLoss(noise), rate, AddRemove), steps)
 
 
-def _sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> PrivacyLoss:
+def _sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> PrivacyLoss:
     return loss.poisson_sampled(rate=rate, relation=relation)
 
 
@@ -106,7 +108,8 @@ def _name(event: object) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _field(event: object, name: str) -> object:
+def _field(event: object, name: str) -> Any:
+    """A field of a foreign object: every reader checks what it takes."""
     missing = object()
     value = getattr(event, name, missing)
     if value is missing:

@@ -18,12 +18,12 @@ from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
-from deniable.rows import Floats, numbers, places_of
+from deniable.rows import Container, Floats, numbers, places_of
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
-from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.statistic import Answer, BoundsLike, Takes, release
 from deniable.statistics.units import bounded_rows
 
 _STEPS = 2**16  # of the lattice between the bounds
@@ -119,10 +119,10 @@ class Anova(HypothesisTest):
 
 @in_words
 def anova(
-    values: object,
-    groups: object,
+    values: Container,
+    groups: Container,
     *,
-    bounds: object,
+    bounds: BoundsLike,
     keys: Iterable[object],
     **options: Unpack[TestOptions],
 ) -> Release:

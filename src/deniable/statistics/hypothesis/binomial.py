@@ -9,11 +9,11 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import numbers
+from deniable.rows import Container, numbers
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import (
     Alternative,
@@ -87,7 +87,7 @@ class BinomialTest(Noised, HypothesisTest):
 
 @in_words
 def binomial_test(
-    values: object, *, share: object, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
+    values: Container, *, share: Real, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:
     """Whether the share of rows that are 1 is `share`: see `BinomialTest`.
 

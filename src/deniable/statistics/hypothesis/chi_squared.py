@@ -16,7 +16,7 @@ from deniable.numbers.rationals import positive_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import Floats, places_of
+from deniable.rows import Container, Floats, places_of
 from deniable.statistics.call import in_words
 from deniable.statistics.histograms import distinct_keys
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
@@ -157,7 +157,7 @@ class ChiSquaredIndependence(_TableTest):
 
 @in_words
 def chi_squared_fit(
-    values: object, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
+    values: Container, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
 ) -> Release:
     """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`.
 
@@ -169,8 +169,8 @@ def chi_squared_fit(
 
 @in_words
 def chi_squared_independence(
-    first: object,
-    second: object,
+    first: Container,
+    second: Container,
     *,
     keys: Iterable[object],
     other_keys: Iterable[object],

@@ -16,7 +16,7 @@ from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.sensitivity import of_rank_difference, of_spread_sum
 from deniable.release import Release
-from deniable.rows import Floats, numbers
+from deniable.rows import Container, Floats, numbers
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import (
     Alternative,
@@ -121,7 +121,7 @@ class MannWhitney(HypothesisTest):
 
 @in_words
 def mann_whitney(
-    first: object, second: object, *, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
+    first: Container, second: Container, *, alternative: Alternative = "two-sided", **options: Unpack[TestOptions]
 ) -> Release:
     """Whether two samples come from one distribution: see `MannWhitney`; `units` lists those of `first`, then the rest.
 

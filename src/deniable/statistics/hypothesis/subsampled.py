@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_integer, probability, whole_number
+from deniable.numbers.rationals import Real, positive_integer, probability, whole_number
 from deniable.privacy import Sensitivity, of_count
 from deniable.release import Release
-from deniable.rows import labels, plain
+from deniable.rows import Container, labels, plain
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, multinomials, noise, p_value
 from deniable.statistics.noised import Noised
@@ -95,11 +95,11 @@ class SubsampledTest(Noised, HypothesisTest):
 
 @in_words
 def subsampled_test(
-    values: object,
+    values: Container,
     *,
     test: Callable[[NDArray[Any]], float],
     blocks: int,
-    inner_level: object = "1/5",
+    inner_level: Real = "1/5",
     columns: int | None = None,
     **options: Unpack[TestOptions],
 ) -> Release:

@@ -12,11 +12,11 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
-from deniable.rows import Floats, numbers
+from deniable.rows import Container, Floats, numbers
 from deniable.statistics.bounded import Bounded
 from deniable.statistics.bounds import Guess
 from deniable.statistics.call import in_words
@@ -31,7 +31,7 @@ from deniable.statistics.hypothesis.base import (
 )
 from deniable.statistics.hypothesis.chi_squared import pair_of
 from deniable.statistics.shares import UNIT, bernstein, shares
-from deniable.statistics.statistic import Answer, Takes, release
+from deniable.statistics.statistic import Answer, BoundsLike, Takes, release
 from deniable.statistics.units import bounded_rows
 
 Ends: TypeAlias = tuple[float, float]
@@ -202,10 +202,10 @@ class TwoSampleTTest(_MeanTest):
 
 @in_words
 def one_sample_t_test(
-    values: object,
+    values: Container,
     *,
-    mean: object,
-    bounds: object,
+    mean: Real,
+    bounds: BoundsLike,
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:
@@ -219,10 +219,10 @@ def one_sample_t_test(
 
 @in_words
 def two_sample_t_test(
-    first: object,
-    second: object,
+    first: Container,
+    second: Container,
     *,
-    bounds: object,
+    bounds: BoundsLike,
     alternative: Alternative = "two-sided",
     **options: Unpack[TestOptions],
 ) -> Release:

@@ -16,7 +16,7 @@ from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
 from deniable.release.columns import Bounds
-from deniable.rows import Floats, numbers
+from deniable.rows import Container, Floats, numbers
 from deniable.statistics.call import in_words
 from deniable.statistics.statistic import Answer, Options, Statistic, release
 from deniable.statistics.units import bounded_rows
@@ -106,7 +106,7 @@ class CumulativeDistribution(Statistic):
 
 
 @in_words
-def cumulative_distribution(values: object, at: Sequence[object], **options: Unpack[Options]) -> Release:
+def cumulative_distribution(values: Container, at: Sequence[object], **options: Unpack[Options]) -> Release:
     """For each public value the share of the rows that is not above it: see `CumulativeDistribution`.
 
     >>> import deniable as dn

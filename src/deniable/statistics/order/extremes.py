@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import ClassVar, Unpack
 
 from deniable.mechanisms.ranks import ExponentialExtreme
-from deniable.numbers.rationals import yes_or_no
+from deniable.numbers.rationals import Real, yes_or_no
 from deniable.release import Release
+from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.quantile import Quantile
-from deniable.statistics.statistic import Options, release
+from deniable.statistics.statistic import BoundsLike, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +70,11 @@ class Maximum(_Extreme):
 
 @in_words
 def minimum(
-    values: object,
+    values: Container,
     *,
-    bounds: object,
+    bounds: BoundsLike,
     interval: float | None = None,
-    step: object = None,
+    step: Real | None = None,
     tight: bool = False,
     **options: Unpack[Options],
 ) -> Release:
@@ -87,11 +88,11 @@ def minimum(
 
 @in_words
 def maximum(
-    values: object,
+    values: Container,
     *,
-    bounds: object,
+    bounds: BoundsLike,
     interval: float | None = None,
-    step: object = None,
+    step: Real | None = None,
     tight: bool = False,
     **options: Unpack[Options],
 ) -> Release:

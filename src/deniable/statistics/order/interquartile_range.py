@@ -11,15 +11,17 @@ import numpy as np
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.ranks import ExponentialQuantile, Points, Quartiles
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real
 from deniable.privacy import PrivacyLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
+from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantile import selections
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +111,12 @@ class InterquartileRange(OrderStatistic):
 
 @in_words
 def interquartile_range(
-    values: object, *, bounds: object, interval: float | None = None, step: object = None, **options: Unpack[Options]
+    values: Container,
+    *,
+    bounds: BoundsLike,
+    interval: float | None = None,
+    step: Real | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """How far the quartiles are apart: see `InterquartileRange`.
 

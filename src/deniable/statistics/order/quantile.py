@@ -14,15 +14,16 @@ from deniable.mechanisms.ranks import ExponentialQuantile, PermuteAndFlipQuantil
 from deniable.mechanisms.ranks.base import OneQuantile, read_quantile
 from deniable.mechanisms.ranks.permute_and_flip import LARGEST_SIZE
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import shown
+from deniable.numbers.rationals import Real, shown
 from deniable.privacy import PrivacyLoss
 from deniable.release import Estimate, Release
 from deniable.release.columns import Bounds
+from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _LEAST = Fraction(1, 2**40)  # epsilon of one choice
 
@@ -139,12 +140,12 @@ class Median(Quantile):
 
 @in_words
 def quantile(
-    values: object,
-    share: object,
+    values: Container,
+    share: Real,
     *,
-    bounds: object,
+    bounds: BoundsLike,
     interval: float | None = None,
-    step: object = None,
+    step: Real | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """The value below which this share of the rows lies: see `Quantile`.
@@ -158,7 +159,12 @@ def quantile(
 
 @in_words
 def median(
-    values: object, *, bounds: object, interval: float | None = None, step: object = None, **options: Unpack[Options]
+    values: Container,
+    *,
+    bounds: BoundsLike,
+    interval: float | None = None,
+    step: Real | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """The value in the middle: see `Quantile`.
 

@@ -18,18 +18,18 @@ from deniable.mechanisms.ranks.base import SeveralQuantiles, read_quantile
 from deniable.mechanisms.ranks.points import Codes
 from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_integer
+from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.currencies.concentrated import epsilon_within
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
-from deniable.rows import Floats
+from deniable.rows import Container, Floats
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
 from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.order.quantile import known_ends, selections
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 _METHODS: tuple[type[SeveralQuantiles], ...] = (RecursiveQuantiles, JointQuantiles, SliceQuantiles)
 _COUNTING = 4  # the quantiles get so many parts of the price, and the counts for intervals one
@@ -249,12 +249,12 @@ class Quantiles(OrderStatistic):
 
 @in_words
 def quantiles(
-    values: object,
+    values: Container,
     shares: Sequence[object],
     *,
-    bounds: object,
+    bounds: BoundsLike,
     interval: float | None = None,
-    step: object = None,
+    step: Real | None = None,
     method: str | None = None,
     size: int | None = None,
     **options: Unpack[Options],

@@ -1,18 +1,19 @@
 """One function for all linear regressions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer
 from deniable.release import Release
+from deniable.rows import Container
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
 from deniable.statistics.regression.adaptive_ridge import AdaptiveRidge
 from deniable.statistics.regression.linear import Regression
 from deniable.statistics.regression.sufficient import SufficientRegression
 from deniable.statistics.regression.theil_sen import TheilSen
-from deniable.statistics.statistic import Options, release
+from deniable.statistics.statistic import BoundsLike, Options, release
 
 METHODS: dict[str, type[Regression]] = {
     "sufficient": SufficientRegression,
@@ -27,11 +28,11 @@ _SHARP_MEDIANS = 0.06  # ... and expected rank error of the medians up to which 
 
 @in_words
 def linear_regression(
-    features: object,
-    target: object,
+    features: Container,
+    target: Container,
     *,
-    bounds: object,
-    target_bounds: object,
+    bounds: BoundsLike | Sequence[BoundsLike],
+    target_bounds: BoundsLike,
     method: Literal["auto", "sufficient", "ada_ssp", "theil_sen"] = "auto",
     size: int | None = None,
     matchings: int | None = None,

@@ -1,6 +1,7 @@
 """The covariance of vectors under loose public bounds, in steps that make it round."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -11,13 +12,14 @@ import numpy as np
 from deniable.mechanisms import AdditiveNoise, ClippedProducts
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity.vectors import of_outer_sum
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import Floats
+from deniable.rows import Container, Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
 
@@ -292,7 +294,11 @@ class _Search:
 
 @in_words
 def vector_covariance(
-    values: object, *, bounds: object, deviations: object = "auto", **options: Unpack[Options]
+    values: Container,
+    *,
+    bounds: BoundsLike | Sequence[BoundsLike],
+    deviations: Real | Reals = "auto",
+    **options: Unpack[Options],
 ) -> Release:
     """The covariance matrix of the columns of a table under loose bounds: see `VectorCovariance`.
 

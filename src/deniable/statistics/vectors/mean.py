@@ -1,6 +1,7 @@
 """The mean of vectors under loose public bounds, in steps that close in on it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,14 +15,15 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.mechanisms.vectors.matrix_noise import deviation_of
 from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import Sensitivity, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.release.intervals import of_measure
-from deniable.rows import Floats
+from deniable.rows import Container, Floats
 from deniable.statistics.bounds import for_each_column
 from deniable.statistics.call import in_words
-from deniable.statistics.statistic import Answer, Options, release
+from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 from deniable.statistics.vectors.base import VectorStatistic, part_of
 from deniable.statistics.vectors.clipping_bound import ClippingBound
 from deniable.statistics.vectors.columns import Columns
@@ -230,7 +232,13 @@ _QUOTIENT = Measure(
 
 
 @in_words
-def vector_mean(values: object, *, bounds: object, deviations: object = "auto", **options: Unpack[Options]) -> Release:
+def vector_mean(
+    values: Container,
+    *,
+    bounds: BoundsLike | Sequence[BoundsLike],
+    deviations: Real | Reals = "auto",
+    **options: Unpack[Options],
+) -> Release:
     """The mean of every column of a table under loose bounds: see `VectorMean`; `bounds` may be "auto" for all columns.
 
     >>> import deniable as dn

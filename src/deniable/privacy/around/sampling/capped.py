@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
-from deniable.numbers.rationals import exact_rational, positive_integer
+from deniable.numbers.rationals import Real, exact_rational, positive_integer
 from deniable.privacy.around.mixture import MixedLaw
 from deniable.privacy.around.sampling.poisson import (
     SampledLaw,
@@ -59,7 +59,7 @@ class CappedPoissonLoss(SampledLoss):
     def __init__(
         self,
         base: PrivacyLoss,
-        rate: object,
+        rate: Real,
         cap: object,
         population: object,
         relation: Relation | str = AddRemove,
@@ -187,7 +187,7 @@ def _weight(loss: CappedPoissonLoss) -> Fraction:
 
 
 def capped_poisson_sampled(
-    loss: PrivacyLoss, rate: object, cap: object, population: object, relation: Relation
+    loss: PrivacyLoss, rate: Real, cap: object, population: object, relation: Relation
 ) -> PrivacyLoss:
     """`loss` on a Poisson sample that is cut to `cap` units."""
     return CappedPoissonLoss(loss, rate, cap, population, relation)

@@ -13,7 +13,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import decimal_above, exact_rational, shown
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.numbers.roots import Curve, inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
@@ -186,7 +186,7 @@ class PoissonSampledLoss(SampledLoss):
     base: PrivacyLoss
     rate: Fraction
 
-    def __init__(self, base: PrivacyLoss, rate: object) -> None:
+    def __init__(self, base: PrivacyLoss, rate: Real) -> None:
         share = exact_rational("rate", rate)
         if not 0 < share < 1:
             raise InvalidParameterError(
@@ -307,7 +307,7 @@ def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
     return Interval(lower.lower, upper.upper)
 
 
-def poisson_sampled(loss: PrivacyLoss, rate: object, relation: Relation) -> PrivacyLoss:
+def poisson_sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> PrivacyLoss:
     """`loss` on a Poisson sample; sampling twice is sampling once with the product of the rates."""
     if relation is not AddRemove:
         from deniable.privacy.around.sampling.poisson_replace import poisson_replaced

@@ -16,7 +16,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, exact_rational, shown
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.privacy.around.sampling.poisson import (
     SampledLoss,
     known_laws,
@@ -246,7 +246,7 @@ class PoissonReplacedLoss(SampledLoss):
     base: PrivacyLoss
     rate: Fraction
 
-    def __init__(self, base: PrivacyLoss, rate: object) -> None:
+    def __init__(self, base: PrivacyLoss, rate: Real) -> None:
         share = exact_rational("rate", rate)
         if not 0 < share <= 1:
             raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
@@ -327,7 +327,7 @@ def exchanged_normal_delta(mu_squared: Fraction, rate: Fraction, epsilon: Fracti
     return certified(formula)
 
 
-def poisson_replaced(loss: PrivacyLoss, rate: object) -> PrivacyLoss:
+def poisson_replaced(loss: PrivacyLoss, rate: Real) -> PrivacyLoss:
     """The loss under replace of `loss` on a Poisson sample; earlier sampling multiplies the rate."""
     share = exact_rational("rate", rate)
     base, rate = loss.as_sample if 0 < share <= 1 else (loss, 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
-from deniable.numbers.rationals import exact_rational, exact_root, positive_integer, positive_rational
+from deniable.numbers.rationals import Real, exact_rational, exact_root, positive_integer, positive_rational
 from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
@@ -46,7 +46,7 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     relation: Relation
 
     def __init__(
-        self, noise_multiplier: object, *, rate: object, size: object, relation: Relation | str = AddRemove
+        self, noise_multiplier: Real, *, rate: Real, size: object, relation: Relation | str = AddRemove
     ) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
         object.__setattr__(self, "rate", exact_rational("rate", rate))

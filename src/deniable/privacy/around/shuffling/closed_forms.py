@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import UnprovedError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_text, positive_integer, positive_rational, probability
+from deniable.numbers.rationals import Real, decimal_text, positive_integer, positive_rational, probability
 
 if TYPE_CHECKING:
     from flint import arb
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _ANYWHERE = Interval(0.0, float("inf"))
 
 
-def clones_epsilon(*, epsilon: object, users: object, delta: object) -> float:
+def clones_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
     """An epsilon, with `delta`, of `users` shuffled reports of any `epsilon`-LDP randomizer.
 
     Guarantee: ln(1 + (E - 1)/(E + 1) (8 sqrt(E ln(4/delta)/n) + 8 E/n)) with E = e^epsilon, rounded up.
@@ -41,7 +41,7 @@ def clones_epsilon(*, epsilon: object, users: object, delta: object) -> float:
     return certified(formula, within=_ANYWHERE).upper
 
 
-def first_epsilon(*, epsilon: object, users: object, delta: object) -> float:
+def first_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
     """The first bound of its kind: 12 epsilon sqrt(ln(1/delta) / n), rounded up.
 
     Raises: UnprovedError unless epsilon < 1/2, n >= 1000 and delta < 1/100, the range of the theorem.
@@ -56,7 +56,7 @@ def first_epsilon(*, epsilon: object, users: object, delta: object) -> float:
     return certified(lambda: 12 * ball(local) * ((1 / ball(failed)).log() / n).sqrt(), within=_ANYWHERE).upper
 
 
-def _read(epsilon: object, users: object, delta: object) -> tuple[Fraction, int, Fraction]:
+def _read(epsilon: Real, users: object, delta: Real) -> tuple[Fraction, int, Fraction]:
     failed = probability("delta", delta)
     if failed == 0:
         raise UnprovedError("these bounds need delta > 0; at delta = 0 shuffling does not lower the local epsilon")

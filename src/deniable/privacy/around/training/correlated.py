@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import decimal_above, decimal_below, positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, decimal_above, decimal_below, positive_integer, positive_rational, shown
 from deniable.privacy.around.compose import compose
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
@@ -222,7 +222,7 @@ class CorrelatedLoss(PrivacyLoss):
     separation: int
 
     def __init__(
-        self, strategy: Strategy, *, noise_multiplier: object, participations: object = 1, separation: object = 1
+        self, strategy: Strategy, *, noise_multiplier: Real, participations: object = 1, separation: object = 1
     ) -> None:
         object.__setattr__(self, "strategy", _checked_strategy(strategy))
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
@@ -246,7 +246,7 @@ class CorrelatedLoss(PrivacyLoss):
         }
 
     @classmethod
-    def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
+    def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
         found = values.pop("strategy", None)
         if not isinstance(found, Mapping) or found.get("strategy") not in _STRATEGIES:
             raise InvalidParameterError(f"strategy must be one of {sorted(_STRATEGIES)} with its fields")
@@ -285,7 +285,7 @@ class CorrelatedLoss(PrivacyLoss):
         return self.mu_squared / 2
 
 
-def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: object, rate: object) -> PrivacyLoss:
+def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> PrivacyLoss:
     """The loss of C x + z for a banded C when units are sampled: ceil(steps / bands) sampled Gaussian releases.
 
     The units are split once, independently of each other, into as many classes as C has bands; step t draws from class
