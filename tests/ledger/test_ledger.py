@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
@@ -52,7 +52,6 @@ def test_ten_times_a_tenth_fits_in_one_and_an_eleventh_is_refused(any_ledger: Le
     any_ledger.verify()
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.fractions(min_value=Fraction(1, 50), max_value=Fraction(1, 2), max_denominator=50), max_size=12))
 def test_the_total_is_the_exact_sum_of_what_was_admitted_and_never_above_the_budget(costs: list[Fraction]) -> None:
     ledger, total = open_ledger(None), Fraction(0)
@@ -178,7 +177,6 @@ OLDER = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(OLDER), st.integers(1, 9)), min_size=1, max_size=6))
-@settings(max_examples=80, deadline=None)
 def test_a_ledger_from_before_entries_named_their_rule_goes_on_as_it_did(asked: list[tuple[PrivacyLoss, int]]) -> None:
     budget = Budget(epsilon=1, delta="1e-6")
     ledger = open_ledger(None, budget=budget)

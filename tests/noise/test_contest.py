@@ -5,7 +5,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.noise import contest, race, refine
@@ -42,7 +42,6 @@ def corners(kind: Noise, word: int, width: int) -> tuple[mp.mpf, mp.mpf]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
 @given(word=any_word)
 def test_the_interval_of_a_word_holds_both_corners(kind: Noise, word: int) -> None:
     with mp.workdps(60):
@@ -56,7 +55,6 @@ def test_the_interval_of_a_word_holds_both_corners(kind: Noise, word: int) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
 @given(word=any_word)
 def test_the_coarse_bound_is_above_the_noise_but_not_by_much(kind: Noise, word: int) -> None:
     with mp.workdps(60):
@@ -68,7 +66,6 @@ def test_the_coarse_bound_is_above_the_noise_but_not_by_much(kind: Noise, word: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=200)
 @given(word=any_word, needed=st.floats(-5, 60))
 def test_words_that_are_passed_over_cannot_reach(kind: Noise, word: int, needed: float) -> None:
     with mp.workdps(60):
@@ -95,7 +92,6 @@ def test_of_small_words_just_those_that_may_reach_are_kept(kind: Noise) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150)
 @given(
     word=any_word,
     score=st.integers(-(2**63), 2**63 - 1),

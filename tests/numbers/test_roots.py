@@ -2,7 +2,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -18,7 +18,6 @@ def line(epsilon: Fraction) -> Interval:
 
 
 @given(st.fractions(min_value=0, max_value=Fraction(999, 1000)))
-@settings(max_examples=100)
 def test_the_inverse_of_a_known_curve_holds_the_truth(target: Fraction) -> None:
     found = inverse(line, target, limit=Fraction(7))
     assert found.contains(7 * (1 - target))
@@ -26,7 +25,6 @@ def test_the_inverse_of_a_known_curve_holds_the_truth(target: Fraction) -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(9, 10)))
-@settings(max_examples=100)
 def test_the_inverse_of_an_exponential_is_its_logarithm(target: Fraction) -> None:
     def curve(x: Fraction) -> Interval:
         return certified(lambda: ball(-x).exp() * 1)
@@ -44,7 +42,6 @@ def test_a_step_is_found_exactly() -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
-@settings(max_examples=50, deadline=None)
 def test_the_largest_is_below_the_edge_and_close_to_it(edge: Fraction) -> None:
     found = largest(lambda x: x <= edge)
     assert found <= edge < found * (1 + Fraction(1, 10**10))

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -19,7 +19,6 @@ charges = st.builds(
 
 
 @given(charges, charges, st.integers(0, 5))
-@settings(max_examples=50, deadline=None)
 def test_charges_add_exactly(a: Charge, b: Charge, count: int) -> None:
     assert a + b == b + a
     assert a * count == sum([a] * count, Charge.nothing())

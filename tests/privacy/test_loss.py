@@ -125,7 +125,6 @@ epsilons = st.fractions(min_value=0, max_value=3, max_denominator=100)  # delta 
 
 
 @given(losses, losses, losses)
-@settings(max_examples=60, deadline=None)
 def test_addition_is_commutative_and_associative(a: PrivacyLoss, b: PrivacyLoss, c: PrivacyLoss) -> None:
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
@@ -133,7 +132,6 @@ def test_addition_is_commutative_and_associative(a: PrivacyLoss, b: PrivacyLoss,
 
 
 @given(losses, st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
 def test_a_multiple_is_a_repeated_sum(loss: PrivacyLoss, count: int) -> None:
     assert loss * count == count * loss == compose(loss, count) == compose([loss] * count) == sum([loss] * count)
     assert loss * count + loss == loss * (count + 1)
@@ -141,7 +139,6 @@ def test_a_multiple_is_a_repeated_sum(loss: PrivacyLoss, count: int) -> None:
 
 
 @given(losses)
-@settings(max_examples=60, deadline=None)
 def test_json_round_trip(loss: PrivacyLoss) -> None:
     text = loss.to_json()
     again = PrivacyLoss.from_json(text)
@@ -151,7 +148,7 @@ def test_json_round_trip(loss: PrivacyLoss) -> None:
 
 
 @given(samples)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_samples_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> None:
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert loss * 2 == compose([loss, loss])
@@ -162,7 +159,7 @@ def test_samples_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> N
 
 
 @given(choices)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_choices_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> None:
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert loss * 2 == compose([loss, loss])
@@ -172,7 +169,6 @@ def test_choices_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> N
 
 
 @given(losses, epsilons, epsilons)
-@settings(max_examples=60, deadline=None)
 def test_the_curve_falls(loss: PrivacyLoss, a: Fraction, b: Fraction) -> None:
     low, high = sorted((a, b))
     first, second = loss.delta(low), loss.delta(high)
@@ -182,7 +178,6 @@ def test_the_curve_falls(loss: PrivacyLoss, a: Fraction, b: Fraction) -> None:
 
 @given(losses, st.integers(1, 9))
 @example(ExponentialMechanismLoss("3/4") + PureLoss("39/16"), 9)  # wider than the default tolerance
-@settings(max_examples=40)
 def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
     delta = Fraction(1, 10**digits)
     found = loss.epsilon(delta)
@@ -194,13 +189,11 @@ def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
 
 
 @given(losses, losses, epsilons)
-@settings(max_examples=60, deadline=None)
 def test_two_answers_reveal_at_least_as_much_as_one(a: PrivacyLoss, b: PrivacyLoss, epsilon: Fraction) -> None:
     assert (a + b).delta(epsilon).upper >= max(a.delta(epsilon).lower, b.delta(epsilon).lower)
 
 
 @given(losses)
-@settings(max_examples=60, deadline=None)
 def test_the_charge_is_proved_by_the_curve(loss: PrivacyLoss) -> None:
     charge = loss.charge()
     if charge.epsilon is not None:
@@ -209,7 +202,6 @@ def test_the_charge_is_proved_by_the_curve(loss: PrivacyLoss) -> None:
 
 
 @given(losses, losses)
-@settings(max_examples=60, deadline=None)
 def test_charges_of_a_sum_are_the_sum_of_charges(a: PrivacyLoss, b: PrivacyLoss) -> None:
     assert (a + b).charge() == a.charge() + b.charge()
 

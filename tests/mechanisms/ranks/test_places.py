@@ -4,7 +4,7 @@ from math import floor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from deniable.mechanisms.ranks.places import PARTS, distances, within_gaps
@@ -60,7 +60,6 @@ def test_a_row_more_moves_every_end_by_no_more_than_a_rank() -> None:
     more=some.integers(0, 2**62 - 1),
     point=some.integers(0, 2**62 - 1),
 )
-@settings(deadline=None, max_examples=100)
 def test_codes_beyond_floats_are_exact(rows: list[int], more: int, point: int) -> None:
     def found(table: list[int]) -> tuple[int, int]:
         below, within = sum(row < point for row in table), sum(row <= point for row in table)

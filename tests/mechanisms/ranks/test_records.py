@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from deniable.mechanisms.ranks.records import SortedRecords
@@ -48,7 +48,6 @@ def test_no_rows_have_no_ranks() -> None:
     spans=some.lists(some.tuples(some.integers(-5, 60), some.integers(-5, 60)), max_size=6),
     asked=some.lists(some.integers(0, 62), max_size=6),
 )
-@settings(deadline=None, max_examples=300)
 def test_parts_show_the_same_as_all_rows_in_order(
     codes: list[int], cuts: list[int] | None, spans: list[tuple[int, int]], asked: list[int]
 ) -> None:

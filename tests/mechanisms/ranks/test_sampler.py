@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from scipy import stats
 
@@ -25,7 +25,6 @@ def known(records: object) -> RankWindow:
     cut=some.booleans(),
     between=some.booleans(),
 )
-@settings(deadline=None, max_examples=250)
 def test_pieces_tile_the_grid_and_never_promise_too_little(
     rows: list[int], target: Fraction, rate: Fraction, cut: bool, between: bool
 ) -> None:

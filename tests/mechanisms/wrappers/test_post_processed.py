@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -28,7 +28,6 @@ def shares(masses: list[int]) -> list[Fraction]:
     return [Fraction(mass, sum(masses)) for mass in masses]
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows, rows, st.lists(rows, min_size=3, max_size=3), st.fractions(1, 20, max_denominator=50))
 def test_no_stochastic_matrix_raises_delta(
     first: list[int], second: list[int], matrix: list[list[int]], odds: Fraction

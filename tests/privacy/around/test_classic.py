@@ -58,7 +58,7 @@ def test_the_short_form_is_guarded() -> None:
     st.lists(st.fractions(Fraction(1, 20), 2, max_denominator=20), min_size=1, max_size=6),
     st.sampled_from(["1e-2", "1e-6"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_none_is_below_the_exact_curve(limits: list[Fraction], slack: str) -> None:
     least = compose([PureLoss(limit) for limit in limits]).epsilon(slack, tolerance=0.05).lower
     assert least <= basic_epsilon(limits)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -43,7 +43,6 @@ def exact_delta(parts: list[tuple[float, float]], epsilon: float) -> float:
 
 
 @given(st.lists(tenths, min_size=1, max_size=7), st.fractions(0, 5, max_denominator=20))
-@settings(max_examples=80, deadline=None)
 def test_pure_compositions_hold_the_enumerated_truth(parts: list[Fraction], epsilon: Fraction) -> None:
     found = compose([PureLoss(part) for part in parts]).delta(epsilon)
     truth = exact_delta([(float(part), 0.0) for part in parts], float(epsilon))
@@ -54,7 +53,6 @@ def test_pure_compositions_hold_the_enumerated_truth(parts: list[Fraction], epsi
     st.lists(st.tuples(tenths, st.fractions(0, Fraction(1, 20), max_denominator=400)), min_size=1, max_size=6),
     st.fractions(0, 5, max_denominator=20),
 )
-@settings(max_examples=80, deadline=None)
 def test_approximate_compositions_hold_the_enumerated_truth(
     parts: list[tuple[Fraction, Fraction]], epsilon: Fraction
 ) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -70,7 +70,6 @@ def test_the_worst_pure_mechanism_for_groups_is_the_geometric_one(size: int, eps
     st.integers(1, 6),
     st.fractions(0, 6, max_denominator=10),
 )
-@settings(max_examples=60, deadline=None)
 def test_the_polygon_of_an_approximate_loss_is_its_iterated_bound(
     limit: Fraction, failed: Fraction, size: int, epsilon: Fraction
 ) -> None:
@@ -93,7 +92,6 @@ def chains(draw: st.DrawFn) -> list[list[Fraction]]:
 
 
 @given(chains(), st.fractions(0, 2, max_denominator=10))
-@settings(max_examples=60, deadline=None)
 def test_no_chain_of_laws_exceeds_the_group_bound(chain: list[list[Fraction]], epsilon: Fraction) -> None:
     base = FiniteLoss.of_pairs(list(pairwise(chain)), relation=AddRemove)
     ends = FiniteLoss(chain[0], chain[-1], relation=AddRemove)

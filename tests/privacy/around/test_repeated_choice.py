@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -96,7 +96,6 @@ trees = st.lists(st.floats(0, 1), min_size=7, max_size=7)
 
 
 @given(tree=trees, limit=st.sampled_from([0.1, 1.0, 3.0]), share=st.floats(0, 2.9))
-@settings(max_examples=60, deadline=None)
 def test_no_strategy_exceeds_the_curve(tree: list[float], limit: float, share: float) -> None:
     """Three runs; the second knows one answer and the third two."""
     delta, epsilon = 0.0, share * limit

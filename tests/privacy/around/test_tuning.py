@@ -54,7 +54,7 @@ def curve(p: Floats, q: Floats, epsilon: float) -> float:
 masses = st.lists(st.integers(1, 30), min_size=2, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     masses,
     masses,

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, DeniableError, InvalidParameterError, UnprovedError
@@ -146,7 +146,6 @@ def outcome(pay: Callable[[T], object], cost: T) -> str:
 
 
 @given(st.sampled_from(list(BUDGETS.values())), st.lists(st.sampled_from(LOSSES), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
 def test_a_ledger_and_a_filter_admit_the_same(budget: Budget, losses: list[PrivacyLoss]) -> None:
     ledger, account = opened(budget), small(budget)
     for loss in losses:

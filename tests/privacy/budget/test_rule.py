@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable.privacy import AddRemove, ApproximateLoss, Budget, ConcentratedLoss, FiniteLoss, GaussianLoss
@@ -115,7 +115,6 @@ budgets = st.sampled_from(
 
 
 @given(st.lists(finite(), min_size=2, max_size=2), budgets, st.sampled_from(["0", "3/10", "1", "2"]))
-@settings(max_examples=150, deadline=None)
 def test_no_analyst_beats_a_budget(menu: list[Mechanism], budget: Budget, epsilon: str) -> None:
     """Both orders of the neighbours; a small response and a failing one keep the game alive."""
     menu = [*menu, response("1/5"), failing("1/10", "1/100")]

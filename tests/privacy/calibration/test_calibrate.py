@@ -3,7 +3,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -55,7 +55,6 @@ def test_laplace_is_charged_what_was_asked() -> None:
     st.fractions(min_value=Fraction(1, 100), max_value=8, max_denominator=100),
     st.integers(1, 12),
 )
-@settings(max_examples=40, deadline=None)
 def test_the_least_noise_is_private_and_less_is_not(upper: int, epsilon: Fraction, digits: int) -> None:
     reach = of_clipped_sum(lower=0, upper=upper, rows=1, groups=1, relation=AddRemove)
     delta = Fraction(1, 10**digits)
@@ -79,7 +78,6 @@ def test_narrow_integer_noise_needs_more_than_the_continuous_calibration() -> No
 
 
 @given(st.integers(1, 10**6), st.integers(1, 9), st.fractions(Fraction(1, 10**6), 2, max_denominator=10**6))
-@settings(max_examples=40, deadline=None)
 def test_noise_for_a_target_mu_proves_it_and_less_noise_does_not(upper: int, groups: int, target: Fraction) -> None:
     reach = of_clipped_sum(lower=0, upper=upper, rows=1, groups=groups, relation=Replace)
     sigma_squared = gaussian_sigma_squared(reach, mu_squared=target)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -25,7 +25,6 @@ def power(exponent: float, at: float) -> Callable[[Fraction, float], float]:
     st.floats(1e-6, 1e6),
     st.sampled_from([1e-1, 1e-3, 1e-4]),
 )
-@settings(max_examples=60, deadline=None)
 def test_a_power_is_met_from_the_private_side(exponent: float, at: float, tolerance: float) -> None:
     domain = Domain(lower=ANY.lower, upper=ANY.upper, digits=8)
     found = best_setting(power(exponent, at), domain, tolerance)
@@ -33,7 +32,6 @@ def test_a_power_is_met_from_the_private_side(exponent: float, at: float, tolera
 
 
 @given(st.floats(1, 1e9), st.floats(0.3, 2))
-@settings(max_examples=60, deadline=None)
 def test_the_largest_count_is_found(at: float, exponent: float) -> None:
     found = best_setting(power(exponent, at), COUNTS, 1e-3)
     assert found.denominator == 1
@@ -41,7 +39,6 @@ def test_the_largest_count_is_found(at: float, exponent: float) -> None:
 
 
 @given(st.floats(1e-4, 1e4), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_a_step_without_a_slope_is_found_by_halving(at: float, upward: bool) -> None:
     def excess(setting: Fraction, tolerance: float) -> float:
         return -math.inf if (setting >= at) == upward else math.inf

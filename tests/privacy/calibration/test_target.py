@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -39,7 +39,6 @@ def test_an_advantage_is_delta_at_0() -> None:
     st.fractions(Fraction(1, 100), 3),
     st.fractions(Fraction(1, 4), 4),
 )
-@settings(max_examples=60, deadline=None)
 def test_one_value_of_delta_bounds_every_test(alarms: Fraction, place: Fraction, noise: Fraction) -> None:
     """Against the closed form of Gaussian noise: what the best test finds, a value of delta never denies."""
     best = GaussianLoss(noise).tradeoff().true_positive_rate(float(alarms))

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
@@ -34,14 +34,12 @@ def test_golden_values() -> None:
 
 
 @given(rhos, epsilons)
-@settings(max_examples=200, deadline=None)
 def test_the_conversion_is_never_below_the_gaussian_mechanism(rho: Fraction, epsilon: Fraction) -> None:
     """The Gaussian with mu^2 = 2 rho is rho-zCDP, so its exact curve is a floor."""
     assert concentrated_delta(rho, epsilon) >= gaussian_delta(2 * rho, epsilon).lower
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), st.integers(min_value=1, max_value=40))
-@settings(max_examples=60, deadline=None)
 def test_the_largest_rho_is_private_and_a_little_more_is_not(epsilon: Fraction, digits: int) -> None:
     delta = Fraction(1, 10**digits)
     rho = largest_rho(epsilon, delta)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -150,7 +150,6 @@ def test_probabilities_are_preserved() -> None:
 
 
 @given(st.fractions(Fraction(1, 100), 30, max_denominator=100), st.sampled_from(["1", "11/10", "2", "5", "40"]))
-@settings(max_examples=80, deadline=None)
 def test_the_rho_of_a_bounded_loss_holds_at_every_order(limit: Fraction, order: str) -> None:
     """And is attained at order 1."""
     rho = rho_of_pure(limit)

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.currencies.convex import Point, corners, hits, misses, polygon
@@ -30,7 +30,6 @@ def pair(atoms: list[tuple[Fraction, int]]) -> list[tuple[Fraction, int]]:
 @given(
     masses, st.lists(st.fractions(Fraction(17, 16), 9, max_denominator=16), min_size=1, max_size=5, unique=True), levels
 )
-@settings(max_examples=60, deadline=None)
 def test_lines_through_points_enclose_the_truth(
     atoms: list[tuple[Fraction, int]], places: list[Fraction], level: Fraction
 ) -> None:

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta, largest_mu_squared, mu_squared_of_pure
@@ -47,7 +47,6 @@ def test_tiny_deltas_keep_their_digits_until_the_floats_end() -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=30))
-@settings(max_examples=60, deadline=None)
 def test_the_mu_of_a_bounded_loss_is_just_enough(epsilon: Fraction) -> None:
     """At the corner of randomised response the Gaussian trade-off curve must lie below, and for less mu it does not."""
     mu_squared = mu_squared_of_pure(epsilon)
@@ -74,7 +73,6 @@ def test_the_gaussian_curve_lies_below_randomised_response(epsilon: str) -> None
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), st.integers(min_value=1, max_value=40))
-@settings(max_examples=60, deadline=None)
 def test_the_largest_mu_is_private_and_a_little_more_is_not(epsilon: Fraction, digits: int) -> None:
     delta = Fraction(1, 10**digits)
     mu_squared = largest_mu_squared(epsilon, delta)

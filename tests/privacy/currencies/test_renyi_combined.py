@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import (
@@ -37,7 +37,6 @@ def divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
     st.lists(st.lists(st.integers(1, 60), min_size=4, max_size=4), min_size=3, max_size=6),
     st.sampled_from(["1", "1.2", "2", "4.5"]),
 )
-@settings(max_examples=60, deadline=None)
 def test_no_chain_of_laws_exceeds_the_bound(rows: list[list[int]], order: str) -> None:
     """Random laws on four points; one unit may do what the worst two successive ones of them do."""
     laws = [np.array(row) / sum(row) for row in rows]

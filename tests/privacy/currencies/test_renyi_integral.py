@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import (
@@ -47,7 +47,6 @@ def test_it_agrees_with_the_formulas(loss: PrivacyLoss, order: str) -> None:
     st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=2, max_size=6),
     st.sampled_from(["1", "6/5", "2", "5"]),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_finite_pair_is_its_sum(weights: list[tuple[int, int]], order: str) -> None:
     """Asymmetric pairs too, where the two curves differ."""
     p, q = (np.array([pair[i] for pair in weights], dtype=float) for i in (0, 1))

@@ -54,7 +54,7 @@ def test_sampled_gaussian_noise_is_its_integral(noise: str, rate: str, order: st
     st.fractions(Fraction(1, 50), Fraction(19, 20), max_denominator=50),
     st.integers(2, 6),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_whole_orders_by_sum_and_by_quadrature(noise: Fraction, rate: Fraction, order: int) -> None:
     """Two routes: the binomial sum, and the certified integral at an order 1e-12 away on either side."""
     exact = sampled_normal_divergence(1 / noise**2, rate, Fraction(order))

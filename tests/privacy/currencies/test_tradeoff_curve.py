@@ -57,7 +57,7 @@ def sampled_normal_tests(sigma: float, rate: float) -> tuple[np.ndarray, np.ndar
 
 
 @given(st.lists(st.sampled_from(["1/10", "1/2", "1", "2"]), min_size=1, max_size=4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_randomized_responses_have_the_curve_of_their_best_tests(limits: list[str]) -> None:
     """All 2^n outcomes are enumerated."""
     loss = sum(PureLoss(limit) for limit in limits)

@@ -1,7 +1,7 @@
 import math
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import ApproximateLoss
@@ -12,7 +12,6 @@ from deniable.privacy import ApproximateLoss
     st.fractions(0, Fraction(9, 10), max_denominator=100),
     st.fractions(0, 10, max_denominator=100),
 )
-@settings(max_examples=100, deadline=None)
 def test_the_curve_is_that_of_the_worst_mechanism(limit: Fraction, failed: Fraction, epsilon: Fraction) -> None:
     """Enumeration of its four outcomes: two answers, and a revelation of either table."""
     keep, likely, unlikely = 1 - float(failed), 1 / (1 + math.exp(-limit)), 1 / (1 + math.exp(limit))

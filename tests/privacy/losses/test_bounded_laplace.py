@@ -27,7 +27,6 @@ def neighbours(width: int, shift: int) -> list[tuple[int, int]]:
 
 
 @given(st.integers(1, 12), st.integers(1, 15), st.fractions(Fraction(1, 10), 6, max_denominator=10))
-@settings(max_examples=60, deadline=None)
 def test_epsilon_is_the_worst_of_all_pairs_and_the_curve_is_bracketed(width: int, rows: int, scale: Fraction) -> None:
     loss = BoundedLaplaceLoss(scale, width, of_count(rows=rows, groups=1, relation=AddRemove))
     rows_of = laws(float(scale), width)
@@ -50,7 +49,6 @@ def test_the_scale_of_plain_laplace_is_not_enough() -> None:
 
 
 @given(st.integers(1, 8), st.integers(1, 4), st.integers(1, 3), st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
 def test_vectors_are_bounded_by_the_worst_spread_of_the_change(l1: int, linf: int, changed: int, width: int) -> None:
     linf = min(linf, l1)
     reach = Sensitivity(l1=l1, l2_squared=l1**2, linf=linf, relation=AddRemove, coordinates=changed)
@@ -104,7 +102,7 @@ def test_wrong_parameters_are_refused() -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 3), st.integers(1, 2), st.integers(1, 9))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_epsilon_inverts_delta_and_sums_commute(width: int, rows: int, groups: int, digits: int) -> None:
     loss = BoundedLaplaceLoss("7/4", width, of_count(rows=rows, groups=groups, relation=AddRemove))
     delta = Fraction(1, 10**digits)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import (
@@ -39,7 +39,6 @@ def enumerated(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> mpmath
 
 
 @given(variances, st.integers(1, 5), st.fractions(0, 6, max_denominator=40))
-@settings(max_examples=60, deadline=None)
 def test_the_curve_of_one_coordinate_is_the_enumerated_sum(
     sigma_squared: Fraction, shift: int, epsilon: Fraction
 ) -> None:
@@ -85,14 +84,12 @@ def test_a_fine_lattice_has_the_continuous_curve() -> None:
 
 
 @given(variances, st.integers(0, 6), st.integers(0, 6), st.fractions(0, 4, max_denominator=40))
-@settings(max_examples=60, deadline=None)
 def test_a_larger_shift_reveals_more(sigma_squared: Fraction, a: int, b: int, epsilon: Fraction) -> None:
     low, high = sorted((a, b))
     assert shift_delta(sigma_squared, low, epsilon).lower <= shift_delta(sigma_squared, high, epsilon).upper
 
 
 @given(variances, st.integers(1, 4), st.fractions(0, 6, max_denominator=40))
-@settings(max_examples=60, deadline=None)
 def test_the_conversion_from_rho_is_above_the_exact_curve(
     sigma_squared: Fraction, shift: int, epsilon: Fraction
 ) -> None:
@@ -149,7 +146,6 @@ def test_mu_approaches_that_of_real_noise() -> None:
 
 
 @given(variances, st.integers(1, 4), st.fractions(0, 6, max_denominator=40))
-@settings(max_examples=60, deadline=None)
 def test_the_curve_of_mu_is_above_the_exact_curve(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> None:
     step = mu_squared_of_step(sigma_squared)
     if step is not None:

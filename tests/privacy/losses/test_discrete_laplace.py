@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -29,7 +29,6 @@ def enumerated(scale: Fraction, shift: int, epsilon: Fraction) -> mpmath.mpf:
 
 
 @given(scales, st.integers(0, 6), st.fractions(0, 1, max_denominator=50))
-@settings(max_examples=60, deadline=None)
 def test_the_curve_of_one_coordinate_is_the_enumerated_sum(scale: Fraction, shift: int, share: Fraction) -> None:
     epsilon = share * shift / scale
     found = shift_delta(scale, shift, epsilon)

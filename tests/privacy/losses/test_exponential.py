@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -43,7 +43,6 @@ scores = st.lists(st.tuples(st.floats(-3, 3), st.floats(-1, 1)), min_size=2, max
 
 @pytest.mark.parametrize(("kind", "law"), KINDS)
 @given(moved=scores, rate=st.floats(0.05, 2), share=st.floats(0, 1))
-@settings(max_examples=80, deadline=None)
 def test_no_two_neighbours_exceed_the_curve(kind: type, law: object, moved: list, rate: float, share: float) -> None:
     before, after = [s for s, _ in moved], [s + d for s, d in moved]
     loss = kind.of_scores(rate=rate, sensitivity=1)
@@ -54,7 +53,6 @@ def test_no_two_neighbours_exceed_the_curve(kind: type, law: object, moved: list
 
 @pytest.mark.parametrize(("kind", "law"), KINDS)
 @given(moved=scores, rate=st.floats(0.05, 2), share=st.floats(0, 1))
-@settings(max_examples=80, deadline=None)
 def test_monotone_scores_cost_half(kind: type, law: object, moved: list, rate: float, share: float) -> None:
     before, after = [s for s, _ in moved], [s + abs(d) for s, d in moved]
     loss = kind.of_scores(rate=rate, sensitivity=1, monotone=True)

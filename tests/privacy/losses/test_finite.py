@@ -6,7 +6,7 @@ from itertools import product
 
 import mpmath
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -33,7 +33,6 @@ def repeated(masses: Masses, count: int) -> Masses:
 
 
 @given(pairs, st.fractions(1, 30, max_denominator=20))
-@settings(max_examples=100, deadline=None)
 def test_one_run_is_exact_in_the_worse_direction(pair: tuple[Masses, Masses], odds: Fraction) -> None:
     p, q = pair
     truth = max(curve(p, q, odds), curve(q, p, odds))
@@ -42,7 +41,6 @@ def test_one_run_is_exact_in_the_worse_direction(pair: tuple[Masses, Masses], od
 
 
 @given(pairs, st.sampled_from([2, 3]), st.fractions(0, 4, max_denominator=20))
-@settings(max_examples=50, deadline=None)
 def test_several_runs_hold_the_sum_over_all_outcomes(
     pair: tuple[Masses, Masses], count: int, epsilon: Fraction
 ) -> None:
@@ -88,7 +86,6 @@ def test_under_replace_the_composed_pair_is_above_both_directions() -> None:
 
 
 @given(st.lists(distributions(3), min_size=2, max_size=4), st.fractions(1, 20, max_denominator=9))
-@settings(max_examples=60, deadline=None)
 def test_a_channel_is_the_worst_of_its_pairs(rows: list[Masses], odds: Fraction) -> None:
     loss = FiniteLoss.of_channel(rows)
     assert loss.exact_delta(odds) == max(curve(a, b, odds) for a in rows for b in rows)
@@ -111,7 +108,6 @@ def test_a_channel_composes_above_every_choice_of_pairs() -> None:
 
 
 @given(pairs)
-@settings(max_examples=60, deadline=None)
 def test_rho_and_mu_bound_what_they_say(pair: tuple[Masses, Masses]) -> None:
     """Renyi divergences at three orders, and the curve of mu-GDP, for pairs that share all outcomes."""
     p, q = ([mass + Fraction(1, 7) for mass in masses] for masses in pair)
@@ -139,7 +135,6 @@ def test_randomised_response_as_a_pair_is_the_pure_loss() -> None:
 
 
 @given(pairs, st.fractions("0.05", "0.95", max_denominator=20), st.fractions(0, 3, max_denominator=9))
-@settings(max_examples=40, deadline=None)
 def test_a_sampled_pair_is_the_pair_of_the_mixture(
     pair: tuple[Masses, Masses], rate: Fraction, epsilon: Fraction
 ) -> None:

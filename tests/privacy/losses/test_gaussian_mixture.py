@@ -55,7 +55,6 @@ def test_the_curve_is_the_integral_in_the_worse_direction(p: list, q: list, sigm
 
 
 @given(st.fractions("0.01", "0.99", max_denominator=100), st.floats(0.4, 4.0), st.floats(0, 3))
-@settings(max_examples=40, deadline=None)
 def test_a_poisson_sample_is_a_mixture(rate: Fraction, sigma: float, epsilon: float) -> None:
     mixture = GaussianMixtureLoss([(1 - rate, 0), (rate, 1)], sigma=sigma, relation=AddRemove)
     sampled = GaussianLoss(sigma).poisson_sampled(rate=rate)
@@ -121,7 +120,7 @@ def test_vectors_are_dominated_by_their_norms() -> None:
     st.floats(1, 3),
     st.sampled_from([1.5, 2.0, 6.0]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_rho_and_mu_bound_what_they_say(parts: list[tuple[int, int]], sigma: float, order: float) -> None:
     total = sum(weight for weight, _ in parts)
     mixture = [(Fraction(weight, total), Fraction(shift)) for weight, shift in parts]

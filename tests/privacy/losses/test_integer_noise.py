@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import (
@@ -52,7 +52,6 @@ ratios = st.lists(st.fractions(Fraction(1, 9), 9, max_denominator=9), min_size=1
 
 
 @given(ratios, st.integers(0, 3), st.integers(0, 3), st.fractions(0, 4, max_denominator=20))
-@settings(max_examples=60, deadline=None)
 def test_the_more_unequal_change_reveals_more(ratios: list[Fraction], a: int, c: int, x: Fraction) -> None:
     a, c = max(a, c), min(a, c)
     weights = log_concave(ratios)
@@ -69,7 +68,6 @@ norms = st.tuples(st.integers(0, 7), st.integers(0, 4), st.integers(0, 24), st.o
 
 
 @given(norms)
-@settings(max_examples=150, deadline=None)
 def test_the_worst_change_is_above_all_and_the_attained_one_is_admitted(
     given_norms: tuple[int, int, int, int | None],
 ) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.losses.polygon import Polygon
@@ -33,7 +33,6 @@ odds = st.fractions(min_value=Fraction(1, 20), max_value=20, max_denominator=30)
 
 
 @given(masses(), odds)
-@settings(max_examples=200, deadline=None)
 def test_the_curve_is_its_definition_both_ways(pair: tuple[Masses, Masses], x: Fraction) -> None:
     found = Polygon.of_masses(*pair)
     assert found.exact_delta(x) == defined(*pair, x)
@@ -43,7 +42,6 @@ def test_the_curve_is_its_definition_both_ways(pair: tuple[Masses, Masses], x: F
 
 
 @given(masses(largest=10**20), odds)
-@settings(max_examples=60, deadline=None)
 def test_numbers_that_no_float_holds_are_exact(pair: tuple[Masses, Masses], x: Fraction) -> None:
     assert Polygon.of_masses(*pair).exact_delta(x) == defined(*pair, x)
 
@@ -57,7 +55,6 @@ def test_ratios_that_floats_cannot_tell_apart_are_put_in_order() -> None:
 
 
 @given(st.lists(masses(), min_size=1, max_size=4), odds)
-@settings(max_examples=150, deadline=None)
 def test_the_hull_is_the_greatest_curve(pairs: list[tuple[Masses, Masses]], x: Fraction) -> None:
     total = math.lcm(*(sum(p) for p, _ in pairs))
     scaled = [tuple([mass * (total // sum(side)) for mass in side] for side in pair) for pair in pairs]
@@ -70,7 +67,6 @@ def test_the_hull_is_the_greatest_curve(pairs: list[tuple[Masses, Masses]], x: F
 
 
 @given(masses(), st.fractions(0, 5, max_denominator=50))
-@settings(max_examples=100, deadline=None)
 def test_delta_is_the_definition_in_fifty_digits(pair: tuple[Masses, Masses], epsilon: Fraction) -> None:
     p, q = pair
     found = Polygon.of_masses(p, q).delta(epsilon)

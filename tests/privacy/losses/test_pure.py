@@ -2,14 +2,13 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import PureLoss
 
 
 @given(st.fractions(0, 20, max_denominator=100), st.fractions(0, 20, max_denominator=100))
-@settings(max_examples=100, deadline=None)
 def test_the_curve_is_that_of_randomised_response(limit: Fraction, epsilon: Fraction) -> None:
     """Enumeration of the two answers."""
     likely, unlikely = 1 / (1 + math.exp(-limit)), 1 / (1 + math.exp(limit))

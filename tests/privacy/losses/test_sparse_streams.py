@@ -42,7 +42,7 @@ def by_transcripts(event: Event, world: int, threshold: float, question: float) 
     st.booleans(),
     st.sampled_from([-1, 1]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_probabilities_are_those_of_all_transcripts(
     asked: int, least: int, level: int, last: int, counted: bool, moved: int
 ) -> None:

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -31,7 +31,6 @@ def shifted_delta(p: NDArray[np.float64], shift: int, epsilon: float) -> float:
 
 
 @given(st.integers(1, 9), st.data(), st.fractions(Fraction(1, 20), 3, max_denominator=20), st.floats(0, 1.1))
-@settings(max_examples=80, deadline=None)
 def test_the_curve_is_the_worst_of_all_shifts(step: int, data: st.DataObject, rate: Fraction, share: float) -> None:
     centre, shift = data.draw(st.integers(1, step)), data.draw(st.integers(1, step))
     loss = StaircaseLoss(rate, step, centre, moved(shift))
@@ -56,7 +55,6 @@ def test_larger_changes_are_bounded(shift: int) -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 8), st.integers(1, 8), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
 def test_steps_that_a_vector_crosses_are_the_most_of_all_changes(step: int, l1: int, linf: int, changed: int) -> None:
     linf = min(linf, l1)
     reach = Sensitivity(l1=l1, l2_squared=l1**2, linf=linf, relation=AddRemove, coordinates=changed)
@@ -128,7 +126,6 @@ def test_a_centre_wider_than_the_step_is_refused() -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 3), st.integers(1, 2), st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
 def test_epsilon_inverts_delta_and_sums_commute(step: int, rows: int, groups: int, digits: int) -> None:
     loss = StaircaseLoss("3/4", step, (step + 1) // 2, moved(rows, groups))
     delta = Fraction(1, 10**digits)

@@ -7,7 +7,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -95,7 +95,6 @@ def test_tails_are_within_half_of_the_stated_error(limit: float, room: float) ->
 
 
 @given(st.floats(0.3, 20), st.integers(1, 25), st.integers(1, 6), st.floats(0, 2))
-@settings(max_examples=80, deadline=None)
 def test_the_discrete_curve_is_the_sum(scale: float, bound: int, shift: int, share: float) -> None:
     bound = max(bound, shift)
     exact = Fraction(repr(scale))

@@ -42,7 +42,7 @@ def test_gaussian_steps_hold_the_closed_form(epsilon: int, count: int) -> None:
 
 
 @given(st.floats(0.1, 3.0), st.integers(1, 10**5), st.floats(0.1, 14.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_random_gaussian_steps_hold_the_closed_form(mu: float, count: int, spreads: float) -> None:
     epsilon = Fraction(max(mu * mu / 2 + (spreads - 4) * mu, 0.0))
     step = NormalLaw(mu / math.sqrt(count))

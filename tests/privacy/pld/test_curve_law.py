@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss
@@ -76,7 +76,6 @@ masses = st.lists(st.integers(1, 20), min_size=4, max_size=4)
 
 
 @given(masses, masses, st.floats(-3, 3))
-@settings(max_examples=60, deadline=None)
 def test_pairs_that_are_not_symmetric_are_enclosed(p: list[int], q: list[int], epsilon: float) -> None:
     there, back = exact_curve(p, q), exact_curve(q, p)
     sides = []

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.around.sampling.poisson import SampledLaw
@@ -93,7 +93,6 @@ def test_both_errors_are_quartered_when_the_step_is_halved() -> None:
     st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=7, unique_by=lambda pair: pair),
     st.sampled_from([0.011, 0.05, 0.3]),
 )
-@settings(max_examples=150, deadline=None)
 def test_random_finite_pairs_lie_between(weights: list[tuple[int, int]], step: float) -> None:
     p = np.array([a for a, _ in weights]) / sum(a for a, _ in weights)
     q = np.array([b for _, b in weights]) / sum(b for _, b in weights)
@@ -113,7 +112,6 @@ def test_random_finite_pairs_lie_between(weights: list[tuple[int, int]], step: f
     st.lists(st.floats(-2.0, 2.0), min_size=0, max_size=30),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
 def test_random_finite_pairs_lie_between_on_any_mesh(
     weights: list[tuple[int, int]], edges: list[float], atoms: bool
 ) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.losses.discrete_gaussian import shift_law
@@ -28,7 +28,6 @@ def law_of(weights: list[tuple[int, int]]) -> FiniteLaw:
 
 
 @given(st.lists(pairs, min_size=1, max_size=3), st.floats(0.0, 4.0))
-@settings(max_examples=80, deadline=None)
 def test_products_of_finite_pairs_hold_the_exact_delta(parts: list[list[tuple[int, int]]], epsilon: float) -> None:
     truth = mpmath.mpf(0)
     with mpmath.workdps(40):

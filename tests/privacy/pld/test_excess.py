@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.numbers.interval import Interval
@@ -41,7 +41,6 @@ sixteenths = st.integers(1, 30).map(lambda size: size / 16)
 
 
 @given(sixteenths, sixteenths, st.integers(-8, 8), st.integers(1, 12), st.sampled_from([1e-3, 1e-6]))
-@settings(max_examples=150, deadline=None)
 def test_short_sums_hold_the_exact_value(up: float, down: float, side: int, count: int, tolerance: float) -> None:
     values, weights = [up, -down, side / 16], [0.125, 0.25, 0.375]
     truth = exact_excess([*values, 0.0], [Fraction(w) for w in (*weights, 0.25)], count)

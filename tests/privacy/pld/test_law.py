@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy.pld.law import FiniteLaw, Pairs, ReversedLaw
@@ -47,7 +47,6 @@ def test_a_reversed_law_exchanges_what_is_infinite() -> None:
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30), st.integers(0, 29))
-@settings(max_examples=50, deadline=None)
 def test_sums_of_tails_are_within_the_stated_error(weights: list[int], cut: int) -> None:
     p = np.array(weights) / sum(weights)
     law = FiniteLaw(np.arange(len(weights), dtype=float), p, p)

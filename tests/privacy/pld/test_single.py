@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import GaussianLoss, LaplaceLoss, PureLoss
@@ -18,7 +18,6 @@ from deniable.privacy.pld.single import read, single_delta, single_epsilon
 
 
 @given(st.floats(0.02, 8.0), st.floats(0.0, 12.0))
-@settings(max_examples=60, deadline=None)
 def test_gaussian_tails_hold_the_closed_form(mu: float, epsilon: float) -> None:
     exact = GaussianLoss(1 / Fraction(repr(mu))).delta(epsilon)
     found = read((NormalLaw(mu),) * 2, Fraction(repr(epsilon)))

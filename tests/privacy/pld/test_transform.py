@@ -62,7 +62,6 @@ weights = st.lists(st.integers(0, 2**17), min_size=6, max_size=9).filter(lambda 
 
 
 @given(weights, st.integers(1, 60), st.floats(0.0, 0.8))
-@settings(max_examples=60, deadline=None)
 def test_the_exact_sum_lies_between_and_the_bounds_are_close(masses: list[int], count: int, share: float) -> None:
     epsilon = share * STEP * (len(masses) - 4) * count
     truth = exact_delta(masses, count, epsilon)
@@ -73,7 +72,7 @@ def test_the_exact_sum_lies_between_and_the_bounds_are_close(masses: list[int], 
 
 
 @given(weights, st.integers(1, 20), st.floats(0.2, 0.8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_smoothing_keeps_the_exact_sum_between(masses: list[int], count: int, share: float) -> None:
     """At an atom of the sum, smoothing costs about spread times its mass on each side."""
     epsilon = share * STEP * (len(masses) - 4) * count

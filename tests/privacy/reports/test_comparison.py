@@ -55,7 +55,7 @@ LOSSES = st.one_of(
 
 
 @given(st.lists(st.tuples(LOSSES, st.integers(1, 30)), min_size=1, max_size=3), st.sampled_from(["1e-3", "1e-6"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_none_is_below_the_truth(parts: list[tuple[PrivacyLoss, int]], delta: str) -> None:
     loss = sum((part * count for part, count in parts[1:]), parts[0][0] * parts[0][1])
     least = loss.epsilon(delta, tolerance=0.01).lower

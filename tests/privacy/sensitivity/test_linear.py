@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
@@ -19,7 +19,6 @@ matrices = st.integers(1, 4).flatmap(
 
 
 @given(matrices, st.integers(1, 4), st.integers(1, 3), st.sampled_from([None, 1, 2]))
-@settings(max_examples=80, deadline=None)
 def test_no_change_moves_the_answers_further(
     matrix: list[list[int]], l1: int, linf: int, coordinates: int | None
 ) -> None:
@@ -42,7 +41,6 @@ def test_no_change_moves_the_answers_further(
 
 
 @given(matrices)
-@settings(max_examples=60, deadline=None)
 def test_one_changed_entry_is_exact(matrix: list[list[int]]) -> None:
     found = of_linear_map(matrix, of_clipped_sum(lower=0, upper=5, rows=1, groups=1, relation=AddRemove))
     columns = 5 * np.array(matrix)
@@ -68,7 +66,6 @@ def test_the_operator_norm_is_used_where_it_is_smaller() -> None:
 
 
 @given(matrices)
-@settings(max_examples=60, deadline=None)
 def test_the_eigenvalue_is_bounded_and_near(matrix: list[list[int]]) -> None:
     products = _products(as_whole_numbers(matrix))
     truth = np.linalg.eigvalsh(products.astype(float)).max()

@@ -92,7 +92,7 @@ def tables(draw: st.DrawFn) -> tuple[Csv, list[Row], bytes]:
 
 @pytest.mark.parametrize("sizes", [(2**24, 2**17), (64, 16)], ids=["whole", "in small blocks"])
 @given(case=tables())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_what_was_written_in_any_dialect_is_read_back(
     sizes: tuple[int, int], case: tuple[Csv, list[Row], bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from deniable.errors import InvalidParameterError
@@ -91,7 +91,6 @@ def test_more_epsilon_comes_closer_than_the_next_row(q: float, size: int, step: 
     bounds=some.sampled_from([(0, 1), (-1e299, 1e299), (-5, "1e-3"), "auto"]),
     step=some.sampled_from([None, "0.001"]),
 )
-@settings(deadline=None, max_examples=60)
 def test_whatever_the_rows_are_the_answer_is_within_the_bounds(
     values: list[float], q: Fraction, epsilon: object, relation: Relation, bounds: object, step: object
 ) -> None:

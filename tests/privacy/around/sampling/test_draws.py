@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -124,7 +124,6 @@ def test_discrete_noise_stays_below_the_bound_on_all_data(draws: int, population
 
 
 @given(st.lists(st.lists(st.floats(0.05, 1), min_size=3, max_size=3), min_size=4, max_size=4), st.floats(0, 1.5))
-@settings(max_examples=60, deadline=None)
 def test_no_mechanism_on_two_draws_exceeds_its_pure_bound(table: list[list[float]], epsilon: float) -> None:
     """Any mechanism on ordered pairs of rows 0 and 1, its own epsilon as the base; both data sets of two units."""
     laws = np.array(table) / np.sum(table, axis=1, keepdims=True)
@@ -159,7 +158,6 @@ def test_the_bound_is_below_that_of_balle_barthe_gaboardi_and_meets_the_truth() 
 
 
 @given(st.integers(1, 6), st.integers(2, 6), st.floats(0.1, 2))
-@settings(max_examples=40, deadline=None)
 def test_the_pure_limit_is_above_what_counting_attains(draws: int, population: int, limit: float) -> None:
     """Geometric noise on a count: exp(epsilon) is the mean of exp(limit j); and the curve is 0 from the limit on."""
     loss = PureLoss(limit).sampled_with_replacement(draws=draws, population=population)

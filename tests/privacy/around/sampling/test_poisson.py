@@ -87,7 +87,6 @@ def sampled_curve(epsilon: mpmath.mpf, rate: float, sigma: float, *, added: bool
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.4, 5.0), st.floats(0.0, 3.0))
-@settings(max_examples=60, deadline=None)
 def test_one_step_holds_both_directions_exactly(rate: float, sigma: float, epsilon: float) -> None:
     q, s = Fraction(repr(rate)), Fraction(repr(sigma))
     found = GaussianLoss(s).poisson_sampled(rate=q).delta(epsilon)
@@ -230,7 +229,6 @@ def test_epsilon_of_a_finite_pair_is_exact_at_its_atoms(p: list[str], delta: str
     st.fractions(0, Fraction(1, 2), max_denominator=50),
 )
 @example([(0, 1), (1, 1)], Fraction(7, 20), Fraction(0))  # the printed end was below the binary one
-@settings(max_examples=60)
 def test_the_exact_curve_of_a_finite_base_is_that_of_its_laws(
     weights: list[tuple[int, int]], rate: Fraction, delta: Fraction
 ) -> None:
@@ -290,7 +288,7 @@ class KnownByCurve(PrivacyLoss):
     st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
     st.sampled_from([1, 3]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
     weights: list[tuple[int, int]], rate: Fraction, count: int
 ) -> None:

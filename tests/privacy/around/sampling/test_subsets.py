@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -61,7 +61,6 @@ def test_the_bound_is_the_worst_of_all_data(size: int, population: int, epsilon:
 
 
 @given(st.integers(1, 99), st.floats(0.3, 4.0), st.floats(0.0, 3.0))
-@settings(max_examples=60, deadline=None)
 def test_gaussian_noise_has_the_curve_of_the_attained_pair(size: int, noise: float, epsilon: float) -> None:
     """All other vectors at one end of the ball: (1 - g) N(0) + g N(mu) against N(0), mu = 1/noise."""
     found = GaussianLoss(noise).sampled_without_replacement(size=size, population=100).delta(epsilon)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import binom
@@ -67,7 +67,6 @@ def channels(draw: st.DrawFn) -> Rows:
 
 
 @given(channels(), st.integers(1, 3), st.fractions(0, 2, max_denominator=8))
-@settings(max_examples=80, deadline=None)
 def test_the_worst_data_set_of_any_channel_lies_below_the_upper_end(rows: Rows, users: int, epsilon: Fraction) -> None:
     truth = brute_force(rows, users, epsilon)
     found = ShuffledLoss(Channel(rows), users=users).delta(epsilon)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError, UnprovedError
@@ -42,7 +42,6 @@ sizes = st.integers(1, 9)
 
 
 @given(sizes, st.integers(1, 4), st.integers(1, 4), st.lists(st.floats(0, 1), min_size=1, max_size=9))
-@settings(max_examples=80, deadline=None)
 def test_falling_coefficients_have_the_sensitivity_of_the_first_steps(
     size: int, times: int, separation: int, values: list[float]
 ) -> None:
@@ -55,7 +54,6 @@ def test_falling_coefficients_have_the_sensitivity_of_the_first_steps(
 
 
 @given(sizes, st.integers(1, 4), st.integers(1, 4), st.lists(st.floats(-1, 1), min_size=1, max_size=9))
-@settings(max_examples=80, deadline=None)
 def test_any_coefficients_lie_between_the_ends(size: int, times: int, separation: int, values: list[float]) -> None:
     coefficients = [1.0, *values]
     found = ToeplitzStrategy(coefficients, steps=size).squared_sensitivity(times, separation)
@@ -65,7 +63,6 @@ def test_any_coefficients_lie_between_the_ends(size: int, times: int, separation
 
 
 @given(st.integers(1, 8), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
 def test_any_matrix_lies_between_the_ends(size: int, times: int, separation: int, seed: int) -> None:
     matrix = np.tril(np.random.default_rng(seed).normal(size=(size, size)))
     found = ExplicitStrategy(matrix.tolist()).squared_sensitivity(times, separation)
@@ -77,7 +74,6 @@ def test_any_matrix_lies_between_the_ends(size: int, times: int, separation: int
 
 
 @given(st.integers(2, 9), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
 def test_bands_no_wider_than_the_separation_are_exact(size: int, times: int, separation: int, seed: int) -> None:
     """Columns that far apart are orthogonal: signs do not matter, and dynamic programming finds the worst steps."""
     full = np.tril(np.random.default_rng(seed).normal(size=(size, size)) + 3 * np.eye(size))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -41,7 +41,6 @@ def test_full_batches_of_quadratic_losses_attain_the_bound(kept: str, steps: int
 
 
 @given(st.floats(0.2, 1.0), st.integers(1, 60), st.integers(1, 7), st.integers(0, 10), st.floats(0.5, 4))
-@settings(max_examples=80, deadline=None)
 def test_quadratic_losses_lie_between_the_ends(kept: float, steps: int, batches: int, after: int, noise: float) -> None:
     rate, c = Fraction(1, 100), Fraction(repr(kept))
     loss = descent(

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
@@ -135,7 +135,6 @@ def _answers(rows: list[tuple[object, ...]], relation: Relation, bounds: dict[st
     return plan, engine.exact(plan, secret=SECRET)
 
 
-@settings(max_examples=120, deadline=None)
 @given(ROWS, ROWS, st.sampled_from([AddRemove, Replace]), BOUNDS, st.booleans())
 def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
     rows: list, others: list, relation: Relation, bounds: dict[str, int], grouped: bool
@@ -156,7 +155,6 @@ def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
         assert max(change) <= part.sensitivity.linf
 
 
-@settings(max_examples=30, deadline=None)
 @given(ROWS, st.sampled_from(["g", "x", "k"]), st.booleans())
 def test_one_unit_moves_no_column_of_another(rows: list, unit: str, filtered: bool) -> None:
     """The columns for statistics: without one unit they are what its absence leaves, whatever its rows hold."""

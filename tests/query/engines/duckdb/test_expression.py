@@ -6,7 +6,7 @@ from fractions import Fraction
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import UnsupportedQueryError
@@ -99,7 +99,6 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Expression:
         return leaf
 
 
-@settings(max_examples=250, deadline=None)
 @given(expressions())
 def test_no_expression_fails_or_is_nan_and_each_row_stands_alone(expression: Expression) -> None:
     together = values(expression)
@@ -142,7 +141,6 @@ def bounded_expressions(draw: st.DrawFn, depth: int = 3) -> Expression:
     return call(name, *parts)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     bounded_expressions(),
     st.lists(
