@@ -18,6 +18,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import (
     MECHANISMS,
+    RANKS,
     AllOrNothing,
     ClippedProducts,
     ClippedSum,
@@ -285,6 +286,7 @@ OF_AGGREGATES = {
         "inverse_sensitivity",
     ),
     *("smooth_student_t", "smooth_laplace", "smooth_log_normal", "smooth_pareto"),
+    *(kind.kind for kind in RANKS),  # codes of points, which a grid computes for every row
     *("grouped", "mixed", "post_processed", "best_of", "best_of_poisson"),  # as what they wrap
 }
 """Those whose input a program computes, one number or a list of public length; its type is part of the program."""
