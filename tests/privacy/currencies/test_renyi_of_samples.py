@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, GaussianLoss, PureLoss
-from deniable.privacy.around.group import under_replace
 from deniable.privacy.around.shuffling.randomizers import KaryResponse
 from deniable.privacy.around.shuffling.shuffled import ShuffledLoss
 from deniable.privacy.currencies.renyi import directed
@@ -46,7 +45,7 @@ def test_two_units_in_a_sample_are_an_integral(order: str) -> None:
         exact = max(moment(*(pair[::-1] if way else pair), a) for pair in splits)
         assert found[way].lower <= exact * (1 + 1e-7)
         assert exact * (1 - 1e-7) <= found[way].upper <= exact * (1 + 1e-6)
-    replaced = under_replace(GaussianLoss(1).poisson_sampled(rate="0.0064")).renyi(order)
+    replaced = GaussianLoss(1).poisson_sampled(rate="0.0064").under_replace().renyi(order)
     assert replaced.upper >= moment(*splits[1], a) * (1 - 1e-7)
 
 

@@ -15,7 +15,7 @@ from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments
+from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments, narrowed
 from deniable.privacy.currencies.renyi import Directions as Divergences
 from deniable.privacy.currencies.renyi import directed, total
 from deniable.privacy.loss import PrivacyLoss
@@ -120,7 +120,7 @@ class Composed(PrivacyLoss):
         summed = self._summed(epsilon)
         directions = self._directions()
         if self._is_long and summed.upper > summed.lower:
-            far = _narrowed(summed, delta_by_moments(self, self.parts, epsilon))
+            far = narrowed(summed, delta_by_moments(self, self.parts, epsilon))
             if far.width <= tolerance * far.upper or far.upper <= _NOTHING:
                 return far, []
             summed = far
@@ -136,8 +136,8 @@ class Composed(PrivacyLoss):
         greatest = min(computed[0].upper, summed.upper)
         found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
         if found.width > _UNKNOWN * found.upper and found.upper > _NOTHING:
-            found = _narrowed(found, delta_by_moments(self, self.parts, epsilon))
-            computed = [_narrowed(computed[0], found)]
+            found = narrowed(found, delta_by_moments(self, self.parts, epsilon))
+            computed = [narrowed(computed[0], found)]
         return found, computed
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
@@ -161,7 +161,7 @@ class Composed(PrivacyLoss):
             greatest = min(computed[0].upper, summed.upper)
             found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
             if found.width > _UNKNOWN * unit_of_epsilon(found):
-                found = _narrowed(found, far)
+                found = narrowed(found, far)
             return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         upper, lower = directions
         limit = composed_limit(upper).upper
@@ -182,8 +182,8 @@ class Composed(PrivacyLoss):
             computed.append(composed_epsilon(lower, delta, tolerance))
         found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
         if found.width > _UNKNOWN * unit_of_epsilon(found):
-            found = _narrowed(found, epsilon_by_moments(self, self.parts, delta))
-            computed = [_narrowed(computed[0], found)]
+            found = narrowed(found, epsilon_by_moments(self, self.parts, delta))
+            computed = [narrowed(computed[0], found)]
         wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
         return replace(found, wide=wide)
 
@@ -419,12 +419,6 @@ def _reveals_all(law: LossLaw) -> bool:
     """Whether no loss is finite, so that nothing can be summed."""
     atoms = law.atoms() if law.infinite >= 1 else None
     return atoms is not None and not atoms.losses.size
-
-
-def _narrowed(found: Interval, other: Interval) -> Interval:
-    """What two bounds tell together."""
-    upper = min(found.upper, other.upper)
-    return Interval(min(max(found.lower, other.lower), upper), upper)
 
 
 def _least_of(loss: PrivacyLoss, epsilon: Fraction) -> float:
