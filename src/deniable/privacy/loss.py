@@ -7,33 +7,26 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
-from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE, checked_tolerance
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.pld.law import Pairs
+from deniable.privacy.readings import Readings
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from deniable.privacy.around.shuffling.randomizers import Randomizer
     from deniable.privacy.charge import Charge
-    from deniable.privacy.currencies.loss_variable import LossVariable
     from deniable.privacy.currencies.renyi import Directions
-    from deniable.privacy.currencies.tradeoff import TradeOff
-    from deniable.privacy.reports.report import Report
 
 _KINDS: dict[str, type["PrivacyLoss"]] = {}
 
 
-class PrivacyLoss(metaclass=InWords):
+class PrivacyLoss(Readings, metaclass=InWords):
     """What one mechanism, or several together, can reveal about one unit.
 
     A subclass is a frozen dataclass that sets `kind`, gives the curve `_delta`, and states what else is proved through
@@ -358,75 +351,6 @@ class PrivacyLoss(metaclass=InWords):
     def as_randomizer(self) -> "Randomizer | None":
         """What one user applies, where this is the loss of a report that can be shuffled; None elsewhere."""
         return None
-
-    # --- what people see -----------------------------------------------------------------------------------------
-
-    def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> "TradeOff":
-        """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""
-        from deniable.privacy.currencies.tradeoff import TradeOff
-
-        return TradeOff(self, tolerance=tolerance)
-
-    def advantage(self, *, tolerance: float = DEFAULT_TOLERANCE) -> Interval:
-        """The largest difference between hits and false alarms of an attack: the total variation, delta(0)."""
-        return self.delta(0, tolerance=tolerance)
-
-    @overload
-    def renyi(self, order: Reals) -> Intervals: ...  # type: ignore[overload-overlap]
-    @overload
-    def renyi(self, order: Real) -> Interval: ...
-    def renyi(self, order: Real | Reals) -> Interval | Intervals:
-        """The Rényi divergence of an order, in the worse direction; at math.inf the greatest loss.
-
-        Args:
-            order: any number > 0, or a list of them, which gives as many intervals.
-        """
-        from deniable.privacy.currencies.renyi import renyi
-
-        return each(lambda one: renyi(self, one), order)
-
-    def variable(self, *, added: bool = False) -> "LossVariable":
-        """The privacy loss as a random variable: tails, moments, quantiles; see `LossVariable`."""
-        from deniable.privacy.currencies.loss_variable import LossVariable
-
-        return LossVariable(self, added=added)
-
-    def curve(self, *, points: int = 33, tolerance: float = CURVE_TOLERANCE) -> dict[str, NDArray[np.float64]]:
-        """The curve as columns `epsilon`, `delta_lower`, `delta_upper`, from 0 to where delta is next to nothing.
-
-        Every frame library reads them: `polars.DataFrame(loss.curve())`.
-
-        Args:
-            points: how many values of epsilon, evenly spaced.
-            tolerance: as in `delta`.
-        """
-        from deniable.privacy.reports.plot import profile
-
-        return profile(self, points=points, tolerance=tolerance)
-
-    def report(self, delta: Real, *, population: int | None = None, tolerance: float = DEFAULT_TOLERANCE) -> "Report":
-        """What is guaranteed at `delta` and what an attacker can learn, in plain words.
-
-        Args:
-            population: number of units in the data, if it is public; the report then says whether delta is small
-                against 1/population.
-            tolerance: of epsilon, as in `epsilon`.
-        """
-        from deniable.privacy.reports.report import report
-
-        return report(self, delta, population=population, tolerance=tolerance)
-
-    def plot(self, *, tolerance: float = CURVE_TOLERANCE, points: int = 33, ax: "Axes | None" = None) -> "Axes":
-        """Draw delta against epsilon, both bounds; needs the extra `plot`."""
-        from deniable.privacy.reports.plot import draw_profile
-
-        return draw_profile(self, tolerance=tolerance, points=points, ax=ax)
-
-    def plot_renyi(self, *, orders: Reals | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw Rényi divergences against their orders, both bounds; needs the extra `plot`."""
-        from deniable.privacy.reports.plot import draw_renyi
-
-        return draw_renyi(self, orders=orders, ax=ax)
 
     # --- serialisation -------------------------------------------------------------------------------------------
 
