@@ -31,7 +31,7 @@ class Count(Noised):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the count."""
+        """Sensitivity of the count."""
         return of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:

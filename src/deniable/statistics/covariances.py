@@ -28,7 +28,7 @@ _FIXED = 20261122  # the draws are public, and the same for every release
 
 @dataclass(frozen=True, kw_only=True)
 class Covariance(Statistic):
-    """The covariance of every two columns, with the variances, as a matrix that is a covariance matrix.
+    """The covariance of every two columns, with the variances, as a valid covariance matrix.
 
     The release has a row for each pair of columns, in the order of the matrix: `answer["covariance"].reshape(d, d)`.
     Rows with a value that is no number are left out under add/remove; under replace such a value is the middle.
@@ -196,7 +196,7 @@ class Covariance(Statistic):
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation(Covariance):
-    """The correlation of every two columns, as a matrix that is a correlation matrix; 0 where a variance seems to be 0.
+    """The correlation of every two columns, as a valid correlation matrix; 0 where a variance seems to be 0.
 
     Guarantee, Args: see `Covariance`.
     Error: expected_error is the root mean square over pairs of different columns. It is for evenly spread values, and a

@@ -78,7 +78,7 @@ class Histogram(Noised):
         return of_spread_sum(lower=0, upper=1, total_rows=self.rows, relation=self.relation, cells=self.cells)
 
     def simultaneous_error(self, level: float = 0.95) -> int:
-        """With this probability at least, no count is further off.
+        """Error that no count exceeds, with probability at least `level`.
 
         Source: the counts have independent noise; for Laplace noise under replace it is at most
             (2 / epsilon) ln(cells / (1 - level)).
@@ -159,7 +159,7 @@ def distinct_keys(keys: object) -> tuple[Any, ...]:
 
 
 def _edges(bins: object, bounds: object) -> tuple[float, ...]:
-    """Finite increasing edges: as they were given, or so many bins between the bounds."""
+    """Finite increasing edges: as given, or of equal bins between the bounds."""
     if isinstance(bins, int | np.integer):
         if bounds is None:
             raise InvalidParameterError(f"bins={bins} needs bounds=(lower, upper), between which the bins lie")

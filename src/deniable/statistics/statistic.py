@@ -42,7 +42,7 @@ class Options(TypedDict, total=False):
 
     epsilon, delta, rho: what the answer may cost: epsilon alone, epsilon and delta, or rho.
     relation: AddRemove (the number of rows is private) or Replace.
-    rows: how many rows of one unit count, where `units` says whose row it is; of more, so many are drawn at random.
+    rows: the most rows of one unit that count, drawn at random from more; `units` says whose row it is.
     units: one entry a row. Without it every row is a unit.
     ledger: who pays before a row is read.
     bits: leave it out, except in tests.
@@ -77,7 +77,7 @@ class Statistic(metaclass=InWords):
     Args:
         epsilon, delta, rho: what the answer may cost.
         relation: what neighbouring data are. Under add/remove the number of rows is private.
-        rows: at most so many rows of one unit count.
+        rows: the most rows of one unit that count.
     """
 
     name: ClassVar[str]
@@ -157,7 +157,7 @@ class Statistic(metaclass=InWords):
         return release if left is None else replace(release, budget_left=left)
 
     def _columns(self, values: object) -> tuple[object, ...]:
-        """What was given, as so many columns or tables as the statistic takes."""
+        """The values as the tuple of columns or tables that the statistic takes."""
         if self.takes == "one":
             return (values,)
         if not isinstance(values, tuple | list) or len(values) != 2:

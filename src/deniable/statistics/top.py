@@ -31,7 +31,7 @@ class TopK(Statistic):
     Args:
         k: how many values; fewer may come back if the keys are private.
         keys: the values that may occur, if they are public; None: the keys are private, which takes delta > 0.
-        groups: at most so many values of one unit count, where keys are private.
+        groups: the most values of one unit that count, where keys are private.
 
     Guarantee: that of `Histogram`, or of `KeyCounts`; the choice is post-processing.
     Proof: docs/theory/mechanisms/counts.md.
@@ -56,7 +56,7 @@ class TopK(Statistic):
 
     @cached_property
     def counts(self) -> Any:
-        """The statistic that the values are read off."""
+        """The statistic from which the values are read."""
         price: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         if self.keys is not None:
             return Histogram(keys=self.keys, relation=self.relation, rows=self.rows, **price)

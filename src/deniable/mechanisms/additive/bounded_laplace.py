@@ -97,7 +97,7 @@ class BoundedLaplace(Mechanism):
         return Released(secret + noise.reshape(secret.shape), bits.safe)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """Of one integer."""
+        """Probability of every answer for one secret integer."""
         require_listed(self.width + 1)
         (secret,) = clamped("exact", exact, lower=self.lower, upper=self.upper).reshape(-1).tolist()
         return shares({y: ball(-abs(y - secret) / self.scale).exp() for y in range(self.lower, self.upper + 1)})

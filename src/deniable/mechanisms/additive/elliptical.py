@@ -98,7 +98,7 @@ class EllipticalGaussian(Mechanism):
         return np.asarray(made_by @ noisy.value.astype(np.float64))
 
     def covariance(self, workload: ArrayLike) -> Floats:
-        """Of the noise in `answer`; the square roots of its diagonal are the standard errors."""
+        """Covariance of the noise in `answer`; the square roots of its diagonal are the standard errors."""
         made_by = self._reconstruction(workload)
         return np.asarray(made_by @ made_by.T * gaussian.standard_deviation(self.sigma_squared) ** 2)
 

@@ -83,7 +83,7 @@ class TruncatedLaplace(AdditiveNoise):
         return truncated_laplace.sample(scale=self.scale, bound=self.bound, size=shape, bits=bits)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "arb"]:
-        """Of one integer."""
+        """Probability of every answer for one secret integer."""
         require_listed(2 * self.bound + 1)
         (secret,) = integers("exact", exact).reshape(-1).tolist()
         return {secret + k: self._mass(abs(k)) for k in range(-self.bound, self.bound + 1)}

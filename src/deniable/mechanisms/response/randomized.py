@@ -59,7 +59,7 @@ class RandomizedResponse(Mechanism):
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponse":
-        """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
         return cls(truth=RandomizedResponseLoss.of_bias(gamma).truth)
 
     @classmethod
@@ -79,7 +79,7 @@ class RandomizedResponse(Mechanism):
         )
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """Of all reports of one person: as many as answers that the sensitivity lets a unit change.
+        """Loss of all reports of one person: as many as the answers that the sensitivity lets a unit change.
 
         Raises: UnprovedError under add/remove: that a person reports at all is not hidden.
         """
@@ -121,7 +121,7 @@ class RandomizedResponse(Mechanism):
         return Released(told, bits.safe)
 
     def _masses(self, exact: ArrayLike) -> dict[Hashable, "Fraction | arb"]:
-        """Of one answer; of a list of them, tuples of independent reports."""
+        """Probability of every report of one answer, or of every tuple of independent reports of a list of answers."""
         given = np.asarray(exact)
         answers = integers("exact", given.reshape(-1)).tolist()
         require_listed(min(self.choices, 2**20) ** min(len(answers), 20))

@@ -87,7 +87,7 @@ class Budget(metaclass=InWords):
 
     @property
     def caution(self) -> str:
-        """What to think twice about before this is spent, in a sentence; empty for ordinary sizes."""
+        """Warning about unusual amounts, in a sentence; empty for ordinary ones."""
         return caution(**vars(self))
 
     def __repr__(self) -> str:

@@ -268,7 +268,7 @@ def _forward(law: LossLaw, slack: float, infinite: float = 0.0) -> Curve:
 
 
 def _backward(law: LossLaw, slack: float, without: float = 0.0) -> Curve:
-    """Q(L < -e) - exp(e) P(L < -e), likewise; `without` so much of Q(L = -inf)."""
+    """Q(L < -e) - exp(e) P(L < -e), likewise, less the mass `without` at L = -inf."""
 
     def curve(losses: Floats, side: int) -> Floats:
         early = slack if side > 0 else 0.0
@@ -315,7 +315,7 @@ def _short(step: float) -> float:
 
 
 def _weights(power: Fraction, step: Fraction) -> tuple[float, float, float]:
-    """Of exp(s t) on [0, h]: the whole, its share for the right end of a chord in exp(t), and ln of the mean of exp(t).
+    """Integral of exp(s t) on [0, h], its share for the right end of a chord in exp(t), and ln of the mean of exp(t).
 
     Errors: a rounding each, which the caller covers.
     """

@@ -71,7 +71,7 @@ class ConcentratedLoss(PrivacyLoss):
 
     @property
     def failing_epsilon(self) -> Fraction | None:
-        """With rho = 0 all orders are bounded by the shift, and so is the loss."""
+        """Bound on the loss: with rho = 0 all orders are bounded by the shift, and so is the loss."""
         return None if self.limit else self.shift
 
     @property

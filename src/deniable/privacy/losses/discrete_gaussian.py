@@ -72,7 +72,7 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
         return both_ways(Interval(min(found.lower, upper), upper))
 
     def closed_delta(self, epsilon: Fraction) -> Interval:
-        """From below real Gaussian noise, and the largest change of one coordinate."""
+        """Delta, bounded from below by real Gaussian noise and by the largest change of one coordinate."""
         if self._is_single:
             return shift_delta(self.sigma_squared, sum_of(extreme_changes(self.sensitivity).worst), epsilon)
         attained = extreme_changes(self.sensitivity).attained

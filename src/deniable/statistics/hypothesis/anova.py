@@ -58,7 +58,7 @@ class Anova(HypothesisTest):
 
     @cached_property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """Of `between` and of `within` in lattice steps, and of the number of rows."""
+        """Sensitivities of `between` and `within`, in lattice steps, and of the number of rows."""
         deviations = of_group_deviations(span=Fraction(_STEPS), rows=self.rows, relation=self.relation)
         return deviations, deviations, of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
@@ -69,7 +69,7 @@ class Anova(HypothesisTest):
 
     @cached_property
     def mechanisms(self) -> tuple[AdditiveNoise, ...]:
-        """Their noise."""
+        """Mechanisms that add the noise."""
         return self._bounding[1].noises(self.sensitivities, _SHARES)
 
     @cached_property

@@ -61,7 +61,7 @@ class BinomialTest(Noised, HypothesisTest):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """Of the pair (ones, others): a row is one of the two."""
+        """Sensitivity of the pair (ones, others), to one of which each row belongs."""
         return of_spread_sum(lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=2)
 
     def expected_error(self, size: int) -> float:

@@ -36,7 +36,7 @@ class _TableTest(Noised, HypothesisTest):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """Of all counts together: each row of a unit lies in one cell."""
+        """Sensitivity of all counts together: each row of a unit lies in one cell."""
         return of_spread_sum(
             lower=0, upper=Fraction(1), total_rows=self.rows, relation=self.relation, cells=self._cells
         )

@@ -142,7 +142,7 @@ def _difference(first: Floats, second: Floats) -> int:
 
 
 def _cut(sample: Floats, size: int, bits: Bits) -> Floats:
-    """So many rows of the sample, each equally likely; all if there are no more."""
+    """At most `size` rows of the sample, drawn evenly."""
     if len(sample) <= size:
         return sample
     return sample[np.argsort(bits.words(len(sample)))[:size]]

@@ -64,7 +64,7 @@ class SubsampledTest(Noised, HypothesisTest):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """Of the number of blocks that reject."""
+        """Sensitivity of the number of blocks that reject."""
         return of_count(rows=1, groups=1, relation=self.relation, cells=1)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:

@@ -63,7 +63,7 @@ class _MeanTest(Bounded, HypothesisTest):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """Of all sums together, in lattice steps."""
+        """Sensitivity of all sums together, in lattice steps."""
         cells = _CELLS * self._samples
         return of_spread_sum(lower=0, upper=UNIT, total_rows=self.rows, relation=self.relation, cells=cells)
 

@@ -60,7 +60,7 @@ class Minimum(_Extreme):
 
 @dataclass(frozen=True, kw_only=True)
 class Maximum(_Extreme):
-    """A value near the largest, with a lower end for the largest: `Minimum` in the mirror."""
+    """A value near the largest, with a lower end for the largest: the mirror image of `Minimum`."""
 
     name: ClassVar[str] = "maximum"
     sides: ClassVar[tuple[int, ...]] = (-1,)

@@ -141,7 +141,7 @@ class Quantiles(OrderStatistic):
 
     @property
     def _enough(self) -> int:
-        """So many rows are taken to be there: fewer give little at this price."""
+        """Number of rows that is assumed at least: fewer give little at this price."""
         epsilon = selections(self._prices[0], (1,))[0]
         return ceil(_ENOUGH * self.rows / epsilon)
 

@@ -48,7 +48,7 @@ def linear_regression(
         target_bounds: a pair (lower, upper), or "auto".
         method: "sufficient" for least squares (`SufficientRegression`); "ada_ssp" for many features (`AdaptiveRidge`);
             "theil_sen" for one feature with outliers (`TheilSen`). "auto" is "sufficient", but "theil_sen" for one
-            feature where, for so many rows at this price, sums are noisy and medians are sharp already: about 150 to
+            feature where, for that many rows at this price, sums are noisy and medians are sharp already: about 150 to
             1,200 / epsilon rows, under replace 200 to 2,400 / epsilon. It takes them with interval=None alone, because
             their interval is half of the price. Name "sufficient" where scatter is skewed, as medians are another line
             there, and where most rows may have one value of the feature: pairs of equal features are of no use.
@@ -78,7 +78,7 @@ def linear_regression(
 def _best(
     size: int, public: Mapping[str, Any], medians: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Literal["sufficient", "theil_sen"]:
-    """The method for so many rows; by public numbers alone (benchmarks/results/statistics-regression.md)."""
+    """Better method for `size` rows, by public numbers alone (benchmarks/results/statistics-regression.md)."""
     price = {name: value for name, value in options.items() if name not in ("units", "ledger", "bits")}
     sums = SufficientRegression(**public, **price)
     if sums.features > 1 or sums.expected_error(size) < _NOISY_SUMS:

@@ -39,7 +39,7 @@ _HIDDEN = 0.5  # more than this added to variances to bound them, in units of th
 
 @dataclass(frozen=True, kw_only=True)
 class VectorCovariance(VectorStatistic):
-    """The covariance matrix of the columns, by CoinPress: whiten rows by a noisy covariance, and again, ever rounder.
+    """The covariance matrix of the columns, by CoinPress: whiten rows by a noisy covariance, and repeat.
 
     The bounds may be loose by orders of magnitude: the noise hardly grows with them. Rows are clipped, in coordinates
     in which their covariance is nearly the identity, at the radius that is best for normal rows.

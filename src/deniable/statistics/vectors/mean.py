@@ -38,7 +38,7 @@ _SURE = 0.99  # chance that there are as many rows as the steps count on
 
 @dataclass(frozen=True, kw_only=True)
 class VectorMean(VectorStatistic):
-    """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and again.
+    """The mean of every column, in the manner of CoinPress: clip rows to a ball around a noisy centre, and repeat.
 
     The bounds may be loose by orders of magnitude. So may `deviations`, if there are enough rows: 8000 / epsilon, or
     1000 for a rho of 1/2. Then the last radius is found among the rows. With fewer rows it is public: near where normal

@@ -112,11 +112,11 @@ class CappedPoissonLoss(SampledLoss):
         return found
 
     def _full(self, size: int) -> Interval:
-        """f, of so many units in all: it grows with them."""
+        """f for `size` units in all; it grows with their number."""
         return certified(lambda: ball(self.rate).beta_lower(self.cap, size - self.cap, 1))
 
     def _kept(self, size: int) -> Interval:
-        """r, of so many units in all: it falls with them. cap/size P(Bin(size, rate) > cap) is f r."""
+        """r for `size` units in all; it falls with their number. cap/size P(Bin(size, rate) > cap) is f r."""
 
         def formula() -> "arb":
             share = ball(self.rate)
