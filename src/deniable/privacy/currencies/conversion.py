@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 _NONNEGATIVE = Interval(0.0, math.inf)
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_PATIENCE = 6  # orders in a row that are no better before a search stops
+_BEST = 3  # orders whose optimal conversion is computed
+_PATIENCE = 12  # orders in a row that are no better before a search stops
 
 ORDERS = (
     *(Fraction(tenths, 20) for tenths in (21, 22, 24, 27, 30, 35, 40, 45, 50, 55)),
-    *(Fraction(whole) for whole in range(3, 33)),
+    *(Fraction(quarters, 4) for quarters in range(12, 40)),
+    *(Fraction(whole) for whole in range(10, 33)),
     *sorted({Fraction(round(32 * 1.15**power)) for power in range(1, 42)}),
 )
 
@@ -124,11 +126,19 @@ def epsilon_by_renyi(loss: PrivacyLoss, delta: Real, *, orders: Iterable[Real] =
 
 
 def delta_by_renyi(loss: PrivacyLoss, epsilon: Real, *, orders: Iterable[Real] = ORDERS) -> float:
-    """The best `renyi_delta` over orders; at most 1."""
+    """The best `renyi_delta_optimal` over orders; at most 1."""
     from deniable.privacy.currencies.renyi import renyi
 
-    x = nonnegative_rational("epsilon", epsilon)
-    return min(_least(orders, lambda order: _or_infinite(renyi_delta, order, renyi(loss, order).upper, x)), 1.0)
+    x, found = nonnegative_rational("epsilon", epsilon), list[tuple[float, Fraction, float]]()
+
+    def plain(order: Fraction) -> float:
+        divergence = renyi(loss, order).upper
+        found.append((_or_infinite(renyi_delta, order, divergence, x), order, divergence))
+        return found[-1][0]
+
+    _least(orders, plain)
+    best = sorted(found)[:_BEST]
+    return min(1.0, *(_or_infinite(renyi_delta_optimal, order, divergence, x) for _, order, divergence in best))
 
 
 # --- Rényi divergences to events -----------------------------------------------------------------------------------
