@@ -12,6 +12,7 @@ from deniable.numbers.interval import Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.readings import Readings
@@ -132,19 +133,23 @@ class PrivacyLoss(Readings, metaclass=InWords):
         return None if self.failure else self.failing_rho
 
     @property
-    @abstractmethod
     def failing_epsilon(self) -> Fraction | None:
         """An epsilon for which epsilon-DP holds up to `failure`; None when the loss is unbounded."""
+        return None
 
     @property
-    @abstractmethod
     def failing_rho(self) -> Fraction | None:
-        """A rho for which rho-zCDP holds up to `failure`; None when none is proved."""
+        """A rho for which rho-zCDP holds up to `failure`; None when none is proved. By default of epsilon or mu."""
+        if self.failing_epsilon is not None:
+            return self.failing_epsilon**2 / 2
+        return None if self.mu_squared is None else self.mu_squared / 2
 
     @property
-    @abstractmethod
     def mu_squared(self) -> Fraction | None:
-        """A bound on mu^2 for which mu-GDP holds; None when none is proved."""
+        """A bound on mu^2 for which mu-GDP holds; None when none is proved. By default that of epsilon-DP."""
+        if self.failure or self.failing_epsilon is None:
+            return None
+        return mu_squared_of_pure(self.failing_epsilon)
 
     def laws(self) -> Pairs | None:
         """The pairs of laws that dominate the mechanism and that it attains; None when it is known by a bound alone.

@@ -26,6 +26,13 @@ class Relation(Enum):
         return self.value
 
     @classmethod
+    def checked(cls, value: object) -> "Relation":
+        """`value`, or an error that says what a relation is."""
+        if not isinstance(value, cls):
+            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {value!r}")
+        return value
+
+    @classmethod
     def _missing_(cls, value: object) -> NoReturn:
         raise InvalidParameterError(
             f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {shown(value)}'

@@ -44,7 +44,6 @@ _MOST_SHARES = 50
 _MANY = 10**7  # steps from which moments may be all that is needed
 _UNKNOWN = 0.2  # the relative width from which moments may tell more
 _NOTHING = 1e-40  # no width is promised for a delta below it
-_MOST_WRITTEN = 12  # runs of a composition whose law is written out
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -291,18 +290,11 @@ class Composed(PrivacyLoss):
 
     def exact_laws(self) -> Pairs | None:
         """Those of real Gaussians alone, or of few runs with few values."""
-        from deniable.privacy.around.parallel import law_of_sum
+        from deniable.privacy.around.parallel import laws_of_few
 
         if self.normal_mu_squared is not None:
             return Pairs.symmetric(NormalLaw(math.sqrt(self.normal_mu_squared)))
-        found = [(part.laws(), count) for part, count in self.parts]
-        known = [pairs for pairs, count in found if pairs is not None and pairs.is_symmetric for _ in range(count)]
-        if len(known) < sum(count for _, count in found) or len(known) > _MOST_WRITTEN:
-            return None
-        upper = law_of_sum([pairs.upper[0] for pairs in known])
-        if upper is None or all(pairs.lower is pairs.upper for pairs in known):
-            return None if upper is None else Pairs.symmetric(upper)
-        return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs in known]))
+        return laws_of_few([(part.laws(), count) for part, count in self.parts])
 
     @property
     def is_bound(self) -> bool:

@@ -26,6 +26,7 @@ Losses = tuple[PrivacyLoss, ...]
 
 _GRAIN = 2**120  # probabilities are whole numbers of 2^-120 where they are rounded outward
 _MOST_VALUES = 2**12
+_MOST_RUNS = 12  # of a composition that is written out
 
 
 @dataclass(frozen=True, init=False)
@@ -65,8 +66,7 @@ class ParallelLoss(PrivacyLoss):
         set_field(self, "inside", None if inside is None else _ordered(inside))
         set_field(self, "relation", relation)
         set_field(self, "fixed", fixed)
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        Relation.checked(relation)
         if (inside is not None or fixed) and relation is not Replace:
             raise InvalidParameterError("inside= and fixed= are about Replace; under AddRemove leave them out")
         if inside is not None and (fixed or len(self.inside or ()) != len(self.parts)):
@@ -251,6 +251,17 @@ def law_of_sum(laws: list[LossLaw]) -> LossLaw | None:
         spacing=spacing,
         roundings=atoms.error / UNIT,
     )
+
+
+def laws_of_few(found: list[tuple[Pairs | None, int]]) -> Pairs | None:
+    """The pair of a composition of few runs with few values and one law for both directions; None for others."""
+    known = [pairs for pairs, count in found if pairs is not None and pairs.is_symmetric for _ in range(count)]
+    if len(known) < sum(count for _, count in found) or len(known) > _MOST_RUNS:
+        return None
+    upper = law_of_sum([pairs.upper[0] for pairs in known])
+    if upper is None or all(pairs.lower is pairs.upper for pairs in known):
+        return None if upper is None else Pairs.symmetric(upper)
+    return Pairs.symmetric(upper, law_of_sum([pairs.lower[0] for pairs in known]))
 
 
 def _ordered(losses: Iterable[PrivacyLoss]) -> Losses:

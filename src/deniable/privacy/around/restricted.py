@@ -24,8 +24,7 @@ class Restricted(WrappedLoss):
 
     def __init__(self, loss: PrivacyLoss, relation: Relation) -> None:
         super().__init__(loss)
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        Relation.checked(relation)
         if relation not in loss.relations:
             raise UnprovedError(f"{loss!r} is not proved for {relation}")
         object.__setattr__(self, "relation", relation)

@@ -11,7 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_rational, within_floats
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
@@ -135,14 +135,6 @@ class SelectedLoss(PrivacyLoss):
         if limit is None:
             return None
         return decimal_above(limit + Fraction(self._growth((limit, self.base.failure))), DIGITS)
-
-    @property
-    def failing_rho(self) -> Fraction | None:
-        return None if self.failing_epsilon is None else self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        return None if self.failing_epsilon is None or self.failure else mu_squared_of_pure(self.failing_epsilon)
 
 
 @dataclass(frozen=True, init=False)

@@ -28,7 +28,7 @@ class Filter:
             raise InvalidParameterError(
                 f"budget must be a Budget, got {type(budget).__name__}. Write Budget(epsilon=1)."
             )
-        self.budget, self.relation = budget, checked_relation(relation)
+        self.budget, self.relation = budget, Relation.checked(relation)
         self._rule: Rule | None = None
         self._total = Charge.nothing()
         self._lock = Lock()
@@ -138,13 +138,6 @@ class Filter:
 
     def __repr__(self) -> str:
         return f"Filter({self.budget!r}, {self.relation}; left {self.left})"
-
-
-def checked_relation(relation: Relation) -> Relation:
-    """The relation that a conversation protects."""
-    if not isinstance(relation, Relation):
-        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
-    return relation
 
 
 def proved_for(relation: Relation, loss: PrivacyLoss) -> PrivacyLoss:

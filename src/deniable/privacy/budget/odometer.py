@@ -12,7 +12,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.around.compose import Composed
-from deniable.privacy.budget.filter import checked_relation, proved_for
+from deniable.privacy.budget.filter import proved_for
 from deniable.privacy.budget.renyi import divergence
 from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
@@ -40,7 +40,7 @@ class Odometer(ABC):
     """
 
     def __init__(self, relation: Relation) -> None:
-        self.relation = checked_relation(relation)
+        self.relation = Relation.checked(relation)
         self._plain: Fraction | None = Fraction(0)  # the sum of epsilons, which costs no delta
         self._counted: Counter[PrivacyLoss] = Counter()
 

@@ -61,10 +61,6 @@ class ApproximateLoss(PrivacyLoss):
         return self.limit
 
     @property
-    def failing_rho(self) -> Fraction:
-        return self.limit**2 / 2
-
-    @property
     def mu_squared(self) -> None:
         return None
 

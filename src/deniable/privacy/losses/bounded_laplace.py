@@ -11,7 +11,7 @@ import numpy as np
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
@@ -136,11 +136,3 @@ class BoundedLaplaceLoss(PrivacyLoss):
     @property
     def relations(self) -> frozenset[Relation]:
         return frozenset({self.sensitivity.relation})
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.failing_epsilon)

@@ -9,7 +9,6 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.sensitivity import Sensitivity
@@ -59,14 +58,6 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self.sensitivity.integral().l1 / self.scale
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.failing_epsilon)
 
 
 def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:

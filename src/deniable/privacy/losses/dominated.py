@@ -131,8 +131,7 @@ class DominatedLoss(PrivacyLoss):
             raise InvalidParameterError(f"law must be a LossLaw, such as FunctionLaw(above, below, ...), got {law!r}")
         if not isinstance(name, str) or not name.strip():
             raise InvalidParameterError(f"name must be a text, got {name!r}")
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        Relation.checked(relation)
         if not isinstance(argument, str) or len(argument.strip()) < _SHORTEST_ARGUMENT:
             raise UnprovedError(
                 f"{name}: no argument says why this pair dominates the mechanism, so no bound follows from it. Give "

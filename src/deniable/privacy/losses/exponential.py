@@ -152,11 +152,3 @@ class PermuteAndFlipLoss(_SelectionLoss):
         ours, theirs = (-share * limit - math.log(2) for share in (1 - _THRESHOLD, _THRESHOLD))  # ln of tails
         attained = bounded_law(math.log1p(-math.exp(ours)) - theirs, math.log1p(-math.exp(theirs)) - ours)
         return Pairs.symmetric(LaplaceLaw(limit), attained)
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.limit**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.limit)

@@ -49,8 +49,7 @@ class FiniteLoss(PrivacyLoss):
         self._set([(p, q)], relation)
 
     def _set(self, pairs: Iterable[tuple[Iterable[object], Iterable[object]]], relation: Relation) -> None:
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        Relation.checked(relation)
         checked = tuple((_distribution("p", p), _distribution("q", q)) for p, q in pairs)
         if not checked:
             raise InvalidParameterError("a finite loss needs at least one pair of distributions")

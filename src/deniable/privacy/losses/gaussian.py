@@ -49,13 +49,5 @@ class GaussianLoss(PrivacyLoss):
         return self.mu_squared
 
     @property
-    def failing_epsilon(self) -> None:
-        return None
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.mu_squared / 2
-
-    @property
     def mu_squared(self) -> Fraction:
         return 1 / self.noise_multiplier**2

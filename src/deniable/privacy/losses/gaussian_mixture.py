@@ -64,8 +64,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     def __init__(
         self, mixture: Iterable[object], *, sigma: Real, relation: Relation, against: Iterable[object] = ((1, 0),)
     ) -> None:
-        if not isinstance(relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+        Relation.checked(relation)
         object.__setattr__(self, "mixture", _checked("mixture", mixture))
         object.__setattr__(self, "against", _checked("against", against))
         object.__setattr__(self, "sigma", positive_rational("sigma", sigma))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
@@ -69,11 +68,3 @@ class LaplaceLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return 1 / self.noise_multiplier
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.failing_epsilon)

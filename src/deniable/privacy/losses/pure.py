@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, nonnegative_rational
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
@@ -60,14 +59,6 @@ class PureLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self.limit
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.limit**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.limit)
 
 
 def pure_delta(limit: Fraction, epsilon: Fraction) -> Interval:

@@ -13,7 +13,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_integer, positive_rational
 from deniable.privacy.around.shuffling.randomizers import Channel, KaryResponse, Randomizer
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import FiniteLaw, Pairs
 from deniable.privacy.relation import Relation, Replace
@@ -156,11 +156,3 @@ class RandomizedResponseLoss(PrivacyLoss):
             return Fraction(0)
         found = certified(lambda: ball(self._odds).log(), within=Interval(0.0, math.inf))
         return decimal_above(Fraction(found.upper), DIGITS)
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.failing_epsilon)

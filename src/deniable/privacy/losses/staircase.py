@@ -10,7 +10,6 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
@@ -114,11 +113,3 @@ class StaircaseLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self.crossed * self.rate
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction:
-        return mu_squared_of_pure(self.failing_epsilon)

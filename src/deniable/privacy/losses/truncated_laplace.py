@@ -105,10 +105,6 @@ class TruncatedLaplaceLoss(PrivacyLoss):
         return 1 / self.noise_multiplier
 
     @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
-
-    @property
     def mu_squared(self) -> None:
         return None
 
@@ -206,10 +202,6 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self._shift / self.scale
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.failing_epsilon**2 / 2
 
     @property
     def mu_squared(self) -> None:

@@ -52,8 +52,7 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
     >>> print(of_dp_event(event).renyi(2))
     [0.826446, 0.826447]
     """
-    if not isinstance(relation, Relation):
-        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    Relation.checked(relation)
     return _for_one(_read(event, relation), relation)
 
 

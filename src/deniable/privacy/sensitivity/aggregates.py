@@ -43,8 +43,7 @@ class Sensitivity(metaclass=InWords):
     def __post_init__(self) -> None:
         for name in ("l1", "l2_squared", "linf"):
             object.__setattr__(self, name, nonnegative_rational(name, getattr(self, name)))
-        if not isinstance(self.relation, Relation):
-            raise InvalidParameterError(f"relation must be AddRemove or Replace, got {self.relation!r}")
+        Relation.checked(self.relation)
         if self.coordinates is not None:
             object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
         if not (self.linf <= self.l1 and self.linf**2 <= self.l2_squared <= self.l1**2):
@@ -195,8 +194,7 @@ def of_clipped_sum(
     rows, groups, ids = positive_integer("rows", rows), positive_integer("groups", groups), positive_integer("ids", ids)
     if cells is not None:
         groups = min(groups, positive_integer("cells", cells))
-    if not isinstance(relation, Relation):
-        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    Relation.checked(relation)
     low, high = min(rows * lower, Fraction(0)), max(rows * upper, Fraction(0))  # the sum of 0 to rows values
     reach, span = max(-low, high), high - low
     changed = groups if relation is Relation.ADD_REMOVE else 2 * groups

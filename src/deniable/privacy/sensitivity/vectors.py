@@ -7,7 +7,6 @@ Proofs: docs/theory/statistics/vectors.md, "Sensitivities", and docs/theory/stat
 from fractions import Fraction
 from math import isqrt
 
-from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
@@ -62,8 +61,7 @@ def _norms(l1: int, l2_squared: int, linf: int, relation: Relation, coordinates:
 
 
 def _checked(radius: int, dimensions: int, rows: int, relation: Relation) -> tuple[int, int, int]:
-    if not isinstance(relation, Relation):
-        raise InvalidParameterError(f"relation must be AddRemove or Replace, got {relation!r}")
+    Relation.checked(relation)
     return (
         positive_integer("radius", radius),
         positive_integer("dimensions", dimensions),

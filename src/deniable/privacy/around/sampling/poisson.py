@@ -16,7 +16,7 @@ from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.numbers.roots import Curve, inverse
 from deniable.privacy.charge import Charge
-from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
+from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed, integrated, tail_of, upper_divergence
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.loss import PrivacyLoss
@@ -157,16 +157,6 @@ class SampledLoss(PrivacyLoss):
     def failing_epsilon(self) -> Fraction | None:
         limit = self.base.failing_epsilon
         return None if limit is None else amplified_limit(limit, self.share)
-
-    @property
-    def failing_rho(self) -> Fraction | None:
-        limit = self.failing_epsilon
-        return None if limit is None else limit**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        limit = self.failing_epsilon
-        return None if limit is None or self.failure else mu_squared_of_pure(limit)
 
 
 @dataclass(frozen=True, init=False)

@@ -151,14 +151,6 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         return frozenset({self.relation})
 
     @property
-    def failing_epsilon(self) -> None:
-        return None
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.mu_squared / 2
-
-    @property
     def mu_squared(self) -> Fraction:
         """At most that of the whole group in every sample."""
         return (self.size / self.noise_multiplier) ** 2

@@ -15,7 +15,6 @@ from deniable.numbers.balls import ball
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
-from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
@@ -191,14 +190,6 @@ class ShuffledLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction | None:
         return self.randomizer.pure_epsilon
-
-    @property
-    def failing_rho(self) -> Fraction | None:
-        return None if self.failing_epsilon is None else self.failing_epsilon**2 / 2
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        return None if self.failing_epsilon is None else mu_squared_of_pure(self.failing_epsilon)
 
 
 _UP = 1 + 2.0**-50

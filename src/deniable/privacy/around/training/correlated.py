@@ -276,14 +276,6 @@ class CorrelatedLoss(PrivacyLoss):
         ends = (float(squared) ** 0.5 for squared in (self.mu_squared, self.attained_mu_squared))
         return Pairs.symmetric(*(NormalLaw(mu) for mu in ends))
 
-    @property
-    def failing_epsilon(self) -> None:
-        return None
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.mu_squared / 2
-
 
 def banded_poisson_sampled(strategy: Strategy, *, noise_multiplier: Real, rate: Real) -> PrivacyLoss:
     """The loss of C x + z for a banded C when units are sampled: ceil(steps / bands) sampled Gaussian releases.

@@ -149,14 +149,6 @@ class LastIterateLoss(PrivacyLoss):
             lower = NormalLaw(float(self.attained_mu_squared) ** 0.5)
         return Pairs.symmetric(NormalLaw(float(self.mu_squared) ** 0.5), lower)
 
-    @property
-    def failing_epsilon(self) -> None:
-        return None
-
-    @property
-    def failing_rho(self) -> Fraction:
-        return self.mu_squared / 2
-
 
 _POSITIVE = Interval(0.0, float("inf"))
 
