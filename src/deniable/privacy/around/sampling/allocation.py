@@ -84,7 +84,7 @@ class RandomlyAllocatedLoss(SampledLoss):
         return replace(found, lower=min(found.lower, upper), upper=upper)
 
     def _divergences(self, order: Fraction) -> Directions:
-        """Divergences of (with, without), in closed form for whole orders, else from the laws; at most those of the base."""
+        """Divergences of (with, without), by a closed form or from the laws; at most those of the base."""
         from deniable.privacy.currencies.renyi_integral import law_divergence
 
         base, pairs = directed(self.base, order), self.laws()
