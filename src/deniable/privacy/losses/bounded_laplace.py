@@ -117,7 +117,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         return Pairs((upper, upper), law)
 
     def _attained_law(self) -> tuple[FiniteLaw, FiniteLaw]:
-        """Of the event that the answer is the end of the range: at that end, and at `_shift` inside; both orders."""
+        """Laws of the event that the answer is an end of the range: at that end, and at `_shift` inside."""
 
         def at_end(place: int) -> "arb":
             return (self._power(place) - self._power(place + 1)) / self._total(place)

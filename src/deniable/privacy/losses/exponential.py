@@ -97,7 +97,7 @@ class ExponentialMechanismLoss(_SelectionLoss):
         return True
 
     def _divergences(self, order: Fraction) -> Directions:
-        """Of two candidates, with the losses that are worst for the order."""
+        """Divergences of two candidates, with the losses that are worst for the order."""
 
         def formula() -> "arb":
             odds = ball(-self.limit).exp()

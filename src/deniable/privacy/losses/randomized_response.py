@@ -59,7 +59,7 @@ class RandomizedResponseLoss(PrivacyLoss):
 
     @classmethod
     def of_bias(cls, gamma: Real) -> "RandomizedResponseLoss":
-        """Of two answers the true one with probability 1/2 + gamma, for gamma in [0, 1/2)."""
+        """Binary response that tells the truth with probability 1/2 + gamma, for gamma in [0, 1/2)."""
         bias = exact_rational("gamma", gamma)
         if not 0 <= bias < Fraction(1, 2):
             raise InvalidParameterError(f"gamma must be in [0, 1/2), got {gamma!r}")

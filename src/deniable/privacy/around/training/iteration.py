@@ -42,7 +42,7 @@ class LastIterateLoss(PrivacyLoss):
         learning_rate, smoothness, strong_convexity: every step's loss function is convex, with a curvature between
             `strong_convexity` (0 when only convex) and `smoothness`, for every data set; learning_rate times smoothness
             is at most 2. Clipped gradients of single records do not qualify: clipping breaks the curvature.
-        batches: the data are split once into so many batches that are used in turn; 1 for the full batch.
+        batches: number of batches into which the data are split once, used in turn; 1 for the full batch.
         steps_after: how many steps follow the last one that uses the unit; 0, the worst case, for all units.
         diameter: of the convex set that w is projected on; None when it is unbounded, or not projected at all.
         gradient_sensitivity: in the unit of the gradient; needed with `diameter` only.
@@ -105,7 +105,7 @@ class LastIterateLoss(PrivacyLoss):
 
     @property
     def contraction(self) -> Fraction:
-        """By how much one step brings two iterates closer, at least."""
+        """Factor by which one step brings two iterates closer, at least."""
         ends = (self.strong_convexity, self.smoothness)
         return max(abs(1 - self.learning_rate * curvature) for curvature in ends)
 
