@@ -152,7 +152,7 @@ def test_poisson_numbers_of_runs_cost_the_total_variation_each() -> None:
     assert float(loss.pure_epsilon or 0) == pytest.approx(1 + 10 * math.tanh(0.5))
     gaussian = BestOfPoissonLoss(GaussianLoss(4), 10)
     growth = 10 * GaussianLoss(4).advantage().upper
-    assert gaussian.delta(1 + growth).upper == pytest.approx(10 * GaussianLoss(4).delta(1).upper, rel=1e-6)
+    assert gaussian.delta(1 + growth).upper <= 10 * GaussianLoss(4).delta(1).upper * (1 + 1e-6)
     assert gaussian.pure_epsilon is None
     assert gaussian.rho is None
     assert gaussian.infinite_mass == 0
@@ -186,3 +186,26 @@ def test_it_is_written_and_read_and_holds_where_the_base_holds() -> None:
 def test_parameters_are_checked(make: object, message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_many_runs_of_noise_cost_little_more_than_few() -> None:
+    """By curves 100.9 at a mean of 1000, and 11.24 at 100; the two laws are integrated where noise is the score."""
+    for mean, most in ((100, 7), (1000, 16)):
+        loss = BestOfPoissonLoss(GaussianLoss(4), mean=mean)
+        epsilon = loss.epsilon("1e-6").upper
+        assert epsilon < most
+        places = np.linspace(-12, 12, 200_001)
+        step = places[1] - places[0]
+
+        def density(centre: float, mean: int = mean, places: NDArray[np.float64] = places) -> NDArray[np.float64]:
+            return (
+                mean
+                * np.exp(-((places - centre) ** 2) / 2 - mean * special.ndtr(centre - places))
+                / math.sqrt(2 * math.pi)
+            )
+
+        p, q = density(0.25), density(0.0)
+        for first, second in ((p, q), (q, p)):
+            exact = float(np.maximum(first - math.exp(epsilon) * second, 0).sum()) * step
+            assert exact <= 1e-6
+            assert loss.delta(1).upper >= float(np.maximum(first - math.e * second, 0).sum()) * step

@@ -12,6 +12,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_rational, within_floats
 from deniable.privacy.currencies.gaussian_dp import DIGITS
+from deniable.privacy.currencies.renyi import upper_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
@@ -213,7 +214,8 @@ class BestOfPoissonLoss(SelectedLoss):
     """The best of K runs of `base`, K Poisson: `BestOfPoissonLoss(base, mean=10)`. For K = 0 nothing is released.
 
     Guarantee: with t = delta(0) of the base, an epsilon-DP base gives epsilon + mean t, where t is at most
-        tanh(epsilon/2); (e, d)-DP gives mean d at e + mean t.
+        tanh(epsilon/2); (e, d)-DP gives mean d at e + mean t. A run with the divergence D_a of order a gives
+        D_a + mean delta(ln(a/(a - 1))) + ln(mean)/(a - 1), and a little more for the case K = 0.
     Source: Papernot, Steinke (2022), arXiv:2110.03620; proof in docs/theory/privacy/tuning.md.
     """
 
@@ -231,6 +233,38 @@ class BestOfPoissonLoss(SelectedLoss):
     @property
     def mean_runs(self) -> Interval:
         return Interval.around(self.mean)
+
+    def _delta(self, epsilon: Fraction) -> Interval:
+        """By curves; and where the loss of a run is unbounded by divergences too."""
+        from deniable.privacy.currencies.conversion import renyi_delta
+
+        found = super()._delta(epsilon)
+        if self.base.failing_epsilon is not None:
+            return found
+        bounds = [renyi_delta(order, value, epsilon) for order, value in self._divergences_known]
+        upper = min([found.upper, *bounds])
+        return Interval(min(found.lower, upper), upper)
+
+    @cached_property
+    def _divergences_known(self) -> list[tuple[Fraction, Fraction]]:
+        """ln(e^-mean + mean e^((a - 1) (D_a + mean delta(ln(a/(a - 1)))))) / (a - 1) for orders a."""
+        from deniable.privacy.currencies.conversion import ORDERS
+
+        found = []
+        for order in ORDERS:
+            near = certified(lambda a=order: (ball(a) / ball(a - 1)).log(), within=_UNBOUNDED)
+            moved = self.mean * Fraction(self.base._delta(Fraction(near.lower)).upper)
+            single = upper_divergence(self.base, order)
+            if math.isinf(single):
+                continue
+
+            def formula(a: Fraction = order, total: Fraction = Fraction(single) + moved) -> "arb":
+                return ((-ball(self.mean)).exp() + ball(self.mean) * ball((a - 1) * total).exp()).log() / ball(a - 1)
+
+            value = certified(formula, within=_UNBOUNDED).upper
+            if math.isfinite(value):
+                found.append((order, Fraction(value)))
+        return found
 
     def _growth(self, point: Point) -> float:
         """The mean times the most that an event's probability moves; for a point at 0 that is delta(0)."""
