@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, rfft
-from scipy.optimize import brentq
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.base import SeveralQuantiles
@@ -85,6 +83,8 @@ class JointQuantiles(SeveralQuantiles):
 
     def expected_errors(self, size: int) -> Floats:
         """The records N between quantiles are independent, with chances exp(-rate |N - T|), given their sum."""
+        from scipy.fft import irfft, rfft
+
         speed = float(self._slower)
         wanted = size * np.diff([0.0, *map(float, self.quantiles), 1.0])
         away = _lattice(speed, size, len(wanted))
@@ -169,6 +169,7 @@ def _lattice(speed: float, size: int, steps: int) -> Floats:
 
 def _tilt(logs: Floats, rows: Floats, numbers: NDArray[np.int64], size: int) -> float:
     """The exponent that makes the rows of all steps add up to all rows on average."""
+    from scipy.optimize import brentq
 
     def excess(exponent: float) -> float:
         return float(numbers @ (_chances(logs, rows, exponent) * rows).sum(axis=1)) - size
