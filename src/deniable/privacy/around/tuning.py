@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from deniable.errors import InvalidParameterError
@@ -252,7 +252,7 @@ class BestOfPoissonLoss(SelectedLoss):
 
         found = []
         for order in ORDERS:
-            near = certified(lambda a=order: (ball(a) / ball(a - 1)).log(), within=_UNBOUNDED)
+            near = certified(partial(_log_of_ratio, order, order - 1), within=_UNBOUNDED)
             moved = self.mean * Fraction(self.base._delta(Fraction(near.lower)).upper)
             single = upper_divergence(self.base, order)
             if math.isinf(single):
@@ -274,6 +274,10 @@ class BestOfPoissonLoss(SelectedLoss):
     @property
     def _some(self) -> "arb":
         return -(-ball(self.mean)).expm1()
+
+
+def _log_of_ratio(a: Fraction, b: Fraction) -> "arb":
+    return (ball(a) / ball(b)).log()
 
 
 def _most_variation(point: Point) -> float:

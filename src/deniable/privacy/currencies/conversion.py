@@ -138,7 +138,8 @@ def delta_by_renyi(loss: PrivacyLoss, epsilon: Real, *, orders: Iterable[Real] =
 
     _least(orders, plain)
     best = sorted(found)[:_BEST]
-    return min(1.0, *(_or_infinite(renyi_delta_optimal, order, divergence, x) for _, order, divergence in best))
+    known = [(order, Fraction(value)) for _, order, value in best if math.isfinite(value)]
+    return min(1.0, *(renyi_delta_optimal(order, value, x) for order, value in known), 1.0)
 
 
 # --- Rényi divergences to events -----------------------------------------------------------------------------------
