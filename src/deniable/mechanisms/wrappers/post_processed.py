@@ -35,6 +35,7 @@ _FUNCTIONS: dict[str, Function] = {
     "parity": lambda values: values % 2,
     "sign": np.sign,
 }
+_OURS = tuple(_FUNCTIONS)
 
 
 def define(name: str, function: Function) -> None:
@@ -71,7 +72,7 @@ class PostProcessed(Wrapper):
         super().__post_init__()
         if not isinstance(self.function, str) or self.function not in _FUNCTIONS:
             raise InvalidParameterError(
-                f"function must be one of {sorted(_FUNCTIONS)}, got {shown(self.function)}. "
+                f"function must be {', '.join(_OURS)} or a name of your own, got {shown(self.function)}. "
                 "Give a function of your own a name with define(name, function)."
             )
 
