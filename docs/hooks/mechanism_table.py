@@ -1,6 +1,8 @@
 """The page docs/reference/mechanisms.md, made from `MECHANISMS`."""
 
+import re
 from dataclasses import fields
+from inspect import cleandoc
 
 from deniable.mechanisms import FAMILIES, Mechanism
 
@@ -34,8 +36,16 @@ def page() -> str:
 
 
 def _row(mechanism: type[Mechanism]) -> str:
-    purpose = (mechanism.__doc__ or "").partition("\n")[0].rstrip(".")
-    return cells(f"`{mechanism.__name__}`", purpose, mechanism.guarantee, mechanism.source)
+    text = cleandoc(mechanism.__doc__ or "")
+    purpose = text.partition("\n")[0].rstrip(".")
+    return cells(f"`{mechanism.__name__}`", purpose, _section(text, "Guarantee"), _section(text, "Source"))
+
+
+def _section(text: str, title: str) -> str:
+    """A section of a docstring as one line, without the pages that it refers to."""
+    found = re.search(rf"^{title}: (.*?)(?=^\w+: |\Z)", text, re.DOTALL | re.MULTILINE)
+    line = " ".join(found[1].split()) if found else ""
+    return re.split(r"[;.] (?:Proof: |[^;.]*docs/theory)", line)[0].rstrip(".")
 
 
 def _audited(mechanism: type[Mechanism]) -> str:

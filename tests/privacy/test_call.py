@@ -9,7 +9,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Sensitivity, of_count
-from deniable.privacy.call import check, in_words
+from deniable.privacy.call import Call, in_words
 
 COUNT = {"rows": 1, "groups": 1, "relation": AddRemove}
 
@@ -81,7 +81,7 @@ def test_functions_may_take_any_further_names_and_values_of_a_class() -> None:
     with pytest.raises(InvalidParameterError, match="f got first twice"):
         guarded(1, first=3)  # type: ignore[misc]
     with pytest.raises(InvalidParameterError, match="f takes nothing by place"):
-        check("f", inspect.signature(lambda: 0), (1,), {})
+        Call("f", inspect.signature(lambda: 0)).check((1,), {})
 
 
 def test_an_error_of_the_body_stays_what_it_is() -> None:

@@ -82,12 +82,11 @@ class Mechanism(metaclass=InWords):
 
     A subclass is a frozen dataclass of exact public parameters in one file, listed in `MECHANISMS`; `privacy_loss` is
     the only place where its guarantee is computed. What it takes and releases, its own `release` says; the secret input
-    consists of integers, always. `kind` is its name in JSON, `guarantee` and `source` stand in the generated table.
+    consists of integers, always. `kind` is its name in JSON; the generated table quotes the docstring's Guarantee and
+    Source.
     """
 
     kind: ClassVar[str]
-    guarantee: ClassVar[str]  # one line for the generated table
-    source: ClassVar[str]
     _of_sums: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

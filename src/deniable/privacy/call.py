@@ -17,13 +17,52 @@ class InWords(ABCMeta):
     """The kind of class whose constructor refuses arguments that do not fit with an error of ours."""
 
     def __call__(cls, *args: object, **given: object) -> Any:
-        check(cls.__name__, _constructor(cls), args, given)
+        _constructor(cls).check(args, given)
         return super().__call__(*args, **given)
 
     @property
     def __signature__(cls) -> inspect.Signature:
         """What `help` and notebooks show."""
-        return _constructor(cls)
+        return _constructor(cls).signature
+
+
+class Call:
+    """What a function or a class takes, read from its signature once."""
+
+    def __init__(self, name: str, signature: inspect.Signature) -> None:
+        self.name, self.signature = name, signature
+        parameters = signature.parameters.values()
+        self.known = {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
+        self.takes_others = len(self.known) < len(parameters)
+        self.places = [word for word, each in self.known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        self.needed = [word for word, each in self.known.items() if each.default is each.empty]
+
+    def check(self, args: tuple[object, ...], given: Mapping[str, object]) -> None:
+        """Refuse arguments that do not fit; no value is looked at.
+
+        Raises: InvalidParameterError.
+        """
+        known, name = self.known, self.name
+        wrong = None if self.takes_others else next((word for word in given if word not in known), None)
+        if wrong is not None:
+            raise InvalidParameterError(_unknown(name, wrong, known))
+        if len(args) > len(self.places):
+            raise InvalidParameterError(
+                f"{name} takes {' and '.join(self.places) or 'nothing'} by place, and all else by name. It takes: "
+                f"{', '.join(known)}."
+            )
+        placed = self.places[: len(args)]
+        twice = [word for word in placed if word in given]
+        if twice:
+            raise InvalidParameterError(f"{name} got {twice[0]} twice")
+        missing = [word for word in self.needed if word not in given and word not in placed]
+        if missing:
+            raise InvalidParameterError(f"{name} needs {' and '.join(missing)}. It takes: {', '.join(known)}.")
+
+    def values(self, words: Iterable[str], args: tuple[object, ...], given: Mapping[str, object]) -> dict[str, object]:
+        """Values of those of these parameters that a call gives."""
+        by_place = dict(zip(self.places, args, strict=False))
+        return {word: values[word] for word in words for values in (given, by_place) if word in values}
 
 
 def in_words(
@@ -40,53 +79,20 @@ def in_words(
     """
     shown = signature or inspect.signature(function)
     own = next(iter(shown.parameters), "") in ("self", "cls")
-    expected = _without_first(shown) if own else shown
-    places = [name for name in expected.parameters if name in (kinds or {})]
+    taken = Call(function.__name__, _without_first(shown) if own else shown)
+    checked = {word: kind for word, kind in (kinds or {}).items() if word in taken.known}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given = args[1:] if own else args
-        check(function.__name__, expected, given, kwargs)
-        if places:
-            values = expected.bind(*given, **kwargs).arguments
-            for name in places:
-                if name in values:
-                    check_kind(name, values[name], (kinds or {})[name])
+        taken.check(given, kwargs)
+        if checked:
+            for word, value in taken.values(checked, given, kwargs).items():
+                check_kind(word, value, checked[word])
         return function(*args, **kwargs)
 
     call.__signature__ = shown  # type: ignore[attr-defined]
     return call
-
-
-def check(name: str, signature: inspect.Signature, args: tuple[object, ...], given: Mapping[str, object]) -> None:
-    """Refuse arguments that do not fit; no value is looked at.
-
-    Raises: InvalidParameterError.
-    """
-    known = {
-        word: parameter
-        for word, parameter in signature.parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    }
-    wrong = [word for word in given if word not in known]
-    if wrong and len(known) == len(signature.parameters):
-        raise InvalidParameterError(_unknown(name, wrong[0], known))
-    places = [word for word, parameter in known.items() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
-    if len(args) > len(places):
-        raise InvalidParameterError(
-            f"{name} takes {' and '.join(places) or 'nothing'} by place, and all else by name. It takes: "
-            f"{', '.join(known)}."
-        )
-    twice = [word for word in places[: len(args)] if word in given]
-    if twice:
-        raise InvalidParameterError(f"{name} got {twice[0]} twice")
-    missing = [
-        word
-        for word, parameter in known.items()
-        if parameter.default is parameter.empty and word not in given and word not in places[: len(args)]
-    ]
-    if missing:
-        raise InvalidParameterError(f"{name} needs {' and '.join(missing)}. It takes: {', '.join(known)}.")
 
 
 def check_kind(name: str, value: object, kind: type) -> None:
@@ -102,8 +108,8 @@ def _unknown(name: str, word: str, known: Iterable[str]) -> str:
 
 
 @cache
-def _constructor(cls: type) -> inspect.Signature:
-    return _without_first(inspect.signature(cls.__init__))  # type: ignore[misc]
+def _constructor(cls: type) -> Call:
+    return Call(cls.__name__, _without_first(inspect.signature(cls.__init__)))  # type: ignore[misc]
 
 
 def _without_first(signature: inspect.Signature) -> inspect.Signature:

@@ -43,8 +43,6 @@ class BoundedLaplace(Mechanism):
     """
 
     kind: ClassVar[str] = "bounded_laplace"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale + ln(ratio of total weights)"
-    source: ClassVar[str] = "Holohan, Antonatos, Braghin, Mac Aonghusa (2020)"
     _of_sums: ClassVar[bool] = True
 
     scale: Fraction

@@ -40,8 +40,6 @@ class EllipticalGaussian(Mechanism):
     """
 
     kind: ClassVar[str] = "elliptical_gaussian"
-    guarantee: ClassVar[str] = "rho-zCDP, rho = (l2 of strategy @ change)^2 / (2 sigma_squared)"
-    source: ClassVar[str] = "Li, Miklau, Hay, McGregor, Rastogi (2015)"
     _of_sums: ClassVar[bool] = True
 
     strategy: tuple[tuple[int, ...], ...]

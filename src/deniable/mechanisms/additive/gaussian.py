@@ -31,8 +31,6 @@ class Gaussian(AdditiveNoise):
     """
 
     kind: ClassVar[str] = "gaussian"
-    guarantee: ClassVar[str] = "rho-zCDP, rho = l2^2 / (2 sigma_squared)"
-    source: ClassVar[str] = "Canonne, Kamath, Steinke (2020)"
 
     sigma_squared: Fraction
 

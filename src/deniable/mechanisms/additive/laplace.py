@@ -32,8 +32,6 @@ class Laplace(AdditiveNoise):
     """
 
     kind: ClassVar[str] = "laplace"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale"
-    source: ClassVar[str] = "Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2009)"
 
     scale: Fraction
 

@@ -40,8 +40,6 @@ class Snapping(Mechanism):
     """
 
     kind: ClassVar[str] = "snapping"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = l1 / scale"
-    source: ClassVar[str] = "Mironov (2012)"
     _of_sums: ClassVar[bool] = True
 
     scale: Fraction

@@ -43,8 +43,6 @@ class Staircase(AdditiveNoise):
     """
 
     kind: ClassVar[str] = "staircase"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = rate for one number with l1 <= step"
-    source: ClassVar[str] = "Geng, Viswanath (2012)"
 
     rate: Fraction
     step: int

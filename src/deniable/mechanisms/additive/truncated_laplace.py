@@ -34,10 +34,6 @@ class TruncatedLaplace(AdditiveNoise):
     """
 
     kind: ClassVar[str] = "truncated_laplace"
-    guarantee: ClassVar[str] = (
-        "(epsilon, delta)-DP, epsilon = l1 / scale, delta ~ (e^epsilon - 1) / (2 e^(bound/scale))"
-    )
-    source: ClassVar[str] = "Geng, Ding, Guo, Kumar (2020)"
 
     scale: Fraction
     bound: int

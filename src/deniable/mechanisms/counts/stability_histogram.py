@@ -42,10 +42,6 @@ class StabilityHistogram(Mechanism):
     """
 
     kind: ClassVar[str] = "stability_histogram"
-    guarantee: ClassVar[str] = (
-        "loss of `noise`; for noise without a bound also `failure` >= groups P(noise > threshold - linf)"
-    )
-    source: ClassVar[str] = "Korolova et al. (2009); Desfontaines et al. (2020)"
 
     noise: AdditiveNoise
     threshold: int

@@ -45,10 +45,6 @@ class TreeOfCounts(Mechanism):
     """
 
     kind: ClassVar[str] = "tree_of_counts"
-    guarantee: ClassVar[str] = (
-        "loss of `noise` at levels * l1 and levels * l2^2 of the counts, levels = ceil(log_branch(cells))"
-    )
-    source: ClassVar[str] = "Hay, Rastogi, Miklau, Suciu (2010)"
 
     noise: AdditiveNoise
     cells: int

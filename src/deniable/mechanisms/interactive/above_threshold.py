@@ -26,10 +26,6 @@ class AboveThreshold(Mechanism):
     """
 
     kind: ClassVar[str] = "above_threshold"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, epsilon = linf / threshold_scale + (1 if monotone else 2) linf / query_scale"
-    )
-    source: ClassVar[str] = "Dwork, Roth (2014), section 3.6"
 
     threshold_scale: Fraction
     query_scale: Fraction

@@ -45,11 +45,6 @@ class SparseVector(Mechanism):
     """
 
     kind: ClassVar[str] = "sparse_vector"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, epsilon = linf / threshold_scale + (1 if monotone else 2) answers linf / query_scale "
-        "+ answers linf / value_scale"
-    )
-    source: ClassVar[str] = "Dwork et al. (2009); Lyu, Su, Li (2017)"
 
     threshold_scale: Fraction
     query_scale: Fraction

@@ -22,8 +22,6 @@ class InverseMedian(InverseByGaps):
     """
 
     kind: ClassVar[str] = "inverse_median"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate, under add/remove; epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Asi, Duchi (2020)"
     relation: ClassVar[Relation] = AddRemove
 
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -25,8 +25,6 @@ class InverseQuantile(InverseByGaps):
     """
 
     kind: ClassVar[str] = "inverse_quantile"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate, under replace; epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Asi, Duchi (2020)"
     relation: ClassVar[Relation] = Replace
 
     quantile: Fraction

@@ -40,8 +40,6 @@ class InverseSensitivity(Mechanism):
     """
 
     kind: ClassVar[str] = "inverse_sensitivity"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate; epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Asi, Duchi (2020)"
 
     rate: Fraction
     lower: int

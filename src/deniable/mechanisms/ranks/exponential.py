@@ -28,8 +28,6 @@ class ExponentialQuantile(OneQuantile):
     """
 
     kind: ClassVar[str] = "exponential_quantile"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate max(q, 1 - q) a record (replace: 2 rate); epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Smith (2011)"
 
     quantile: Fraction
     shift: Fraction = Fraction(0)

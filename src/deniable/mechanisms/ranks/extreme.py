@@ -33,8 +33,6 @@ class ExponentialExtreme(OneQuantile):
     """
 
     kind: ClassVar[str] = "exponential_extreme"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate a record; epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Smith (2011)"
 
     largest: bool
     tight: bool = False

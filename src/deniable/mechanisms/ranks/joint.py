@@ -47,11 +47,6 @@ class JointQuantiles(SeveralQuantiles):
     """
 
     kind: ClassVar[str] = "joint_quantiles"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, epsilon = 4 rate (1 - s) a record, s the smallest share between quantiles (replace: 4 rate); "
-        "epsilon^2/8-zCDP"
-    )
-    source: ClassVar[str] = "Gillenwater, Joseph, Kulesza (2021)"
     name: ClassVar[str] = "joint"
 
     def reach(self, relation: Relation) -> Fraction:

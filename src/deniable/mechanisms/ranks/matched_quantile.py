@@ -28,11 +28,6 @@ class MatchedQuantile(ExponentialQuantile):
     """
 
     kind: ClassVar[str] = "matched_quantile"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, epsilon = rate matchings (1 + max(q, 1 - q)) a record, for an even number (replace: 2 rate "
-        "matchings); epsilon^2/8-zCDP"
-    )
-    source: ClassVar[str] = "Alabi, McMillan, Sarathy, Smith, Vadhan (2020)"
 
     matchings: int
 

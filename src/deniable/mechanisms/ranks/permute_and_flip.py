@@ -32,8 +32,6 @@ class PermuteAndFlipQuantile(ExponentialQuantile):
     """
 
     kind: ClassVar[str] = "permute_and_flip_quantile"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate max(q, 1 - q) a record (replace: 2 rate)"
-    source: ClassVar[str] = "McKenna, Sheldon (2020)"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -26,8 +26,6 @@ class Quartiles(RankMechanism):
     """
 
     kind: ClassVar[str] = "quartiles"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 5/2 rate a record (replace: 4 rate); epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Smith (2011); ours"
 
     def reach(self, relation: Relation) -> Fraction:
         """Half of the sum of both ranges."""

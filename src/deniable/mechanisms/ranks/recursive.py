@@ -44,11 +44,6 @@ class RecursiveQuantiles(SeveralQuantiles):
     """
 
     kind: ClassVar[str] = "recursive_quantiles"
-    guarantee: ClassVar[str] = (
-        "the sum over levels of epsilon-DP, epsilon = 2 rate max(q, 1 - q), then 2 later a record (replace: 2 rate, "
-        "then 4 later); epsilon^2/8-zCDP each"
-    )
-    source: ClassVar[str] = "Kaplan, Schnapp, Stemmer (2022)"
     name: ClassVar[str] = "recursion"
 
     later: Fraction

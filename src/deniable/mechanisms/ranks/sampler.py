@@ -76,12 +76,11 @@ class PointSampler:
         found = np.full(runs, -1, dtype=np.int64)
         while (left := np.flatnonzero(found < 0)).size:
             drawn = raced(-self.bounds, self.weights, rate=self.rate, runs=left.size, bits=bits)
-            kinds, kind = np.unique(np.stack(drawn), axis=1, return_inverse=True)
-            known = [self._within(int(piece), int(place)) for piece, place in kinds.T]
-            codes, excess = (np.array(column)[kind.ravel()] for column in zip(*known, strict=True))
-            kept = excess == 0
-            kept[~kept] = [_coin(self.rate * int(more), bits) for more in excess[~kept]]
-            found[left[kept]] = codes[kept]
+            known: dict[tuple[int, int], tuple[int, int]] = {}
+            for run, place in zip(left.tolist(), zip(*(each.tolist() for each in drawn), strict=True), strict=True):
+                code, excess = known[place] = known.get(place) or self._within(*place)
+                if not excess or _coin(self.rate * excess, bits):
+                    found[run] = code
         return found
 
     def _within(self, piece: int, place: int) -> tuple[int, int]:

@@ -53,8 +53,6 @@ class SliceQuantiles(SeveralQuantiles):
     """
 
     kind: ClassVar[str] = "slice_quantiles"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = rate times `cost` a record (replace: twice)"
-    source: ClassVar[str] = "Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh (2025); ours"
     name: ClassVar[str] = "slices"
 
     def reach(self, relation: Relation) -> Fraction:

@@ -44,8 +44,6 @@ class RandomizedResponse(Mechanism):
     """
 
     kind: ClassVar[str] = "randomized_response"
-    guarantee: ClassVar[str] = "a report: epsilon = ln(truth (choices - 1) / (1 - truth)), replace"
-    source: ClassVar[str] = "Warner (1965); Kairouz, Bonawitz, Ramage (2016)"
 
     choices: int = 2
     truth: Fraction | None = None

@@ -42,8 +42,6 @@ class ContinuousExponential(Selection):
     """
 
     kind: ClassVar[str] = "continuous_exponential"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf); epsilon^2/8-zCDP"
-    source: ClassVar[str] = "McSherry, Talwar (2007)"
 
     lower: int
     upper: int

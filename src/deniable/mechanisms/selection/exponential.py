@@ -41,8 +41,6 @@ class ExponentialMechanism(Selection):
     """
 
     kind: ClassVar[str] = "exponential_mechanism"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf); epsilon^2/8-zCDP"
-    source: ClassVar[str] = "McSherry, Talwar (2007)"
     _of_sums: ClassVar[bool] = True
 
     weights: tuple[int, ...] | None = None

@@ -47,8 +47,6 @@ class JointTopK(Selection):
     """
 
     kind: ClassVar[str] = "joint_top_k"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 4 rate linf (monotone: 2 rate linf); epsilon^2/8-zCDP"
-    source: ClassVar[str] = "Gillenwater, Joseph, Munoz Medina, Ribero (2022)"
     _of_sums: ClassVar[bool] = True
 
     count: int

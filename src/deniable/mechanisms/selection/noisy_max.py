@@ -40,8 +40,6 @@ class NoisyMax(Selection):
     """
 
     kind: ClassVar[str] = "noisy_max"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf)"
-    source: ClassVar[str] = "Dwork, Roth (2014)"
     _of_sums: ClassVar[bool] = True
 
     def _loss(self, limit: Fraction) -> PrivacyLoss:

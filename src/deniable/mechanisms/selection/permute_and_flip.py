@@ -38,8 +38,6 @@ class PermuteAndFlip(Selection):
     """
 
     kind: ClassVar[str] = "permute_and_flip"
-    guarantee: ClassVar[str] = "epsilon-DP, epsilon = 2 rate linf (monotone: rate linf)"
-    source: ClassVar[str] = "McKenna, Sheldon (2020); Ding et al. (2021)"
     _of_sums: ClassVar[bool] = True
 
     def _loss(self, limit: Fraction) -> PermuteAndFlipLoss:

@@ -46,8 +46,6 @@ class TopK(Selection):
     """
 
     kind: ClassVar[str] = "top_k"
-    guarantee: ClassVar[str] = "count rounds of noisy max: count 2 rate linf (monotone: half)"
-    source: ClassVar[str] = "Durfee, Rogers (2019)"
     _of_sums: ClassVar[bool] = True
 
     count: int

@@ -26,8 +26,6 @@ class SmoothCentralMean(TrimmedStatistic):
     """
 
     kind: ClassVar[str] = "smooth_central_mean"
-    guarantee: ClassVar[str] = "that of `noise`, under add/remove"
-    source: ClassVar[str] = "after Bun, Steinke (2019)"
     relation: ClassVar[Relation] = AddRemove
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:

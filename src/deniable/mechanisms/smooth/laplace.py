@@ -28,11 +28,6 @@ class SmoothLaplace(SmoothNoise):
     """
 
     kind: ClassVar[str] = "smooth_laplace"
-    guarantee: ClassVar[str] = (
-        "(epsilon, delta)-DP, shift = min(epsilon, e^beta (epsilon - beta), "
-        "c arccosh(delta e^((epsilon + beta) / c) / (1 - e^-beta))), c = e^beta - 1"
-    )
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
 
     epsilon: Fraction
     delta: Fraction

@@ -34,11 +34,6 @@ class SmoothLogNormal(SmoothNoise):
     """
 
     kind: ClassVar[str] = "smooth_log_normal"
-    guarantee: ClassVar[str] = (
-        "rho-zCDP, 2 rho = (beta / spread)^2 + (shift e^(3 spread^2 / 2))^2 for beta <= 0.828 spread^2 and a shift "
-        "below 2.412 e^(-3 spread^2 / 2); else the square of the sum"
-    )
-    source: ClassVar[str] = "Bun, Steinke (2019)"
 
     rho: Fraction
     spread: Fraction

@@ -25,8 +25,6 @@ class SmoothMedian(SmoothStatistic):
     """
 
     kind: ClassVar[str] = "smooth_median"
-    guarantee: ClassVar[str] = "that of `noise`, under add/remove"
-    source: ClassVar[str] = "after Nissim, Raskhodnikova, Smith (2007)"
     relation: ClassVar[Relation] = AddRemove
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:

@@ -24,10 +24,6 @@ class SmoothPareto(PureSmoothNoise):
     """
 
     kind: ClassVar[str] = "smooth_pareto"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, g = 1 + epsilon / beta, shift = min over b = 0, beta of e^b g (e^((epsilon - b) / g) - 1)"
-    )
-    source: ClassVar[str] = "compare Hladík, Tětek (2025)"
 
     @classmethod
     def calibrated(cls, *, epsilon: Real, lower: int, upper: int, beta: object = None) -> "SmoothPareto":

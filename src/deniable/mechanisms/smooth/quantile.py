@@ -26,8 +26,6 @@ class SmoothQuantile(SmoothStatistic):
     """
 
     kind: ClassVar[str] = "smooth_quantile"
-    guarantee: ClassVar[str] = "that of `noise`, under replace"
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
 
     quantile: Fraction
 

@@ -27,11 +27,6 @@ class SmoothStudentT(PureSmoothNoise):
     """
 
     kind: ClassVar[str] = "smooth_student_t"
-    guarantee: ClassVar[str] = (
-        "epsilon-DP, shift^2 = min over b = 0, beta of "
-        "2 degrees e^b (cosh((2 epsilon - (degrees - 1) b) / (degrees + 1)) - cosh b)"
-    )
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007); Bun, Steinke (2019)"
 
     degrees: Fraction
 

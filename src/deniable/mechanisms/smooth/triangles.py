@@ -31,8 +31,6 @@ class SmoothTriangles(SmoothStatistic):
     """
 
     kind: ClassVar[str] = "smooth_triangles"
-    guarantee: ClassVar[str] = "that of `noise`, under add/remove of edges"
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
     relation: ClassVar[Relation] = AddRemove
 
     vertices: int

@@ -43,8 +43,6 @@ class SmoothTrimmedMean(TrimmedStatistic):
     """
 
     kind: ClassVar[str] = "smooth_trimmed_mean"
-    guarantee: ClassVar[str] = "that of `noise`, under replace"
-    source: ClassVar[str] = "Bun, Steinke (2019)"
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper

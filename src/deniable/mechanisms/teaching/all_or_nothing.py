@@ -26,8 +26,6 @@ class AllOrNothing(RareExposure):
     """
 
     kind: ClassVar[str] = "all_or_nothing"
-    guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
-    source: ClassVar[str] = "Vadhan (2017), section 1.6"
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(self.delta, sensitivity)

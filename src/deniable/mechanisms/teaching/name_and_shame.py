@@ -30,8 +30,6 @@ class NameAndShame(RareExposure):
     """
 
     kind: ClassVar[str] = "name_and_shame"
-    guarantee: ClassVar[str] = "(0, delta)-DP, and no protection; refused by ledgers"
-    source: ClassVar[str] = "Smith (2020), lecture notes"
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return failing(1 - (1 - self.delta) ** owned(sensitivity), sensitivity)

@@ -31,8 +31,6 @@ class RandomRecord(Teaching):
     """
 
     kind: ClassVar[str] = "random_record"
-    guarantee: ClassVar[str] = "(0, chance / population)-DP under replace, and no protection; refused by ledgers"
-    source: ClassVar[str] = "Dwork, Roth (2014), section 2.3"
 
     population: int
     chance: Fraction = Fraction(1)

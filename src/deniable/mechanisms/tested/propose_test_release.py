@@ -36,8 +36,6 @@ class ProposeTestRelease(DistanceTest):
     """
 
     kind: ClassVar[str] = "propose_test_release"
-    guarantee: ClassVar[str] = "loss of `test` at 1 + loss of `noise` at `bound` + failure P(test noise > threshold)"
-    source: ClassVar[str] = "Dwork, Lei (2009)"
 
     noise: AdditiveNoise
     bound: int

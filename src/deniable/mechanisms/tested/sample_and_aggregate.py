@@ -49,8 +49,6 @@ class SampleAndAggregate(Mechanism):
     """
 
     kind: ClassVar[str] = "sample_and_aggregate"
-    guarantee: ClassVar[str] = "that of `inner` when one of the values of the blocks is replaced"
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith (2007)"
 
     inner: AdditiveNoise | InverseQuantile | SmoothStatistic
     blocks: int

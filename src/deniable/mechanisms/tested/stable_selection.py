@@ -38,10 +38,6 @@ class StableSelection(DistanceTest):
     """
 
     kind: ClassVar[str] = "stable_selection"
-    guarantee: ClassVar[str] = (
-        "loss of `test` at m = min(l1, 2 linf) (monotone: linf) + failure P(test noise > threshold - m)"
-    )
-    source: ClassVar[str] = "Thakurta, Smith (2013)"
     _of_sums: ClassVar[bool] = True
 
     monotone: bool = False

@@ -37,8 +37,6 @@ class ClippedProducts(OfClippedRows):
     """
 
     kind: ClassVar[str] = "clipped_products"
-    guarantee: ClassVar[str] = "loss of `noise` at l2 = rows steps^2, l1 = size l2 (replace: sqrt(2) times that)"
-    source: ClassVar[str] = "Biswas, Dong, Kamath, Ullman (2020)"
 
     constant: int = 0
     transform: tuple[tuple[Fraction, ...], ...] = ()

@@ -89,8 +89,6 @@ class ClippedSum(OfClippedRows):
     """
 
     kind: ClassVar[str] = "clipped_sum"
-    guarantee: ClassVar[str] = "loss of `noise` at l2 = rows steps, l1 = sqrt(columns) l2 (replace: twice that)"
-    source: ClassVar[str] = "Biswas, Dong, Kamath, Ullman (2020)"
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss when a unit owns as many rows as `sensitivity` counts: of_count(rows=..., groups=1, cells=1)."""

@@ -39,8 +39,6 @@ class BestOf(Repeated):
     """
 
     kind: ClassVar[str] = "best_of"
-    guarantee: ClassVar[str] = "epsilon + (1 + shape) ln((e^epsilon + stop) / (1 + stop e^epsilon))"
-    source: ClassVar[str] = "Liu, Talwar (2019); Papernot, Steinke (2022)"
 
     stop: Fraction
     shape: Fraction = Fraction(1)

@@ -36,8 +36,6 @@ class BestOfPoisson(Repeated):
     """
 
     kind: ClassVar[str] = "best_of_poisson"
-    guarantee: ClassVar[str] = "epsilon + mean delta(0)"
-    source: ClassVar[str] = "Papernot, Steinke (2022)"
 
     mean: Fraction
 

@@ -31,8 +31,6 @@ class Grouped(Wrapper):
     """
 
     kind: ClassVar[str] = "grouped"
-    guarantee: ClassVar[str] = "size * epsilon, delta (e^(size epsilon) - 1) / (e^epsilon - 1)"
-    source: ClassVar[str] = "Vadhan (2017), lemma 2.2"
 
     size: int
 

@@ -33,8 +33,6 @@ class Mixed(Mechanism):
     """
 
     kind: ClassVar[str] = "mixed"
-    guarantee: ClassVar[str] = "the weighted mean of the deltas of `parts`, at each epsilon"
-    source: ClassVar[str] = "Kifer, Lin (2010)"
 
     parts: tuple[tuple[Fraction, Mechanism], ...]
 

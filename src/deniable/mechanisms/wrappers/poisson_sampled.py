@@ -29,8 +29,6 @@ class PoissonSampled(SampledWrapper):
     """
 
     kind: ClassVar[str] = "poisson_sampled"
-    guarantee: ClassVar[str] = "ln(1 + rate (e^epsilon - 1)) under add/remove"
-    source: ClassVar[str] = "Zhu, Dong, Wang (2022)"
 
     rate: Fraction
 

@@ -63,8 +63,6 @@ class PostProcessed(Wrapper):
     """
 
     kind: ClassVar[str] = "post_processed"
-    guarantee: ClassVar[str] = "that of `base`"
-    source: ClassVar[str] = "Dwork, Roth (2014), proposition 2.1"
 
     function: str
 

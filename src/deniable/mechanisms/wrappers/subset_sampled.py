@@ -28,8 +28,6 @@ class SubsetSampled(SampledWrapper):
     """
 
     kind: ClassVar[str] = "subset_sampled"
-    guarantee: ClassVar[str] = "ln(1 + size / population (e^epsilon - 1)) under replace"
-    source: ClassVar[str] = "Balle, Barthe, Gaboardi (2018)"
 
     size: int
     population: int
