@@ -134,7 +134,7 @@ class Composed(PrivacyLoss):
             return summed, []
         greatest = min(computed[0].upper, summed.upper)
         found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
-        if found.width > _UNKNOWN * found.upper and found.upper > _NOTHING:
+        if found.upper > _NOTHING and any(one.width > _UNKNOWN * one.upper for one in computed):
             found = narrowed(found, delta_by_moments(self, self.parts, epsilon))
             computed = [narrowed(computed[0], found)]
         return found, computed
@@ -180,7 +180,7 @@ class Composed(PrivacyLoss):
         if lower is not upper:
             computed.append(composed_epsilon(lower, delta, tolerance))
         found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
-        if found.width > _UNKNOWN * unit_of_epsilon(found):
+        if any(one.width > _UNKNOWN * unit_of_epsilon(one) for one in computed):
             found = narrowed(found, epsilon_by_moments(self, self.parts, delta))
             computed = [narrowed(computed[0], found)]
         wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
