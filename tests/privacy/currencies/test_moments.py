@@ -7,6 +7,7 @@ import pytest
 
 from deniable.numbers.interval import Interval
 from deniable.privacy import GaussianLoss, LaplaceLoss, PrivacyLoss, PureLoss
+from deniable.privacy.around import compose
 from deniable.privacy.currencies import moments
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments
@@ -66,6 +67,22 @@ def test_long_compositions_are_known_from_both_sides(noise: str, rate: str, coun
     assert 0.9 * mean.lower <= found.upper < math.inf
     assert found.width <= 0.3 * found.upper
     assert loss.delta(30).lower > 0.99
+
+
+def test_moments_are_asked_only_where_the_transform_says_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group whose laws above and below differ is no such place, though its answer is wide."""
+
+    def refuse(*given: object) -> Interval:
+        raise LookupError
+
+    monkeypatch.setattr(compose, "epsilon_by_moments", refuse)
+    monkeypatch.setattr(compose, "delta_by_moments", refuse)
+    group = (LaplaceLoss(2).poisson_sampled(rate="0.05") * 7).group(2)
+    found = group.epsilon("1e-6")
+    assert found.width > 0.3 * found.upper
+    assert group.delta(1).upper < 1
+    with pytest.raises(LookupError):
+        (GaussianLoss("0.3").poisson_sampled(rate="0.1") * 10**12).epsilon("1e-5")
 
 
 def test_an_unlikely_delta_is_not_said_to_be_up_to_one() -> None:

@@ -236,13 +236,12 @@ class BestOfPoissonLoss(SelectedLoss):
 
     def _delta(self, epsilon: Fraction) -> Interval:
         """By curves; and where the loss of a run is unbounded by divergences too."""
-        from deniable.privacy.currencies.conversion import renyi_delta
+        from deniable.privacy.currencies.conversion import delta_of_divergences
 
         found = super()._delta(epsilon)
         if self.base.failing_epsilon is not None:
             return found
-        bounds = [renyi_delta(order, value, epsilon) for order, value in self._divergences_known]
-        upper = min([found.upper, *bounds])
+        upper = min(found.upper, delta_of_divergences(self._divergences_known, epsilon))
         return Interval(min(found.lower, upper), upper)
 
     @cached_property

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NONNEGATIVE = Interval(0.0, math.inf)
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_BEST = 3  # orders whose optimal conversion is computed
+_BEST = 2  # orders whose optimal conversion is computed
 _PATIENCE = 12  # orders in a row that are no better before a search stops
 
 ORDERS = (
@@ -129,17 +129,23 @@ def delta_by_renyi(loss: PrivacyLoss, epsilon: Real, *, orders: Iterable[Real] =
     """The best `renyi_delta_optimal` over orders; at most 1."""
     from deniable.privacy.currencies.renyi import renyi
 
-    x, found = nonnegative_rational("epsilon", epsilon), list[tuple[float, Fraction, float]]()
+    x, found = nonnegative_rational("epsilon", epsilon), list[tuple[Fraction, Fraction]]()
 
     def plain(order: Fraction) -> float:
         divergence = renyi(loss, order).upper
-        found.append((_or_infinite(renyi_delta, order, divergence, x), order, divergence))
-        return found[-1][0]
+        if math.isinf(divergence):
+            return math.inf
+        found.append((order, Fraction(divergence)))
+        return _log_delta(order, found[-1][1], x)
 
     _least(orders, plain)
-    best = sorted(found)[:_BEST]
-    known = [(order, Fraction(value)) for _, order, value in best if math.isfinite(value)]
-    return min(1.0, *(renyi_delta_optimal(order, value, x) for order, value in known), 1.0)
+    return delta_of_divergences(found, x)
+
+
+def delta_of_divergences(known: Iterable[tuple[Fraction, Fraction]], epsilon: Fraction) -> float:
+    """The best `renyi_delta_optimal` of several (order, divergence), chosen in floats; 1 without any."""
+    best = sorted(known, key=lambda point: _log_delta(point[0], point[1], epsilon))[:_BEST]
+    return min((renyi_delta_optimal(order, value, epsilon) for order, value in best), default=1.0)
 
 
 # --- Rényi divergences to events -----------------------------------------------------------------------------------
@@ -283,7 +289,7 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
     low, high = 1e-12, 1 - 1e-9
     points = [low + share * (high - low) for share in (_GOLDEN**2, _GOLDEN)]
     heights = [height(point) for point in points]
-    for _ in range(34):
+    for _ in range(22):
         if heights[0] <= heights[1]:
             high = points[1]
             points = [low + _GOLDEN**2 * (high - low), points[0]]
@@ -308,6 +314,15 @@ def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
             if worse > _PATIENCE:
                 break
     return best
+
+
+def _log_delta(order: Fraction, divergence: Fraction, epsilon: Fraction) -> float:
+    """About the logarithm of `renyi_delta`, to find the best of many orders."""
+    try:
+        grown, a, less = float((order - 1) * (divergence - epsilon)), float(order), float(order - 1)
+        return grown + a * math.log(less / a) - math.log(less)
+    except (OverflowError, ValueError):
+        return math.inf
 
 
 def _or_infinite(

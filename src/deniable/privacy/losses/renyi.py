@@ -13,8 +13,6 @@ from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 
-_TRIED = 2  # orders for which the optimal conversion is computed
-
 
 @dataclass(frozen=True, init=False)
 class RenyiLoss(PrivacyLoss):
@@ -76,13 +74,9 @@ class RenyiLoss(PrivacyLoss):
         return min(2 * value / order for order, value in zip(self.orders, self.divergences, strict=True))
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        from deniable.privacy.currencies.conversion import renyi_delta, renyi_delta_optimal
+        from deniable.privacy.currencies.conversion import delta_of_divergences
 
-        points = zip(self.orders, self.divergences, strict=True)
-        ranked = sorted((renyi_delta(order, value, epsilon), order, value) for order, value in points)
-        bounds = [1.0, ranked[0][0]]
-        bounds += [renyi_delta_optimal(order, value, epsilon) for _, order, value in ranked[:_TRIED]]
-        upper = min(bounds)
+        upper = delta_of_divergences(zip(self.orders, self.divergences, strict=True), epsilon)
         return Interval(min(gaussian_delta(self._least_mu_squared, epsilon).lower, upper), upper)
 
     @property
