@@ -6,7 +6,7 @@ import re
 from mechanism_table import cells
 
 from deniable import statistics
-from deniable.statistics import Statistic
+from deniable.statistics.statistic import Statistic
 
 FAMILIES: dict[str, tuple[type[Statistic], ...]] = {
     "Counts": (

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import FAMILIES, MECHANISMS, AdditiveNoise, Mechanism, WorstCase
+from deniable.mechanisms import FAMILIES, MECHANISMS, Mechanism
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.base import WorstCase
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import PrivacyLoss, Sensitivity
 from tests.mechanisms.laws import CODES, Law, Weaker, input_of, public_law

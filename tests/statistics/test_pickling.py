@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 from deniable import statistics as dn
 from deniable.noise.bits import DeterministicBits
 from deniable.release import Release
-from deniable.statistics import Statistic
+from deniable.statistics.statistic import Statistic
 
 DRAW = np.random.default_rng(1)
 VALUES = DRAW.normal(50, 10, 200)

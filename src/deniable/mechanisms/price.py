@@ -6,7 +6,8 @@ from fractions import Fraction
 from math import log
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
+from deniable.mechanisms.additive import Gaussian, Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
 from deniable.privacy.around.stated import Stated

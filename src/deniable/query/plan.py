@@ -10,7 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from deniable.mechanisms import AdditiveNoise, NoiseLaw
+from deniable.mechanisms import NoiseLaw
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity

@@ -16,13 +16,10 @@ from deniable.statistics.means import Mean, mean
 from deniable.statistics.order import *  # noqa: F403
 from deniable.statistics.order import __all__ as _order
 from deniable.statistics.regression import AdaptiveRidge, SufficientRegression, TheilSen, linear_regression
-from deniable.statistics.statistic import Statistic
 from deniable.statistics.sums import Sum, sum
 from deniable.statistics.top import Mode, TopK, mode, top_k
 from deniable.statistics.variances import StandardDeviation, Variance, standard_deviation, variance
 from deniable.statistics.vectors import VectorCovariance, VectorMean, vector_covariance, vector_mean
-
-std, var = standard_deviation, variance
 
 __all__ = [  # noqa: PLE0604 - strings, all of them
     "AdaptiveRidge",
@@ -34,7 +31,6 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Mean",
     "Mode",
     "StandardDeviation",
-    "Statistic",
     "SufficientRegression",
     "Sum",
     "TheilSen",
@@ -53,10 +49,8 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "mode",
     "models",
     "standard_deviation",
-    "std",
     "sum",
     "top_k",
-    "var",
     "variance",
     "vector_covariance",
     "vector_mean",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity

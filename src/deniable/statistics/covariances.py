@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.privacy import PrivacyLoss, Relation, compose

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.statistics.statistic import Statistic
 

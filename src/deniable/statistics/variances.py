@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss

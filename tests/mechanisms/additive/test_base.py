@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import BoundedLaplace, Gaussian, Laplace, Snapping, Staircase, TruncatedLaplace, WorstCase
+from deniable.mechanisms import BoundedLaplace, Gaussian, Laplace, Snapping, Staircase, TruncatedLaplace
+from deniable.mechanisms.base import WorstCase
 from deniable.noise.bits import SECURE, DeterministicBits
 from deniable.privacy import AddRemove, Sensitivity, of_count
 

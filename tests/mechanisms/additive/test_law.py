@@ -7,7 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace, Staircase, TruncatedLaplace
+from deniable.mechanisms import Gaussian, Laplace, Staircase, TruncatedLaplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 
 F = Fraction
 CASES: list[tuple[AdditiveNoise, int, Callable[[int], mp.mpf]]] = [

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace, TreeOfCounts
+from deniable.mechanisms import Gaussian, Laplace, TreeOfCounts
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.counts.tree import _mean_variance, _nonnegative, branches, levels, matrices, of_nodes
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace, Sensitivity, of_count

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import Session, SparseVector
+from deniable.mechanisms import SparseVector
+from deniable.mechanisms.interactive.session import Session
 from deniable.noise.bits import DeterministicBits
 from tests.mechanisms.interactive.laws import sessions
 

@@ -12,10 +12,10 @@ from deniable.mechanisms import (
     NoisyMax,
     PermuteAndFlip,
     Released,
-    Selection,
     TopK,
 )
 from deniable.mechanisms.selection import base
+from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Replace, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import ExponentialMechanism, NoisyMax, PermuteAndFlip, Selection
+from deniable.mechanisms import ExponentialMechanism, NoisyMax, PermuteAndFlip
 from deniable.mechanisms.selection import utility
+from deniable.mechanisms.selection.base import Selection
 from tests.mechanisms.laws import chances
 
 KINDS = [ExponentialMechanism, PermuteAndFlip, NoisyMax]

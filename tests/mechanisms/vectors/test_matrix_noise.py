@@ -5,7 +5,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erfc
 
-from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise, _laplace
 
 WEIGHTS = [(1, 0, 0, 0), (1, 1, 0, 0), (3, 1, 0, 0), (1, 1, 1, 1), (5, 3, 2, 1)]

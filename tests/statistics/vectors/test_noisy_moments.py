@@ -4,7 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.mechanisms import AdditiveNoise, Gaussian, Laplace
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.statistics.vectors.noisy_moments import NoisyMoments, lost
 

@@ -1,6 +1,5 @@
 """Noise added to integers: one law per file."""
 
-from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.additive.bounded_laplace import BoundedLaplace
 from deniable.mechanisms.additive.elliptical import EllipticalGaussian
 from deniable.mechanisms.additive.gaussian import Gaussian
@@ -22,8 +21,6 @@ ADDITIVE: tuple[type[Mechanism], ...] = (
 )
 
 __all__ = [
-    "ADDITIVE",
-    "AdditiveNoise",
     "BoundedLaplace",
     "EllipticalGaussian",
     "Gaussian",

@@ -5,4 +5,4 @@ from deniable.mechanisms.counts.tree import TreeOfCounts
 
 COUNTS = (TreeOfCounts, StabilityHistogram)
 
-__all__ = ["COUNTS", "StabilityHistogram", "TreeOfCounts"]
+__all__ = ["StabilityHistogram", "TreeOfCounts"]

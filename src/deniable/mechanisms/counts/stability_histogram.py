@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive import AdditiveNoise, Gaussian, TruncatedLaplace
+from deniable.mechanisms.additive import Gaussian, TruncatedLaplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.base import NO_ANSWER, Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.top_k import transcripts

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive import AdditiveNoise, Laplace
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise.bits import SECURE, Bits

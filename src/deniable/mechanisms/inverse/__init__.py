@@ -6,4 +6,4 @@ from deniable.mechanisms.inverse.sensitivity import InverseSensitivity
 
 INVERSE = (InverseSensitivity, InverseMedian, InverseQuantile)
 
-__all__ = ["INVERSE", "InverseMedian", "InverseQuantile", "InverseSensitivity"]
+__all__ = ["InverseMedian", "InverseQuantile", "InverseSensitivity"]

@@ -23,7 +23,6 @@ RANKS: tuple[type[Mechanism], ...] = (
 )
 
 __all__ = [
-    "RANKS",
     "ExponentialExtreme",
     "ExponentialQuantile",
     "JointQuantiles",

@@ -6,4 +6,4 @@ from deniable.mechanisms.response.randomized import RandomizedResponse
 
 RESPONSE: tuple[type[Mechanism], ...] = (RandomizedResponse,)
 
-__all__ = ["RESPONSE", "RandomizedResponse", "Shares", "reports_needed", "variance_of_shares"]
+__all__ = ["RandomizedResponse", "Shares", "reports_needed", "variance_of_shares"]

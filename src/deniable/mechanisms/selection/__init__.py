@@ -1,7 +1,6 @@
 """A choice among candidates by noisy scores."""
 
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.selection.base import Selection
 from deniable.mechanisms.selection.continuous import ContinuousExponential
 from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.joint_top_k import JointTopK
@@ -19,13 +18,11 @@ SELECTION: tuple[type[Mechanism], ...] = (
 )
 
 __all__ = [
-    "SELECTION",
     "ContinuousExponential",
     "ExponentialMechanism",
     "JointTopK",
     "NoisyMax",
     "PermuteAndFlip",
-    "Selection",
     "TopK",
     "noisy_max",
 ]

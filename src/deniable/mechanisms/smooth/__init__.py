@@ -1,6 +1,6 @@
 """Noise in proportion to a smooth bound of the local sensitivity."""
 
-from deniable.mechanisms.smooth.base import SmoothNoise, SmoothStatistic, smooth_bound
+from deniable.mechanisms.smooth.base import smooth_bound
 from deniable.mechanisms.smooth.central_mean import SmoothCentralMean
 from deniable.mechanisms.smooth.laplace import SmoothLaplace
 from deniable.mechanisms.smooth.log_normal import SmoothLogNormal
@@ -24,15 +24,12 @@ SMOOTH = (
 )
 
 __all__ = [
-    "SMOOTH",
     "SmoothCentralMean",
     "SmoothLaplace",
     "SmoothLogNormal",
     "SmoothMedian",
-    "SmoothNoise",
     "SmoothPareto",
     "SmoothQuantile",
-    "SmoothStatistic",
     "SmoothStudentT",
     "SmoothTriangles",
     "SmoothTrimmedMean",

@@ -7,4 +7,4 @@ from deniable.mechanisms.teaching.random_record import RandomRecord
 
 TEACHING: tuple[type[Mechanism], ...] = (NameAndShame, AllOrNothing, RandomRecord)
 
-__all__ = ["TEACHING", "AllOrNothing", "NameAndShame", "RandomRecord"]
+__all__ = ["AllOrNothing", "NameAndShame", "RandomRecord"]

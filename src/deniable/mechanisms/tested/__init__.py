@@ -6,4 +6,4 @@ from deniable.mechanisms.tested.stable_selection import StableSelection
 
 TESTED = (ProposeTestRelease, StableSelection, SampleAndAggregate)
 
-__all__ = ["TESTED", "ProposeTestRelease", "SampleAndAggregate", "StableSelection"]
+__all__ = ["ProposeTestRelease", "SampleAndAggregate", "StableSelection"]

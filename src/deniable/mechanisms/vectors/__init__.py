@@ -5,4 +5,4 @@ from deniable.mechanisms.vectors.clipped_sum import ClippedSum
 
 VECTORS = (ClippedSum, ClippedProducts)
 
-__all__ = ["VECTORS", "ClippedProducts", "ClippedSum"]
+__all__ = ["ClippedProducts", "ClippedSum"]

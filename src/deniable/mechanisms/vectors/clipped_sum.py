@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.additive import AdditiveNoise, Laplace
+from deniable.mechanisms.additive import Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.records import records_of

@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deniable.mechanisms import AdditiveNoise, Gaussian
+from deniable.mechanisms import Gaussian
+from deniable.mechanisms.additive.base import AdditiveNoise
 
 _LEAST = 1e-6  # steps
 

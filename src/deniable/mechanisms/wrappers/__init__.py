@@ -20,7 +20,6 @@ WRAPPERS: tuple[type[Mechanism], ...] = (
 )
 
 __all__ = [
-    "WRAPPERS",
     "BestOf",
     "BestOfPoisson",
     "Grouped",

@@ -235,7 +235,7 @@ class BestOfPoissonLoss(SelectedLoss):
         return Interval.around(self.mean)
 
     def _delta(self, epsilon: Fraction) -> Interval:
-        """By curves; and where the loss of a run is unbounded by divergences too."""
+        """Bound delta by curves and, where the loss of one run is unbounded, by divergences too."""
         from deniable.privacy.currencies.conversion import delta_of_divergences
 
         found = super()._delta(epsilon)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals

@@ -8,7 +8,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.relation import AddRemove

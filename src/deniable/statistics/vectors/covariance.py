@@ -9,7 +9,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise, ClippedProducts
+from deniable.mechanisms import ClippedProducts
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.vectors.matrix_noise import MatrixNoise
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, Reals

@@ -10,7 +10,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from deniable.mechanisms import AdditiveNoise, ClippedSum
+from deniable.mechanisms import ClippedSum
+from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
 from deniable.mechanisms.vectors.matrix_noise import deviation_of
