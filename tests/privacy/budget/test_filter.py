@@ -193,6 +193,14 @@ def test_text_that_is_no_filter_is_refused(data: object) -> None:
         Filter.from_data(data)
 
 
+def test_a_conversation_that_began_cannot_choose_its_rule_anew() -> None:
+    account = Filter(Budget(epsilon=1, delta="1e-6"), relation=AddRemove)
+    assert Filter.from_data(account.to_data()).spent == account.spent
+    account.charge(LaplaceLoss(10))
+    with pytest.raises(InvalidParameterError, match="names the rule"):
+        Filter.from_data(account.to_data() | {"rule": None})
+
+
 def test_a_budget_and_a_relation_must_be_given() -> None:
     with pytest.raises(InvalidParameterError, match="relation must be"):
         Filter(Budget(epsilon=1), relation="add/remove")  # type: ignore[arg-type]

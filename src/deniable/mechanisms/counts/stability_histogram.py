@@ -110,6 +110,9 @@ class StabilityHistogram(Mechanism):
     def release(self, exact: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
         """The noisy counts, and NO_ANSWER where the key is not shown.
 
+        There are as many as there are keys in the table, which is private: publish those that are shown, with their
+        keys, in an order that no hidden key has a part in.
+
         Args:
             exact: secret counts of the keys of the table; a key with the count 0 is not shown.
             bits: leave it out, except in tests.

@@ -123,6 +123,8 @@ class Filter:
         budget, total = Budget.from_data(data["budget"]), Charge.from_data(data["spent"])
         rule = None if data["rule"] is None else budget.rule(name=str(data["rule"]))
         made = cls.resumed(budget, relation=Relation[str(data["relation"])], rule=rule, total=total)
+        if rule is None and total != Charge.nothing():
+            raise InvalidParameterError("a filter that has spent names the rule of its first charge, got none")
         if not made.rule.admits(total):
             raise InvalidParameterError(f"what was spent, {made.rule.cost(total)}, is above the budget {budget}")
         return made
