@@ -310,12 +310,21 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
         return randomly_allocated(self, of, uses, relation)
 
-    def group(self, size: int) -> "PrivacyLoss":
-        """The loss of the same mechanism for `size` units together: a family, all records of one person."""
+    def group(self, size: int, *, one_direction: bool = False) -> "PrivacyLoss":
+        """The loss of the same mechanism for `size` units together: a family, all records of one person.
+
+        Args:
+            one_direction: all units are added or all are removed; by default some may be added and others removed.
+        """
         from deniable.privacy.around.group import GroupLoss, checked_size
 
         units = checked_size(size)
-        return self if units == 1 else self._grouped(units) or GroupLoss(self, units)
+        together = self._grouped_one_way(units) if one_direction else None
+        return self if units == 1 else together or self._grouped(units) or GroupLoss(self, units)
+
+    def _grouped_one_way(self, units: int) -> "PrivacyLoss | None":
+        """The loss of a group that is added or removed as one, where it is less than that of any group."""
+        return None
 
     def _grouped(self, units: int) -> "PrivacyLoss | None":
         """The loss of a group of 2 or more where it has a form of its own; None: it is computed from the curve."""

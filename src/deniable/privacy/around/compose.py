@@ -310,6 +310,9 @@ class Composed(PrivacyLoss):
     def _grouped(self, units: int) -> PrivacyLoss:
         return compose([compose(part.group(units), count) for part, count in self.parts])
 
+    def _grouped_one_way(self, units: int) -> PrivacyLoss:
+        return compose([compose(part.group(units, one_direction=True), count) for part, count in self.parts])
+
     def _replaced(self) -> PrivacyLoss:
         return compose([compose(part.under_replace(), count) for part, count in self.parts])
 

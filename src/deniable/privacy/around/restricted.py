@@ -43,6 +43,10 @@ class Restricted(WrappedLoss):
         found = self.loss._grouped(units)
         return None if found is None else Restricted(found, self.relation)
 
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        found = self.loss._grouped_one_way(units)
+        return None if found is None else Restricted(found, self.relation)
+
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}
 

@@ -83,6 +83,9 @@ class WrappedLoss(PrivacyLoss):
     def _grouped(self, units: int) -> PrivacyLoss | None:
         return self.loss._grouped(units)
 
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        return self.loss._grouped_one_way(units)
+
     def _replaced(self) -> PrivacyLoss:
         return self.loss.under_replace()
 

@@ -9,6 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, Relation, Replace
 from deniable.privacy.around.group import GroupLoss
+from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
 
 
@@ -41,6 +42,30 @@ def test_the_curve_is_the_greatest_over_all_splits(mu: float, rate: float, size:
     truth = max(mixture_curve(mu, rate, *split, epsilon) for split in splits)
     found = SampledGaussianGroupLoss(1 / Fraction(mu), rate=rate, size=size).delta(epsilon)
     assert found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+def test_a_group_that_is_added_or_removed_as_one_is_the_split_of_all(epsilon: float) -> None:
+    base = GaussianLoss(1).poisson_sampled(rate="0.5")
+    truth = max(mixture_curve(1.0, 0.5, 3, 0, epsilon), mixture_curve(1.0, 0.5, 0, 3, epsilon))
+    found = base.group(3, one_direction=True).delta(epsilon)
+    assert found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
+
+
+def test_runs_of_a_group_that_moves_as_one_are_known_to_the_wished_width() -> None:
+    run = Restricted(GaussianLoss(1).poisson_sampled(rate="0.01"), AddRemove) * 1000
+    together, any_way = run.group(2, one_direction=True), run.group(2)
+    found = together.epsilon("1e-5")
+    assert not found.wide
+    assert found.lower == any_way.epsilon("1e-5").lower
+    assert found.upper < 0.95 * any_way.epsilon("1e-5").upper
+    assert together.relations == {AddRemove}
+    assert PrivacyLoss.from_json(together.to_json()) == together
+    assert "one_direction=True" in repr(together)
+    assert together.group(2) == run.group(4)
+    assert together.group(2, one_direction=True) == run.group(4, one_direction=True)
+    assert together.under_replace() == run.group(2).under_replace()
+    assert GaussianLoss(1).group(2, one_direction=True) == GaussianLoss(1).group(2)
 
 
 def test_the_chain_lies_above() -> None:
@@ -90,7 +115,15 @@ def test_json_round_trip(relation: Relation) -> None:
 
 
 def test_bad_parameters_are_refused() -> None:
-    for changes in ({"rate": 0}, {"rate": 1}, {"size": 0}, {"size": 65}, {"relation": Replace, "size": 3}):
+    for changes in (
+        {"rate": 0},
+        {"rate": 1},
+        {"size": 0},
+        {"size": 65},
+        {"relation": Replace, "size": 3},
+        {"one_direction": 2},
+        {"relation": Replace, "one_direction": True},
+    ):
         with pytest.raises(InvalidParameterError):
             SampledGaussianGroupLoss(1, **({"rate": "0.1", "size": 2} | changes))  # type: ignore[arg-type]
     assert math.isinf(SampledGaussianGroupLoss(1, rate="0.1", size=2).epsilon(0).upper)

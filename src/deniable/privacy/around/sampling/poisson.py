@@ -269,13 +269,16 @@ class PoissonSampledLoss(SampledLoss):
     def _grouped(self, units: int) -> PrivacyLoss | None:
         return self._of_group(units, AddRemove)
 
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        return self._of_group(units, AddRemove, one_direction=True)
+
     def _replaced(self) -> PrivacyLoss | None:
         return self._of_group(2, Replace)
 
-    def _of_group(self, units: int, relation: Relation) -> PrivacyLoss | None:
+    def _of_group(self, units: int, relation: Relation, *, one_direction: bool = False) -> PrivacyLoss | None:
         from deniable.privacy.around.sampling.sampled_group import sampled_gaussian_group
 
-        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation)
+        return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation, one_direction)
 
     @property
     def relations(self) -> frozenset[Relation]:

@@ -35,7 +35,8 @@ class SampledGaussianGroupLoss(PrivacyLoss):
 
     Guarantee: with a of the group in one data set only and b = size - a in the other, the pair of mixtures
         sum_i Bin(a, rate)(i) N(i mu, 1) against sum_j Bin(b, rate)(j) N(-j mu, 1), mu = 1 / noise_multiplier, in
-        either order; delta is the greatest over a, and exact. Under replace (a unit in place of another one) a = b.
+        either order; delta is the greatest over a, and exact. Under replace (a unit in place of another one) a = b;
+        with `one_direction`, where all units are added or all removed, a = size.
     Source: Schuchardt, Stoian, Kosmala, Guennemann (2024), arXiv:2403.04867; proof in docs/theory/privacy/group.md.
     """
 
@@ -44,14 +45,24 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     rate: Fraction
     size: int
     relation: Relation
+    one_direction: bool
 
     def __init__(
-        self, noise_multiplier: Real, *, rate: Real, size: object, relation: Relation | str = AddRemove
+        self,
+        noise_multiplier: Real,
+        *,
+        rate: Real,
+        size: object,
+        relation: Relation | str = AddRemove,
+        one_direction: bool = False,
     ) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
         object.__setattr__(self, "rate", exact_rational("rate", rate))
         object.__setattr__(self, "size", positive_integer("size", size))
         object.__setattr__(self, "relation", Relation(relation))
+        object.__setattr__(self, "one_direction", one_direction)
+        if one_direction not in (True, False) or (one_direction and self.relation is Replace):
+            raise InvalidParameterError("one_direction must be True or False, and under replace False")
         if not 0 < self.rate < 1:
             raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}. Without sampling use GaussianLoss.")
         if self.size > MOST_UNITS:
@@ -62,18 +73,19 @@ class SampledGaussianGroupLoss(PrivacyLoss):
     def __repr__(self) -> str:
         return (
             f"SampledGaussianGroupLoss({str(self.noise_multiplier)!r}, rate={str(self.rate)!r}, size={self.size}, "
-            f"relation={self.relation})"
+            f"relation={self.relation}{', one_direction=True' if self.one_direction else ''})"
         )
 
     def to_data(self) -> dict[str, object]:
         shown = {"noise_multiplier": str(self.noise_multiplier), "rate": str(self.rate)}
-        return {"loss": self.kind, **shown, "size": self.size, "relation": str(self.relation)}
+        stated = {"one_direction": True} if self.one_direction else {}
+        return {"loss": self.kind, **shown, "size": self.size, "relation": str(self.relation), **stated}
 
     @cached_property
     def pairs(self) -> list[GaussianMixtureLoss]:
         """One pair for each way to split the group; each covers both orders."""
         half = self.size // 2
-        splits = [half] if self.relation is Replace else range(half + 1)
+        splits = [half] if self.relation is Replace else range(1 if self.one_direction else half + 1)
         return [
             GaussianMixtureLoss(
                 _binomial(self.size - less, self.rate, +1),
@@ -86,6 +98,11 @@ class SampledGaussianGroupLoss(PrivacyLoss):
 
     def _grouped(self, units: int) -> PrivacyLoss | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, self.relation)
+
+    def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
+        if not self.one_direction:
+            return None
+        return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * units, AddRemove, True)
 
     def _replaced(self) -> PrivacyLoss | None:
         return sampled_gaussian_group(1 / self.noise_multiplier**2, self.rate, self.size * 2, Replace)
@@ -157,13 +174,13 @@ class SampledGaussianGroupLoss(PrivacyLoss):
 
 
 def sampled_gaussian_group(
-    mu_squared: Fraction | None, rate: Fraction, size: int, relation: Relation
+    mu_squared: Fraction | None, rate: Fraction, size: int, relation: Relation, one_direction: bool = False
 ) -> SampledGaussianGroupLoss | None:
     """The loss of a group on a Poisson sample of noise with this mu; None where mu is irrational or the group large."""
     mu = None if mu_squared is None else exact_root(mu_squared)
     if not mu or size > MOST_UNITS:
         return None
-    return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation)
+    return SampledGaussianGroupLoss(1 / mu, rate=rate, size=size, relation=relation, one_direction=one_direction)
 
 
 @lru_cache(maxsize=1024)
