@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
+from deniable.noise.race import checked_rate
 from deniable.numbers.balls import certified_masses
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import read_json, shown
-from deniable.privacy import PrivacyLoss, Sensitivity
-from deniable.privacy.call import InWords, in_words
+from deniable.numbers.rationals import positive_rational, read_json, shown
+from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy.call import InWords, in_words, read_fields
 from deniable.rows import silence
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10**5
 """Of a released value, whose probabilities are listed."""
+
+ONE_ROW = of_count(rows=1, groups=1, relation=AddRemove)
+"""Sensitivity of a count to one row more or less."""
 
 NO_ANSWER = -(2**62)
 """What stands for "no answer" among outcomes."""
@@ -56,7 +60,7 @@ class WorstCase:
 
     Args:
         mechanism: with the parameters to try.
-        sensitivity: one that admits the pair.
+        sensitivity: one that admits the pair: by default that of one row more or less.
         exact: the input on one table: aggregates, scores, answers, or whatever the mechanism takes.
         neighbour: the input on a neighbouring table.
         attains: whether the pair attains the claimed curve, so that an audit must come close to it. If not, the claim
@@ -64,9 +68,9 @@ class WorstCase:
     """
 
     mechanism: "Mechanism"
-    sensitivity: Sensitivity
     exact: tuple[int, ...]
     neighbour: tuple[int, ...]
+    sensitivity: Sensitivity = ONE_ROW
     attains: bool = True
 
     def outcomes(self, runs: int, *, bits: Bits) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -97,6 +101,9 @@ class Mechanism(metaclass=InWords):
                 setattr(cls, name, _checked(quiet))  # calls that do not fit are refused in words
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     @abstractmethod
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
@@ -175,6 +182,11 @@ class Mechanism(metaclass=InWords):
     def from_json(text: str) -> "Mechanism":
         """The inverse of `to_json`."""
         return Mechanism.from_data(read_json(text, "a mechanism"))
+
+
+def drawable_rate(name: str, value: object) -> Fraction:
+    """A rate that races can draw with."""
+    return checked_rate(positive_rational(name, value))
 
 
 def require_listed(values: int) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.rationals import Real, exact_rational, shown
+from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity
 from deniable.privacy.around.group import MOST_MEMBERS
 from deniable.privacy.around.restricted import Restricted
@@ -80,11 +80,11 @@ def clamped_records(exact: ArrayLike, lower: int, upper: int, *, relation: Relat
     return np.sort(records)
 
 
-def checked_quantile(quantile: Real) -> Fraction:
+def checked_quantile(name: str, quantile: object) -> Fraction:
     """A number of [0, 1], exact."""
-    value = exact_rational("quantile", quantile)
+    value = exact_rational(name, quantile)
     if not 0 <= value <= 1:
-        raise InvalidParameterError(f"quantile must be in [0, 1], got {shown(quantile)}")
+        raise InvalidParameterError(f"{name} must be in [0, 1], got {shown(quantile)}")
     return value
 
 

@@ -5,7 +5,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 from deniable.errors import InvalidParameterError
 
@@ -105,6 +105,30 @@ def _unknown(name: str, word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, known, n=1) or [each for each in known if len(word) > 1 and each.startswith(word)]
     meant = f" Did you mean {near[0]}?" if near else ""
     return f"{name} takes no {word}.{meant} It takes: {', '.join(known)}."
+
+
+def read_fields(instance: object) -> None:
+    """Put every field of a frozen dataclass through the reader in its type: `size: Annotated[int, positive_integer]`.
+
+    A reader takes the name and the value, and returns the value or raises. None is left alone where the type admits it.
+    """
+    cls: type = type(instance)
+    for name, (reader, optional) in _readers(cls).items():
+        value = getattr(instance, name)
+        if value is not None or not optional:
+            object.__setattr__(instance, name, reader(name, value))
+
+
+@cache
+def _readers(cls: type) -> dict[str, tuple[Callable[[str, object], object], bool]]:
+    kinds: dict[str, Any] = {}
+    for each in reversed(cls.__mro__):
+        kinds |= vars(each).get("__annotations__", {})
+    return {
+        name: (kind.__metadata__[0], type(None) in get_args(kind.__origin__))
+        for name, kind in kinds.items()
+        if get_origin(kind) is Annotated
+    }
 
 
 @cache

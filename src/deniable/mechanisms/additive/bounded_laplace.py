@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from deniable.noise import truncated_laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, checked_bounds, decimal_above, positive_rational, probability
-from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy import Sensitivity
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import BoundedLaplaceLoss
 
@@ -45,15 +45,15 @@ class BoundedLaplace(Mechanism):
     kind: ClassVar[str] = "bounded_laplace"
     _of_sums: ClassVar[bool] = True
 
-    scale: Fraction
+    scale: Annotated[Fraction, checked_scale]
     lower: int
     upper: int
 
     def __post_init__(self) -> None:
-        scale = checked_scale("scale", self.scale)
+        super().__post_init__()
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_END)
-        for name, value in (("scale", scale), ("lower", lower), ("upper", upper)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, lower: int, upper: int) -> "BoundedLaplace":
@@ -136,6 +136,4 @@ class BoundedLaplace(Mechanism):
 
         The pair attains epsilon, not the whole curve, which is bounded by that of all epsilon-DP mechanisms.
         """
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        mechanism = cls(scale=Fraction(2), lower=0, upper=10)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0,), neighbour=(1,), attains=False)
+        return WorstCase(mechanism=cls(scale=Fraction(2), lower=0, upper=10), exact=(0,), neighbour=(1,), attains=False)

@@ -15,7 +15,7 @@ from deniable.mechanisms.integers import Integers, array_of, integers, plus
 from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, DiscreteGaussianLoss, Sensitivity, of_count
+from deniable.privacy import DiscreteGaussianLoss, Sensitivity
 from deniable.privacy.calibration import gaussian_sigma_squared
 from deniable.privacy.sensitivity.linear import Matrix, as_whole_numbers, of_linear_map
 
@@ -141,6 +141,5 @@ class EllipticalGaussian(Mechanism):
 
         What is seen, the sum of both answers, attains rho up to discreteness, and the curve is a bound for two answers.
         """
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
         mechanism = cls(strategy=((1, 1), (1, 0)), sigma_squared=Fraction(4))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1, 0), neighbour=(0, 0), attains=False)
+        return WorstCase(mechanism=mechanism, exact=(1, 0), neighbour=(0, 0), attains=False)

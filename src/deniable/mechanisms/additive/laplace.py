@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from deniable.noise import laplace
 from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, DiscreteLaplaceLoss, Sensitivity, of_count
+from deniable.privacy import DiscreteLaplaceLoss, Sensitivity
 from deniable.privacy.calibration import laplace_scale
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ class Laplace(AdditiveNoise):
 
     kind: ClassVar[str] = "laplace"
 
-    scale: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale("scale", self.scale))
+    scale: Annotated[Fraction, checked_scale]
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Laplace":
@@ -52,8 +49,7 @@ class Laplace(AdditiveNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A count at epsilon = 1: every event on the far side of both values has the ratio e."""
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        return WorstCase(mechanism=cls(scale=Fraction(1)), sensitivity=reach, exact=(1,), neighbour=(0,))
+        return WorstCase(mechanism=cls(scale=Fraction(1)), exact=(1,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":
         ratio = ball(-1 / self.scale)

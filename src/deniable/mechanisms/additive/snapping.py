@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from deniable.noise import geometric
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
-from deniable.privacy import AddRemove, Interval, LaplaceLoss, PureLoss, Sensitivity, of_count
+from deniable.privacy import Interval, LaplaceLoss, PureLoss, Sensitivity
 from deniable.privacy.around.restricted import Restricted
 from deniable.privacy.calibration import laplace_scale
 
@@ -42,15 +42,13 @@ class Snapping(Mechanism):
     kind: ClassVar[str] = "snapping"
     _of_sums: ClassVar[bool] = True
 
-    scale: Fraction
-    bound: int
+    scale: Annotated[Fraction, positive_rational]
+    bound: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
-        scale, bound = positive_rational("scale", self.scale), positive_integer("bound", self.bound)
-        require_range("scale", scale, lower=Fraction(1, 2**56), upper=Fraction(2**56))
-        require_range("bound", Fraction(bound), lower=Fraction(1), upper=Fraction(LARGEST_BOUND))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "bound", bound)
+        super().__post_init__()
+        require_range("scale", self.scale, lower=Fraction(1, 2**56), upper=Fraction(2**56))
+        require_range("bound", Fraction(self.bound), lower=Fraction(1), upper=Fraction(LARGEST_BOUND))
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, bound: int) -> "Snapping":
@@ -103,6 +101,4 @@ class Snapping(Mechanism):
 
         Events beyond both values attain epsilon; the whole curve of real noise is not seen through the rounding.
         """
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        mechanism = cls(scale=Fraction(3, 2), bound=40)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,), attains=False)
+        return WorstCase(mechanism=cls(scale=Fraction(3, 2), bound=40), exact=(1,), neighbour=(0,), attains=False)

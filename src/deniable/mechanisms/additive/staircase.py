@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,19 +44,16 @@ class Staircase(AdditiveNoise):
 
     kind: ClassVar[str] = "staircase"
 
-    rate: Fraction
-    step: int
-    centre: int
+    rate: Annotated[Fraction, positive_rational]
+    step: Annotated[int, positive_integer]
+    centre: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
-        rate = positive_rational("rate", self.rate)
-        require_range("rate", rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
-        step, centre = positive_integer("step", self.step), positive_integer("centre", self.centre)
-        require_range("step", Fraction(step), lower=Fraction(1), upper=Fraction(staircase.LARGEST_STEP))
-        if centre > step:
-            raise InvalidParameterError(f"centre must be <= step={step}, got {shown(centre)}")
-        for name, value in (("rate", rate), ("step", step), ("centre", centre)):
-            object.__setattr__(self, name, value)
+        super().__post_init__()
+        require_range("rate", self.rate, lower=1 / laplace.LARGEST_SCALE, upper=1 / laplace.SMALLEST_SCALE)
+        require_range("step", Fraction(self.step), lower=Fraction(1), upper=Fraction(staircase.LARGEST_STEP))
+        if self.centre > self.step:
+            raise InvalidParameterError(f"centre must be <= step={self.step}, got {shown(self.centre)}")
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real) -> "Staircase":

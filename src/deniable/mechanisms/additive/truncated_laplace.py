@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from deniable.noise import truncated_laplace
 from deniable.noise.bits import Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown
-from deniable.privacy import AddRemove, Sensitivity, of_count
+from deniable.privacy import Sensitivity
 from deniable.privacy.calibration import laplace_scale
 from deniable.privacy.losses import DiscreteTruncatedLaplaceLoss
 
@@ -35,15 +35,12 @@ class TruncatedLaplace(AdditiveNoise):
 
     kind: ClassVar[str] = "truncated_laplace"
 
-    scale: Fraction
-    bound: int
+    scale: Annotated[Fraction, checked_scale]
+    bound: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
-        scale = checked_scale("scale", self.scale)
-        bound = positive_integer("bound", self.bound)
-        require_range("bound", Fraction(bound), lower=Fraction(1), upper=Fraction(truncated_laplace.LARGEST_BOUND))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "bound", bound)
+        super().__post_init__()
+        require_range("bound", Fraction(self.bound), lower=Fraction(1), upper=Fraction(truncated_laplace.LARGEST_BOUND))
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, *, epsilon: Real, delta: Real) -> "TruncatedLaplace":
@@ -87,9 +84,7 @@ class TruncatedLaplace(AdditiveNoise):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A count with noise of scale 1 up to 9: half-lines attain the curve."""
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        mechanism = cls(scale=Fraction(1), bound=9)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=(0,))
+        return WorstCase(mechanism=cls(scale=Fraction(1), bound=9), exact=(1,), neighbour=(0,))
 
     def _mass(self, k: int) -> "arb":
         ratio = ball(-1 / self.scale)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import inf, nextafter
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,18 +46,16 @@ class StabilityHistogram(Mechanism):
     kind: ClassVar[str] = "stability_histogram"
 
     noise: AdditiveNoise
-    threshold: int
-    groups: int = 1
-    failure: Fraction = Fraction(0)
+    threshold: Annotated[int, partial(whole_number, lower=1)]
+    groups: Annotated[int, positive_integer] = 1
+    failure: Annotated[Fraction, probability] = Fraction(0)
     epsilon: Fraction | None = None
     delta: Fraction | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.noise, AdditiveNoise):
             raise InvalidParameterError(f"noise must be additive, such as TruncatedLaplace, got {shown(self.noise)}")
-        object.__setattr__(self, "threshold", whole_number("threshold", self.threshold, lower=1))
-        object.__setattr__(self, "groups", positive_integer("groups", self.groups))
-        object.__setattr__(self, "failure", probability("failure", self.failure))
         if (self.epsilon is None) != (self.delta is None):
             raise InvalidParameterError("epsilon and delta go together: give both, or none")
         if self.epsilon is not None:

@@ -9,8 +9,8 @@ shares of up to fifty cells.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import ClassVar
+from functools import lru_cache, partial
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,14 +48,13 @@ class TreeOfCounts(Mechanism):
     kind: ClassVar[str] = "tree_of_counts"
 
     noise: AdditiveNoise
-    cells: int
-    branch: int
+    cells: Annotated[int, partial(whole_number, lower=1, upper=LARGEST_COUNT)]
+    branch: Annotated[int, partial(whole_number, lower=2)]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.noise, AdditiveNoise):
             raise InvalidParameterError(f"noise must be additive, such as Laplace, got {shown(self.noise)}")
-        object.__setattr__(self, "cells", whole_number("cells", self.cells, lower=1, upper=LARGEST_COUNT))
-        object.__setattr__(self, "branch", whole_number("branch", self.branch, lower=2))
 
     @classmethod
     def best(

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,13 +49,12 @@ class SparseVector(Mechanism):
 
     threshold_scale: Fraction
     query_scale: Fraction
-    answers: int
+    answers: Annotated[int, partial(whole_number, lower=1, upper=_MOST_ANSWERS)]
     value_scale: Fraction | None = None
-    monotone: bool = False
+    monotone: Annotated[bool, yes_or_no] = False
 
     def __post_init__(self) -> None:
-        yes_or_no("monotone", self.monotone)
-        object.__setattr__(self, "answers", whole_number("answers", self.answers, lower=1, upper=_MOST_ANSWERS))
+        super().__post_init__()
         for name in ("threshold_scale", "query_scale", "value_scale"):
             value = getattr(self, name)
             if value is not None or name != "value_scale":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.inverse.gaps import InverseByGaps
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import AddRemove, Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,6 @@ class InverseMedian(InverseByGaps):
         """One record more moves the median across the domain; of the interval of losses this pair has less."""
         return WorstCase(
             mechanism=cls.calibrated(epsilon=4, lower=0, upper=5),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 5, 5),
             neighbour=(0, 5),
             attains=False,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,7 @@ class InverseQuantile(InverseByGaps):
     kind: ClassVar[str] = "inverse_quantile"
     relation: ClassVar[Relation] = Replace
 
-    quantile: Fraction
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "quantile", checked_quantile(self.quantile))
+    quantile: Annotated[Fraction, checked_quantile]
 
     @classmethod
     def calibrated(
@@ -39,7 +35,7 @@ class InverseQuantile(InverseByGaps):
     ) -> Self:
         """The rate for epsilon; the median unless another quantile is named."""
         rate = positive_rational("epsilon", epsilon) / 2
-        return cls(rate=rate, lower=lower, upper=upper, smoothing=smoothing, quantile=checked_quantile(quantile))
+        return cls(rate=rate, lower=lower, upper=upper, smoothing=smoothing, quantile=quantile)  # type: ignore[arg-type]
 
     def _lengths(self, fewer: NDArray[np.int64], upto: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """max(0, c - rank + 1, rank - a) with c records below t, and a up to t."""

@@ -3,13 +3,14 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, Released, WorstCase, require_listed, shares
+from deniable.mechanisms.base import Mechanism, Released, WorstCase, drawable_rate, require_listed, shares
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.records import LARGEST_BOUND, records_of
 from deniable.noise import race, races
@@ -41,17 +42,16 @@ class InverseSensitivity(Mechanism):
 
     kind: ClassVar[str] = "inverse_sensitivity"
 
-    rate: Fraction
+    rate: Annotated[Fraction, drawable_rate]
     lower: int
     upper: int
-    smoothing: int = 0
+    smoothing: Annotated[int, partial(whole_number, lower=0)] = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", race.checked_rate(positive_rational("rate", self.rate)))
+        super().__post_init__()
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "smoothing", whole_number("smoothing", self.smoothing, lower=0))
 
     @classmethod
     def calibrated(cls, *, epsilon: Real, lower: int, upper: int, smoothing: int = 0) -> Self:

@@ -5,20 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.base import Mechanism, Released
+from deniable.mechanisms.base import Mechanism, Released, drawable_rate
 from deniable.mechanisms.ranks.errors import place_error
 from deniable.mechanisms.ranks.points import Codes, Points
 from deniable.mechanisms.ranks.records import RankWindow, SortedRecords
 from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
-from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, shown, yes_or_no
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.around.restricted import Restricted
@@ -37,11 +36,11 @@ class RankMechanism(Mechanism):
         points: among which it chooses; a number for points of equal weight.
     """
 
-    rate: Fraction
+    rate: Annotated[Fraction, drawable_rate]
     points: Points
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checked_rate(positive_rational("rate", self.rate)))
+        super().__post_init__()
         object.__setattr__(self, "points", Points.of(self.points))
 
     @classmethod
@@ -82,11 +81,7 @@ class OneQuantile(RankMechanism):
             closer than the next record.
     """
 
-    interpolated: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        yes_or_no("interpolated", self.interpolated)
+    interpolated: Annotated[bool, yes_or_no] = False
 
     @abstractmethod
     def target(self, count: int) -> Fraction:

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.base import OneQuantile, read_quantile
 from deniable.mechanisms.ranks.points import Points
 from deniable.numbers.rationals import exact_rational
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +29,8 @@ class ExponentialQuantile(OneQuantile):
 
     kind: ClassVar[str] = "exponential_quantile"
 
-    quantile: Fraction
-    shift: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "quantile", read_quantile("quantile", self.quantile))
-        object.__setattr__(self, "shift", exact_rational("shift", self.shift))
+    quantile: Annotated[Fraction, read_quantile]
+    shift: Annotated[Fraction, exact_rational] = Fraction(0)
 
     def reach(self, relation: Relation) -> Fraction:
         """1 under replace; under add/remove max(q, 1 - q), because the target moves too."""
@@ -50,7 +45,6 @@ class ExponentialQuantile(OneQuantile):
         interval of losses."""
         return WorstCase(
             mechanism=cls(rate=Fraction(6), quantile=Fraction(1, 2), points=Points(3)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 0, 2, 2, 2),
             neighbour=(0, 0, 2, 2),
             attains=False,

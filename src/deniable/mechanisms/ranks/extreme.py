@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.base import OneQuantile
 from deniable.mechanisms.ranks.points import Points
 from deniable.numbers.rationals import yes_or_no
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation
 
 _BEYOND = Fraction(23, 10)  # nats, about ln 10: see `depth`
 
@@ -34,13 +34,8 @@ class ExponentialExtreme(OneQuantile):
 
     kind: ClassVar[str] = "exponential_extreme"
 
-    largest: bool
-    tight: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        yes_or_no("largest", self.largest)
-        yes_or_no("tight", self.tight)
+    largest: Annotated[bool, yes_or_no]
+    tight: Annotated[bool, yes_or_no] = False
 
     def reach(self, relation: Relation) -> Fraction:
         """1 under either relation: places and the target both move by 0 to 1 for a record that comes."""
@@ -55,7 +50,6 @@ class ExponentialExtreme(OneQuantile):
         """A fourth record comes, at the last of three points: the half of the interval of losses."""
         return WorstCase(
             mechanism=cls(rate=Fraction(3), points=Points(3), largest=True, tight=True),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 0, 0),
             neighbour=(0, 0, 0, 2),
             attains=False,

@@ -19,7 +19,7 @@ from deniable.mechanisms.ranks.sampler import raced
 from deniable.noise import uniform
 from deniable.noise.bits import Bits
 from deniable.numbers import balls
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation
 from deniable.rows import Floats
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ class JointQuantiles(SeveralQuantiles):
         """One of four records goes, the one at the third of four points: three quarters of the interval of losses."""
         return WorstCase(
             mechanism=cls(rate=Fraction(2), quantiles=(Fraction(1, 3), Fraction(2, 3)), points=Points(4)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 1, 2, 3),
             neighbour=(0, 1, 3),
             attains=False,

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.ranks.exponential import ExponentialQuantile
 from deniable.mechanisms.ranks.points import Points
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,7 @@ class MatchedQuantile(ExponentialQuantile):
 
     kind: ClassVar[str] = "matched_quantile"
 
-    matchings: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "matchings", positive_integer("matchings", self.matchings))
+    matchings: Annotated[int, positive_integer]
 
     def reach(self, relation: Relation) -> Fraction:
         """How far one record moves the distance of any point: a pair that is exchanged moves it by at most 1, and one
@@ -49,7 +45,6 @@ class MatchedQuantile(ExponentialQuantile):
         the interval of losses."""
         return WorstCase(
             mechanism=cls(rate=Fraction(2), quantile=Fraction(1, 2), matchings=2, points=Points(3)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 0, 0),
             neighbour=(0, 0, 2, 2),
             attains=False,

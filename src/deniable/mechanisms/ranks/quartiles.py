@@ -12,7 +12,7 @@ from deniable.mechanisms.ranks.base import RankMechanism
 from deniable.mechanisms.ranks.exponential import ExponentialQuantile
 from deniable.mechanisms.ranks.points import Points
 from deniable.noise.bits import SECURE, Bits
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,6 @@ class Quartiles(RankMechanism):
         """A fourth record comes, at the last of three points: the half of the interval of losses."""
         return WorstCase(
             mechanism=cls(rate=Fraction(3), points=Points(3)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 0, 0),
             neighbour=(0, 0, 0, 2),
             attains=False,

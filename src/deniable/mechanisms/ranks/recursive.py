@@ -18,7 +18,7 @@ from deniable.mechanisms.ranks.sampler import PointSampler, window
 from deniable.mechanisms.records import records_of
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose, of_count
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.around.restricted import Restricted
 from deniable.rows import Floats
 
@@ -131,7 +131,6 @@ class RecursiveQuantiles(SeveralQuantiles):
             mechanism=cls(
                 rate=Fraction(8), later=Fraction(4), quantiles=(Fraction(1, 3), Fraction(2, 3)), points=Points(3)
             ),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 1, 2),
             neighbour=(0, 1),
             attains=False,

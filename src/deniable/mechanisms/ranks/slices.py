@@ -18,7 +18,7 @@ from deniable.mechanisms.ranks.records import SortedRecords
 from deniable.mechanisms.ranks.sampler import raced
 from deniable.noise import laplace
 from deniable.noise.bits import Bits
-from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, of_count
+from deniable.privacy import PrivacyLoss, PureLoss, Relation
 from deniable.rows import Floats
 
 SLOPE = 4
@@ -173,7 +173,6 @@ class SliceQuantiles(SeveralQuantiles):
         """One of two records goes: a quarter of epsilon, most of which pays for noise that hides no single record."""
         return WorstCase(
             mechanism=cls(rate=Fraction(6), quantiles=(Fraction(1, 2),), points=Points(3)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(1, 2),
             neighbour=(2,),
             attains=False,

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms.base import MOST_VALUES, Mechanism
+from deniable.mechanisms.base import MOST_VALUES, Mechanism, drawable_rate
 from deniable.mechanisms.integers import LARGEST, LEAST, integers
-from deniable.noise.race import checked_rate
 from deniable.numbers.rationals import Real, positive_rational, probability, yes_or_no
 from deniable.privacy import AddRemove, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
 from deniable.privacy.around.restricted import Restricted
@@ -35,12 +34,8 @@ class Selection(Mechanism):
     cost: it claims that adding a unit never lowers any score, or never raises any, and so holds under add/remove alone.
     """
 
-    rate: Fraction
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        yes_or_no("monotone", self.monotone)
-        object.__setattr__(self, "rate", checked_rate(positive_rational("rate", self.rate)))
+    rate: Annotated[Fraction, drawable_rate]
+    monotone: Annotated[bool, yes_or_no] = False
 
     @classmethod
     def calibrated(

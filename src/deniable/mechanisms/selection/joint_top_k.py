@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,11 +49,7 @@ class JointTopK(Selection):
     kind: ClassVar[str] = "joint_top_k"
     _of_sums: ClassVar[bool] = True
 
-    count: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "count", positive_integer("count", self.count))
+    count: Annotated[int, positive_integer]
 
     def _loss(self, limit: Fraction) -> ExponentialMechanismLoss:
         return ExponentialMechanismLoss(limit if self.count == 1 else 2 * limit, monotone=self.monotone)

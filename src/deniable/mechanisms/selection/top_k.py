@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import perm
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,12 +48,11 @@ class TopK(Selection):
     kind: ClassVar[str] = "top_k"
     _of_sums: ClassVar[bool] = True
 
-    count: int
+    count: Annotated[int, positive_integer]
     noise: Noise = "gumbel"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "count", positive_integer("count", self.count))
         if not isinstance(self.noise, str) or self.noise not in get_args(Noise):
             raise InvalidParameterError(f"noise must be one of {sorted(get_args(Noise))}, got {shown(self.noise)}")
 

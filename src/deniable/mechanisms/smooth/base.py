@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,7 @@ class SmoothNoise(Mechanism):
     upper: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -144,11 +145,7 @@ class SmoothNoise(Mechanism):
 class PureSmoothNoise(SmoothNoise):
     """Noise whose loss is epsilon alone: it loses the most beside a neighbour with the same bound, or the furthest."""
 
-    epsilon: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-        super().__post_init__()
+    epsilon: Annotated[Fraction, positive_rational]
 
     @cached_property
     def shift(self) -> Fraction:
@@ -171,6 +168,7 @@ class SmoothStatistic(Mechanism):
     noise: SmoothNoise
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.noise, SmoothNoise):
             raise InvalidParameterError(f"noise must be a SmoothNoise such as SmoothStudentT, got {shown(self.noise)}")
 

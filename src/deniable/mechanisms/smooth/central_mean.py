@@ -11,7 +11,7 @@ from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import reach, rounded_up, weights
 from deniable.mechanisms.smooth.student_t import SmoothStudentT
 from deniable.mechanisms.smooth.trimmed_mean import TrimmedStatistic
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import AddRemove, Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,6 @@ class SmoothCentralMean(TrimmedStatistic):
         """One record more moves the mean of the middle by 6, as far as the bound of four records says."""
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), trimmed=1),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 0, 12, 12),
             neighbour=(0, 0, 12),
             attains=False,

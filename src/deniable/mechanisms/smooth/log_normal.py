@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
@@ -35,13 +35,8 @@ class SmoothLogNormal(SmoothNoise):
 
     kind: ClassVar[str] = "smooth_log_normal"
 
-    rho: Fraction
-    spread: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive_rational("rho", self.rho))
-        object.__setattr__(self, "spread", positive_rational("spread", self.spread))
-        super().__post_init__()
+    rho: Annotated[Fraction, positive_rational]
+    spread: Annotated[Fraction, positive_rational]
 
     @classmethod
     def calibrated(cls, *, rho: Real, lower: int, upper: int, beta: object = None) -> "SmoothLogNormal":

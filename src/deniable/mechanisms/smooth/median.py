@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.mechanisms.base import WorstCase
 from deniable.mechanisms.smooth.base import SmoothStatistic, rounded_up, weights
 from deniable.mechanisms.smooth.student_t import SmoothStudentT
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import AddRemove, Relation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,6 @@ class SmoothMedian(SmoothStatistic):
         """One record more moves the median across the domain; the smooth bound, 12, is that of both tables."""
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12)),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 12, 12),
             neighbour=(0, 12),
             attains=False,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -27,11 +27,7 @@ class SmoothQuantile(SmoothStatistic):
 
     kind: ClassVar[str] = "smooth_quantile"
 
-    quantile: Fraction
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "quantile", checked_quantile(self.quantile))
+    quantile: Annotated[Fraction, checked_quantile]
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         lower, upper = self.noise.lower, self.noise.upper

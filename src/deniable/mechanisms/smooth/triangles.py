@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from deniable.mechanisms.smooth.base import SmoothStatistic, smooth_bound
 from deniable.mechanisms.smooth.student_t import SmoothStudentT
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import whole_number
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import AddRemove, Relation
 from deniable.rows import replaced
 
 _MOST_VERTICES = 4096  # whose matrix of pairs fits into memory
@@ -33,11 +34,7 @@ class SmoothTriangles(SmoothStatistic):
     kind: ClassVar[str] = "smooth_triangles"
     relation: ClassVar[Relation] = AddRemove
 
-    vertices: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "vertices", whole_number("vertices", self.vertices, lower=2, upper=_MOST_VERTICES))
+    vertices: Annotated[int, partial(whole_number, lower=2, upper=_MOST_VERTICES)]
 
     def measured(self, exact: ArrayLike) -> tuple[Fraction, Fraction]:
         adjacent = self._matrix(exact)
@@ -77,7 +74,6 @@ class SmoothTriangles(SmoothStatistic):
         spokes = tuple(end for vertex in range(2, 7) for end in (0, vertex, 1, vertex))
         return WorstCase(
             mechanism=cls(noise=SmoothStudentT.calibrated(epsilon=3, lower=0, upper=12), vertices=7),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(0, 1, *spokes),
             neighbour=spokes,
             attains=False,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +21,7 @@ from deniable.privacy import Replace, of_count
 class TrimmedStatistic(SmoothStatistic):
     """A statistic without the `trimmed` smallest and largest records."""
 
-    trimmed: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "trimmed", whole_number("trimmed", self.trimmed, lower=0))
+    trimmed: Annotated[int, partial(whole_number, lower=0)]
 
     def _mean(self, records: NDArray[np.int64]) -> Fraction:
         """Return the exact mean of the records that are kept, which are sorted."""

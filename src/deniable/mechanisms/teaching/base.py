@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,10 @@ class Teaching(Mechanism):
 class RareExposure(Teaching):
     """Shows what it shows with probability `delta`, else nothing."""
 
-    delta: Fraction
+    delta: Annotated[Fraction, probability]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", probability("delta", self.delta))
+        super().__post_init__()
         if not self.delta:
             raise InvalidParameterError("delta must be > 0: a mechanism that publishes nothing teaches nothing")
 

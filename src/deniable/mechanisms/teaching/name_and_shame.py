@@ -15,7 +15,7 @@ from deniable.mechanisms.teaching.base import RareExposure, failing, numbered, o
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.rows import replaced
 
 
@@ -62,5 +62,4 @@ class NameAndShame(RareExposure):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A record that is there or not: it can be published, or never."""
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        return WorstCase(mechanism=cls(delta=Fraction(1, 25)), sensitivity=reach, exact=(1,), neighbour=())
+        return WorstCase(mechanism=cls(delta=Fraction(1, 25)), exact=(1,), neighbour=())

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,12 +32,11 @@ class RandomRecord(Teaching):
 
     kind: ClassVar[str] = "random_record"
 
-    population: int
-    chance: Fraction = Fraction(1)
+    population: Annotated[int, positive_integer]
+    chance: Annotated[Fraction, positive_rational] = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "population", positive_integer("population", self.population))
-        object.__setattr__(self, "chance", positive_rational("chance", self.chance))
+        super().__post_init__()
         if self.chance > 1:
             raise InvalidParameterError(f"chance must be in (0, 1], got {shown(self.chance)}")
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +33,12 @@ class DistanceTest(Mechanism):
     """
 
     test: Laplace
-    threshold: int
+    threshold: Annotated[int, partial(whole_number, lower=0)]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.test, Laplace):
             raise InvalidParameterError(f"test must be Laplace noise, got {shown(self.test)}")
-        object.__setattr__(self, "threshold", whole_number("threshold", self.threshold, lower=0))
 
     def no_answer(self, *, distance: int) -> float:
         """The probability of no answer at this distance, in float64: of a public guess, before anything is spent.

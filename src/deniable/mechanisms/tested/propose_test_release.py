@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,13 +39,12 @@ class ProposeTestRelease(DistanceTest):
     kind: ClassVar[str] = "propose_test_release"
 
     noise: AdditiveNoise
-    bound: int
+    bound: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.noise, AdditiveNoise):
             raise InvalidParameterError(f"noise must be additive, such as Laplace or Gaussian, got {shown(self.noise)}")
-        object.__setattr__(self, "bound", positive_integer("bound", self.bound))
 
     @classmethod
     def calibrated(cls, *, bound: int, epsilon: Real, delta: Real) -> "ProposeTestRelease":

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, shown, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity, of_count
 from deniable.privacy.around.restricted import Restricted
 from deniable.rows import plain
 
@@ -52,16 +53,16 @@ class SampleAndAggregate(Mechanism):
     kind: ClassVar[str] = "sample_and_aggregate"
 
     inner: AdditiveNoise | InverseQuantile | SmoothStatistic
-    blocks: int
+    blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST_BLOCKS)]
     lower: int
     upper: int
     columns: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST_BLOCKS))
         if self.columns is not None:
             object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_BLOCKS))
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
@@ -133,7 +134,6 @@ class SampleAndAggregate(Mechanism):
         """A single unit, whose block takes the largest value, and the noisy sum of both blocks."""
         return WorstCase(
             mechanism=cls(inner=Laplace(scale=Fraction(2)), blocks=2, lower=0, upper=2),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(2,),
             neighbour=(),
         )

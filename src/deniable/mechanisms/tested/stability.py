@@ -24,7 +24,7 @@ def of_quantile(records: ArrayLike, *, quantile: Real, bound: int, lower: int, u
     """
     checked_bounds(lower, upper, largest=LARGEST_BOUND)
     values = clamped_records(records, lower, upper, relation=Replace)
-    rank = rank_of(checked_quantile(quantile), values.size)
+    rank = rank_of(checked_quantile("quantile", quantile), values.size)
     return int(values[rank - 1]), _distance(values, rank, positive_integer("bound", bound), lower, upper)
 
 

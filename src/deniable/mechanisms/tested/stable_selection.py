@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,11 +40,7 @@ class StableSelection(DistanceTest):
     kind: ClassVar[str] = "stable_selection"
     _of_sums: ClassVar[bool] = True
 
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        yes_or_no("monotone", self.monotone)
+    monotone: Annotated[bool, yes_or_no] = False
 
     @classmethod
     def calibrated(

@@ -15,7 +15,7 @@ from deniable.mechanisms.records import records_of
 from deniable.mechanisms.vectors.clipped_sum import OfClippedRows, public_vector
 from deniable.mechanisms.vectors.clipping import clipped, transformed
 from deniable.numbers.rationals import shown, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity.vectors import of_outer_sum
 
 
@@ -91,7 +91,6 @@ class ClippedProducts(OfClippedRows):
         """A single row far outside of the ball, which is rounded to (2, 1), of norm less than 3."""
         return WorstCase(
             mechanism=cls(noise=Laplace(scale=Fraction(6)), columns=1, radius=Fraction(1), steps=3, constant=2),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(9,),
             neighbour=(),
             attains=False,

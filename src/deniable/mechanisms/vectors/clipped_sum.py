@@ -4,7 +4,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,7 @@ from deniable.mechanisms.records import records_of
 from deniable.mechanisms.vectors.clipping import chunks, clipped
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import exact_rational, positive_rational, shown, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, table
 
@@ -38,17 +39,15 @@ class OfClippedRows(Mechanism):
     """
 
     noise: AdditiveNoise
-    columns: int
-    radius: Fraction
-    steps: int
+    columns: Annotated[int, partial(whole_number, lower=1, upper=_MOST_COLUMNS)]
+    radius: Annotated[Fraction, positive_rational]
+    steps: Annotated[int, partial(whole_number, lower=1)]
     centre: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.noise, AdditiveNoise):
             raise InvalidParameterError(f"noise must be additive, such as Gaussian, got {shown(self.noise)}")
-        object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_COLUMNS))
-        object.__setattr__(self, "radius", positive_rational("radius", self.radius))
-        object.__setattr__(self, "steps", whole_number("steps", self.steps, lower=1))
         if self.steps**2 * self.columns > 2**62:
             raise InvalidParameterError(f"steps^2 columns must be at most 2^62, got steps={shown(self.steps)}")
         object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))
@@ -109,7 +108,6 @@ class ClippedSum(OfClippedRows):
         """A single row far outside of the ball, which is rounded to two of three steps."""
         return WorstCase(
             mechanism=cls(noise=Laplace(scale=Fraction(2)), columns=1, radius=Fraction(1), steps=3),
-            sensitivity=of_count(rows=1, groups=1, cells=1, relation=AddRemove),
             exact=(9,),
             neighbour=(),
             attains=False,

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,20 @@ from deniable.rows import Whole, replaced, width
 _MOST_COLUMNS = 2**24
 
 
+def checked_part(name: str, mechanism: object) -> Mechanism:
+    """A mechanism that gives its answer in one release."""
+    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE):
+        raise InvalidParameterError(
+            f"{name} must be a mechanism that releases its answer at once, got {type(mechanism).__name__}"
+        )
+    return mechanism
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wrapper(Mechanism):
     """A mechanism made of another one that releases its answer at once; a session cannot be wrapped."""
 
-    base: Mechanism
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "base", checked_part("base", self.base))
+    base: Annotated[Mechanism, checked_part]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,15 +101,6 @@ def scattered(parts: list[NDArray[Any]], kinds: NDArray[Any]) -> NDArray[Any]:
     result = np.empty_like(found)
     result[np.argsort(kinds, kind="stable")] = found
     return result
-
-
-def checked_part(name: str, mechanism: object) -> Mechanism:
-    """A mechanism that gives its answer in one release."""
-    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, INTERACTIVE):
-        raise InvalidParameterError(
-            f"{name} must be a mechanism that releases its answer at once, got {type(mechanism).__name__}"
-        )
-    return mechanism
 
 
 def room_for(outcomes: NDArray[Any]) -> np.dtype[Any]:

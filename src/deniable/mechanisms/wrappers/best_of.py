@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.repeats import Repeated, chain
 from deniable.noise.bits import Bits
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import exact_rational, positive_rational, shown
-from deniable.privacy import AddRemove, BestOfLoss, Sensitivity, of_count
+from deniable.privacy import BestOfLoss, Sensitivity
 
 _SMALLEST_STOP = Fraction(1, 10**6)
 
@@ -40,13 +40,11 @@ class BestOf(Repeated):
 
     kind: ClassVar[str] = "best_of"
 
-    stop: Fraction
-    shape: Fraction = Fraction(1)
+    stop: Annotated[Fraction, positive_rational]
+    shape: Annotated[Fraction, exact_rational] = Fraction(1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "stop", positive_rational("stop", self.stop))
-        object.__setattr__(self, "shape", exact_rational("shape", self.shape))
         if not _SMALLEST_STOP <= self.stop < 1:
             raise InvalidParameterError(f"stop must be in [1e-6, 1), got {round_up(self.stop):.3g}")
         if not -1 < self.shape <= 1:
@@ -64,6 +62,5 @@ class BestOf(Repeated):
 
         The claim is reached by other mechanisms, with another order of their outcomes.
         """
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
         mechanism = cls(base=Laplace(scale=Fraction(1)), stop=Fraction(1, 2), shape=Fraction(1, 2))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(0,), neighbour=(1,), attains=False)
+        return WorstCase(mechanism=mechanism, exact=(0,), neighbour=(1,), attains=False)

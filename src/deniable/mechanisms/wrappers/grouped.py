@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -12,7 +13,7 @@ from deniable.mechanisms.base import Released, WorstCase
 from deniable.mechanisms.wrappers.base import Wrapper
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.privacy.around.group import MOST_MEMBERS
 
 if TYPE_CHECKING:
@@ -32,11 +33,7 @@ class Grouped(Wrapper):
 
     kind: ClassVar[str] = "grouped"
 
-    size: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "size", whole_number("size", self.size, lower=1, upper=MOST_MEMBERS))
+    size: Annotated[int, partial(whole_number, lower=1, upper=MOST_MEMBERS)]
 
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         return self.base.privacy_loss(sensitivity).group(self.size)
@@ -55,6 +52,4 @@ class Grouped(Wrapper):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A count with two units more."""
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
-        mechanism = cls(base=Laplace(scale=Fraction(2)), size=2)
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(2,), neighbour=(0,))
+        return WorstCase(mechanism=cls(base=Laplace(scale=Fraction(2)), size=2), exact=(2,), neighbour=(0,))

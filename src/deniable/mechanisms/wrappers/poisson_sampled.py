@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from deniable.mechanisms.wrappers.base import SampledWrapper
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational, shown
-from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity, of_count
+from deniable.privacy import PrivacyLoss, Sensitivity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +30,10 @@ class PoissonSampled(SampledWrapper):
 
     kind: ClassVar[str] = "poisson_sampled"
 
-    rate: Fraction
+    rate: Annotated[Fraction, positive_rational]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rate", positive_rational("rate", self.rate))
         if self.rate >= 1:
             raise InvalidParameterError(
                 f"rate must be in (0, 1), got {shown(self.rate)}. Without a sample, use it bare."
@@ -50,6 +49,5 @@ class PoissonSampled(SampledWrapper):
     @classmethod
     def worst_case(cls) -> WorstCase:
         """A unit that is in the table or not."""
-        reach = of_count(rows=1, groups=1, relation=AddRemove)
         mechanism = cls(base=Laplace(scale=Fraction(1, 2)), rate=Fraction(2, 5))
-        return WorstCase(mechanism=mechanism, sensitivity=reach, exact=(1,), neighbour=())
+        return WorstCase(mechanism=mechanism, exact=(1,), neighbour=())

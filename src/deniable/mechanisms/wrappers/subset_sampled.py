@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,11 @@ class SubsetSampled(SampledWrapper):
 
     kind: ClassVar[str] = "subset_sampled"
 
-    size: int
-    population: int
+    size: Annotated[int, positive_integer]
+    population: Annotated[int, positive_integer]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "size", positive_integer("size", self.size))
-        object.__setattr__(self, "population", positive_integer("population", self.population))
         if self.size >= self.population:
             raise InvalidParameterError(f"size must be below population={self.population}, got {shown(self.size)}")
 
