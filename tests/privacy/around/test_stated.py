@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import AddRemove, DiscreteGaussianLoss, PrivacyLoss, PureLoss, of_count
+from deniable.privacy import AddRemove, DiscreteGaussianLoss, GaussianLoss, PrivacyLoss, PureLoss, of_count
 from deniable.privacy.around.stated import Stated
 from deniable.privacy.calibration.calibrate import gaussian_sigma_squared
 
@@ -38,3 +38,13 @@ def test_a_weaker_pair_may_be_stated() -> None:
 def test_only_losses_can_be_stated() -> None:
     with pytest.raises(InvalidParameterError, match="must be a PrivacyLoss"):
         Stated(1, 1, 0)  # type: ignore[arg-type]
+
+
+def test_what_was_computed_before_does_not_decide_what_may_be_stated() -> None:
+    """Grids that a finer question left behind once proved here what a ledger's next process could not read back."""
+    loss = GaussianLoss(2).poisson_sampled(rate="0.1") * 20
+    finest = loss.epsilon("1e-5", tolerance=1e-7).upper
+    assert loss.proves(Fraction(finest), Fraction("1e-5"))  # by those grids
+    with pytest.raises(InvalidParameterError, match="State a larger delta or epsilon"):
+        Stated(loss, finest, "1e-5")
+    assert Stated(loss, finest * 1.001, "1e-5").charge().delta == Fraction("1e-5")

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import forget
 
 if TYPE_CHECKING:
     from deniable.privacy.charge import Charge
@@ -31,7 +33,7 @@ class Stated(WrappedLoss):
         super().__init__(loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
-        if not loss.proves(self.stated_epsilon, self.stated_delta):
+        if not _proved(loss, self.stated_epsilon, self.stated_delta):
             proved = loss.delta(self.stated_epsilon).upper
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
@@ -60,3 +62,10 @@ class Stated(WrappedLoss):
             return booked
         epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/privacy/budget.md, lemma 2
         return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)
+
+
+@lru_cache(maxsize=256)
+def _proved(loss: PrivacyLoss, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the curve proves it, whatever was asked before, so that another process reads what this one writes."""
+    forget()
+    return loss.proves(epsilon, delta)

@@ -162,6 +162,11 @@ def _search(parts: tuple[Part, ...]) -> Search:
     return Search(parts)
 
 
+def forget() -> None:
+    """Drop what earlier questions left to `_search`, so that an answer is a function of its question alone."""
+    _search.cache_clear()
+
+
 def _worse(
     directions: Sequence[Sequence[Part]],
     answer: Callable[[Search, float], Interval],
