@@ -29,7 +29,7 @@ from deniable.privacy.around.stated import Stated
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss as Abstract
 from deniable.privacy.losses import DominatedLoss, TeachingLoss
-from tests.privacy.zoo import ANIMALS, OPERATIONS, Mechanism, Operation
+from tests.privacy.zoo import ANIMALS, OPERATIONS, SLOW, Mechanism, Operation
 
 
 @dataclass(frozen=True, init=False)
@@ -69,6 +69,7 @@ LOSSES = {
 }
 QUICK = {"as it is", "three times", "sampled", "with nothing"}  # numbers of others are compared for a few losses
 FEW = ("gaussian twice", "laplace", "approximate")
+CASES = [(name, operation) for name in LOSSES for operation in OPERATIONS if operation not in SLOW or name in FEW]
 
 
 def wrapped(loss: PrivacyLoss) -> list[PrivacyLoss]:
@@ -128,8 +129,7 @@ def alike(found: object, plain: object) -> bool:
     return meet and all(one.width <= 0.1 * max(one.upper, 0.05) for one in (found, plain))
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(("name", "operation"), CASES)
 def test_what_changes_nothing_changes_no_number(name: str, operation: str) -> None:
     """The same path is taken, and the same numbers come out, in every operation. A relation may only be refused."""
     loss = LOSSES[name]
@@ -145,7 +145,7 @@ def test_what_changes_nothing_changes_no_number(name: str, operation: str) -> No
             assert found == plain
             continue
         assert bare(found.to_data()) == bare(plain.to_data())
-        if operation in QUICK or name in FEW:
+        if operation in QUICK or (name in FEW and operation != "the best"):
             assert all(alike(*both) for both in zip(numbers(found), numbers(plain), strict=True))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Parts = list[tuple[PrivacyLoss, int]]
 
-_FIBONACCI = (34, 55)  # their sum exceeds the number of orders
+_FIBONACCI = (55, 89)  # their sum exceeds the number of orders
 
 
 @dataclass(frozen=True)
