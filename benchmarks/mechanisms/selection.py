@@ -21,7 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable.mechanisms import ContinuousExponential, ExponentialMechanism, JointTopK, NoisyMax, PermuteAndFlip, TopK
+from deniable.mechanisms import (
+    ContinuousExponential,
+    ExponentialMechanism,
+    JointTopK,
+    NoisyMax,
+    PeelingTopK,
+    PermuteAndFlip,
+)
 from deniable.noise import races
 from deniable.privacy import AddRemove
 from deniable.privacy.sensitivity import of_distinct_units
@@ -93,8 +100,8 @@ def rows_of_choices(peer: dict[str, float]) -> list[str]:
             "the same, weighted": (ExponentialMechanism(rate=RATE, weights=weights), ""),
             "permute-and-flip": (PermuteAndFlip(rate=RATE), "exponential"),
             "noisy max, Laplace": (NoisyMax(rate=RATE), ""),
-            "top 10, Gumbel": (TopK(rate=RATE, count=10), ""),
-            "top 10, exponential, 10 rounds": (TopK(rate=RATE, count=10, noise="exponential"), ""),
+            "top 10, Gumbel": (PeelingTopK(rate=RATE, count=10), ""),
+            "top 10, exponential, 10 rounds": (PeelingTopK(rate=RATE, count=10, noise="exponential"), ""),
             "top 10, joint": (JointTopK(rate=RATE, count=10), ""),
             "top 100, joint": (JointTopK(rate=RATE, count=100), ""),
         }
@@ -134,9 +141,9 @@ def rows_of_errors() -> list[str]:
         cells = []
         for kind, options in (
             (JointTopK, {"epsilon": 1}),
-            (TopK, {"epsilon": 1, "noise": "exponential"}),
-            (TopK, {"epsilon": 1}),
-            (TopK, {"epsilon": 1, "delta": "1e-6"}),
+            (PeelingTopK, {"epsilon": 1, "noise": "exponential"}),
+            (PeelingTopK, {"epsilon": 1}),
+            (PeelingTopK, {"epsilon": 1, "delta": "1e-6"}),
         ):
             mechanism = kind.calibrated(reach, count=count, monotone=True, **options)
             misses = [(best - scores[list(mechanism.release(scores).value)]).max() for _ in range(100)]

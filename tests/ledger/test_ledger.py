@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError, UnprovedError
 from deniable.ledger import Entry, Ledger, chain
 from deniable.privacy.budget import Budget
-from deniable.privacy.budget.pairs import Pairs
+from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.rule import RULES
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, Stated
+from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, StatedLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
 from tests.ledger.conftest import UNIT, entry, key, open_ledger
 
@@ -108,7 +108,7 @@ def test_a_budget_of_rho_adds_up_rhos_and_refuses_what_has_none() -> None:
 def test_small_failing_questions_add_up_by_rho_and_failure() -> None:
     """Whitehouse et al. (2023): pairs, Gaussian noise and a stated training run in one (epsilon, delta) budget."""
     ledger = open_ledger(None, budget=Budget(epsilon=1, delta="1e-6"))
-    run = Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.1", "1e-7")
+    run = StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.1", "1e-7")
     for number, loss in enumerate([ApproximateLoss("0.01", "1e-9") * 100, GaussianLoss(20), run]):
         ledger.reserve(Entry(question=key(number), text=f"SELECT {number}", loss=loss))
     assert ledger.spent().failure == Fraction(2, 10**7)
@@ -172,7 +172,10 @@ OLDER = [
         LaplaceLoss(25),
     ),
     *(ApproximateLoss("0.01", "1e-9"), ApproximateLoss("0.3", "4e-7"), ApproximateLoss("0.9", "1e-9"), PureLoss(0)),
-    *(Stated(GaussianLoss(40), "0.1", "1e-6"), Stated(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9")),
+    *(
+        StatedLoss(GaussianLoss(40), "0.1", "1e-6"),
+        StatedLoss(GaussianLoss(2).poisson_sampled(rate="0.01"), "0.2", "8e-9"),
+    ),
 ]
 
 
@@ -216,7 +219,7 @@ def test_the_rule_that_an_entry_named_is_kept(monkeypatch: pytest.MonkeyPatch, p
     """A version that would choose otherwise today still adds up as the ledger began."""
     budget = Budget(epsilon=1, delta="1e-6")
     with monkeypatch.context() as other:
-        other.setattr(Budget, "rule", lambda self, *_first, name=None: Pairs.under(self))
+        other.setattr(Budget, "rule", lambda self, *_first, name=None: PairsRule.under(self))
         open_ledger(path, budget=budget).reserve(entry(1, "0.01"))
     ledger = open_ledger(path, budget=None)
     assert budget.rule(PureLoss("0.01").charge()).name == "concentrated"  # under which 300 would fit

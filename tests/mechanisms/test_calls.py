@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.mechanisms import MECHANISMS, ExponentialMechanism, Laplace, Mechanism, SampleAndAggregate, TopK
+from deniable.mechanisms import MECHANISMS, ExponentialMechanism, Laplace, Mechanism, PeelingTopK, SampleAndAggregate
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, of_count
 
@@ -204,8 +204,8 @@ def test_calibration_names_slips_too() -> None:
         Laplace.calibrated()  # type: ignore[call-arg]
     with pytest.raises(InvalidParameterError, match="sensitivity must be of class Sensitivity, got one of Fraction"):
         Laplace.calibrated(Fraction(1), epsilon=1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match=r"TopK takes no nois\. Did you mean noise"):
-        TopK.calibrated(reach, epsilon=1, count=1, nois="laplace")
+    with pytest.raises(InvalidParameterError, match=r"PeelingTopK takes no nois\. Did you mean noise"):
+        PeelingTopK.calibrated(reach, epsilon=1, count=1, nois="laplace")
 
 
 def test_a_function_of_blocks_that_is_none_is_not_taken_for_one_that_fails() -> None:

@@ -22,7 +22,7 @@ from deniable.privacy import (
     Replace,
     calibrate,
 )
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.currencies.renyi import directed
 
 REVEALED, HIDDEN = ([1, 0], [0, 1]), ([1], [1])
@@ -36,7 +36,7 @@ def test_e04_constant_maps_are_private_and_no_other_deterministic_one() -> None:
 
 def test_e05_replace_follows_from_add_remove_and_not_the_other_way() -> None:
     """(e, d) under add/remove is (2 e, d (1 + e^e)) under replace; the number of rows is 0-DP under replace alone."""
-    found = Restricted(ApproximateLoss(1, "0.01"), AddRemove).under_replace().delta(2)
+    found = RestrictedLoss(ApproximateLoss(1, "0.01"), AddRemove).under_replace().delta(2)
     assert found.upper == pytest.approx(0.01 * (1 + math.e), rel=1e-9)
     count = FiniteLoss(*HIDDEN, relation=Replace)
     assert count.epsilon(0).upper == 0

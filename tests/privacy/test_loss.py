@@ -34,13 +34,13 @@ from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.mixture import PublicMixture
 from deniable.privacy.around.parallel import ParallelLoss
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.around.sampling.poisson import PoissonSampledLoss
 from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
 from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
 from deniable.privacy.around.sampling.subsets import SubsetSampledLoss
 from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.around.training.correlated import CorrelatedLoss, ToeplitzStrategy
 from deniable.privacy.around.training.iteration import LastIterateLoss
 from deniable.privacy.charge import Charge
@@ -64,11 +64,11 @@ single = st.one_of(
     st.builds(lambda a, b: RenyiLoss([2, 8], sorted([a, b])), small, small),
     st.builds(DiscreteLaplaceLoss, small, reaches),
     st.builds(DiscreteGaussianLoss, small, reaches),
-    st.builds(lambda epsilon: Stated(PureLoss(epsilon), epsilon, 0), small),
+    st.builds(lambda epsilon: StatedLoss(PureLoss(epsilon), epsilon, 0), small),
 )
 mechanisms = st.one_of(
     st.builds(ExponentialMechanismLoss, small),
-    st.builds(lambda epsilon: Restricted(ExponentialMechanismLoss(epsilon), AddRemove), small),
+    st.builds(lambda epsilon: RestrictedLoss(ExponentialMechanismLoss(epsilon), AddRemove), small),
     st.builds(PermuteAndFlipLoss, small, monotone=st.booleans()),
     st.builds(TruncatedLaplaceLoss, small, st.integers(1, 40)),
     st.builds(DiscreteTruncatedLaplaceLoss, small, st.integers(6, 40), reaches),
@@ -288,7 +288,7 @@ def test_ledgers_of_before_can_be_read(text: str, loss: PrivacyLoss) -> None:
 
 
 def test_a_stated_pair_in_json_is_proved_again() -> None:
-    data = json.loads(Stated(PureLoss(1), 1, 0).to_json())
+    data = json.loads(StatedLoss(PureLoss(1), 1, 0).to_json())
     data["epsilon"] = "1/2"
     with pytest.raises(InvalidParameterError, match="above the stated delta"):
         PrivacyLoss.from_data(data)

@@ -29,7 +29,7 @@ from deniable.privacy import (
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryResponse
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget import ConcentratedOdometer, Filter, Odometer, RenyiOdometer
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta, largest_rho
@@ -265,5 +265,5 @@ def test_no_upper_end_of_a_positive_probability_is_zero(loss: PrivacyLoss) -> No
 def test_a_pure_budget_does_not_pay_less_for_reports_that_are_shuffled_among_many() -> None:
     loss = ShuffledLoss(KaryResponse(epsilon=3, categories=2), users=10**5)
     with pytest.raises(InvalidParameterError, match="above the stated delta"):
-        Stated(loss, 1, 0)
+        StatedLoss(loss, 1, 0)
     assert loss.charge().epsilon == 3

@@ -34,8 +34,8 @@ from deniable.privacy import (
     of_count,
     parallel,
 )
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 
 Floats = NDArray[np.float64]
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
@@ -83,8 +83,8 @@ ANIMALS = {
     "fails unevenly": _finite("54 6 0", "48 0 12"),
     "pure": _response(PureLoss(1), 1.0),
     "approximate": _response(ApproximateLoss(1, "1/10"), 1.0, 0.1),
-    "stated": _response(Stated(ApproximateLoss(1, "1/10"), 2, "1/10"), 1.0, 0.1),
-    "restricted": _response(Restricted(ApproximateLoss(1, "1/10"), AddRemove), 1.0, 0.1),
+    "stated": _response(StatedLoss(ApproximateLoss(1, "1/10"), 2, "1/10"), 1.0, 0.1),
+    "restricted": _response(RestrictedLoss(ApproximateLoss(1, "1/10"), AddRemove), 1.0, 0.1),
     "concentrated": _response(ConcentratedLoss("1/2", delta="1/10"), 1.0, 0.1),
     "shifted": _response(ConcentratedLoss(0, shift=1), 1.0),
     "renyi": _response(RenyiLoss(["2"], ["1"]), 1.0),

@@ -10,7 +10,7 @@ from deniable.ledger import Ledger
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation, Replace
 from deniable.statistics.covariances import Correlation, Covariance, correlation, covariance, nearest_covariance
-from deniable.statistics.products import Separate, Table
+from deniable.statistics.products import JointTable, Separate
 
 EVEN = np.random.default_rng(1).uniform(-1, 3, (2000, 3))
 MIXED = EVEN @ np.array([[1, 0.5, 0], [0, 0.5, 0], [0, 0, 1]])
@@ -146,7 +146,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
 
 def test_the_design_follows_the_noise() -> None:
-    assert isinstance(Covariance(bounds=ENDS, epsilon=1).design, Table)
+    assert isinstance(Covariance(bounds=ENDS, epsilon=1).design, JointTable)
     assert isinstance(Covariance(bounds=ENDS, rho=1).design, Separate)
     assert isinstance(Covariance(bounds=[(0, 1)] * 8, epsilon=1).design, Separate)
 

@@ -16,12 +16,12 @@ from deniable.statistics import (
     Covariance,
     Mean,
     StandardDeviation,
-    Statistic,
     Sum,
     Variance,
     VectorCovariance,
     VectorMean,
 )
+from deniable.statistics.statistic import Statistic
 
 BOUNDS: list[object] = [(-1e75, 1e75), (-1e-150, 1e-150), (1e16, 1e16 + 2), "auto"]
 PRICES = [{"epsilon": 1}, {"epsilon": 1e15}, {"epsilon": 1e-3, "delta": 1e-300}, {"rho": 1e-12}, {"rho": 1e6}]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.statistics.products import Products, Separate, Table
+from deniable.statistics.products import JointTable, Products, Separate
 from deniable.statistics.shares import UNIT
 
-KINDS = [Table, Separate]
+KINDS = [JointTable, Separate]
 
 
 def moments(design: Products, block: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -47,9 +47,9 @@ def test_no_row_moves_the_sums_further(kind: type[Products], columns: int, relat
 
 def test_a_table_is_better_for_few_columns_and_laplace_noise() -> None:
     """Errors at the whole price, for l1 and for l2 noise: docs/theory/statistics/moments.md has these numbers."""
-    for columns, by_l1, by_l2 in ((2, Table, Separate), (3, Table, Separate), (5, Table, Separate)):
-        table, separate = (kind(columns=columns, relation=AddRemove, rows=1) for kind in (Table, Separate))
+    for columns, by_l1, by_l2 in ((2, JointTable, Separate), (3, JointTable, Separate), (5, JointTable, Separate)):
+        table, separate = (kind(columns=columns, relation=AddRemove, rows=1) for kind in (JointTable, Separate))
         l1 = [design.error * float(design.sensitivity.l1) for design in (table, separate)]
         l2 = [design.error * float(design.sensitivity.l2) for design in (table, separate)]
-        assert (l1[0] < l1[1]) == (by_l1 is Table)
-        assert (l2[0] < l2[1]) == (by_l2 is Table)
+        assert (l1[0] < l1[1]) == (by_l1 is JointTable)
+        assert (l2[0] < l2[1]) == (by_l2 is JointTable)

@@ -10,7 +10,7 @@ from deniable.mechanisms.additive import Gaussian, Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy import ApproximateLoss, ConcentratedLoss, PrivacyLoss, PureLoss, Sensitivity
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.currencies.concentrated import epsilon_within, largest_rho
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 
@@ -115,7 +115,7 @@ class Price:
         """
         if self.epsilon is None or not self.delta or _within(loss.pure_epsilon, self.epsilon):
             return loss
-        return Stated(loss, self.epsilon, self.delta)
+        return StatedLoss(loss, self.epsilon, self.delta)
 
     def __str__(self) -> str:
         if self.rho is not None:

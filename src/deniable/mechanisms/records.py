@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import exact_rational, shown
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Replace, Sensitivity
 from deniable.privacy.around.group import MOST_MEMBERS
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import left_out, replaced
 
 LARGEST_BOUND = 2**61  # so that differences fit into int64
@@ -40,7 +40,7 @@ def loss_of_rows(
         )
     if records > MOST_MEMBERS:
         raise InvalidParameterError(f"a unit may own at most {MOST_MEMBERS} records here, got l1={records}")
-    return Restricted(loss.group(records) if records > 1 else loss, sensitivity.relation)
+    return RestrictedLoss(loss.group(records) if records > 1 else loss, sensitivity.relation)
 
 
 def records_of(sensitivity: Sensitivity, *, proved: frozenset[Relation]) -> int:

@@ -353,10 +353,10 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
     def _replaced(self) -> "PrivacyLoss | None":
         """The loss under replace where it has a form of its own: that of two units, where it holds for replace too."""
-        from deniable.privacy.around.restricted import Restricted
+        from deniable.privacy.around.restricted import RestrictedLoss
 
         two = self._grouped(2)
-        return Restricted(two, Relation.REPLACE) if two is not None and Relation.REPLACE in two.relations else None
+        return RestrictedLoss(two, Relation.REPLACE) if two is not None and Relation.REPLACE in two.relations else None
 
     def _poisson_sampled(self, rate: Fraction) -> "PrivacyLoss | None":
         """The loss under add/remove on a Poisson sample where it is one of the same form, in exact numbers."""

@@ -97,7 +97,7 @@ class Query:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded:
+class BoundedAggregate:
     """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted."""
 
     aggregate: Aggregate
@@ -116,7 +116,7 @@ class Bounded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PricedAggregate(Bounded):
+class PricedAggregate(BoundedAggregate):
     """An aggregate with its noise, which is in grid steps like everything about it."""
 
     mechanism: AdditiveNoise

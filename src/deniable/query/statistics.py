@@ -94,7 +94,7 @@ class Statistics:
         new: list[Release] = []
 
         def compute() -> str:
-            release, kept = self._look(chosen, public, loss)
+            release, kept = self._read(chosen, public, loss)
             new.append(release)
             return kept
 
@@ -139,7 +139,7 @@ class Statistics:
         self._engine.check(price(query, Price(epsilon=Fraction(1)), Budget(epsilon=1)))
         return query.question.where
 
-    def _look(self, chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss) -> tuple[Release, str]:
+    def _read(self, chosen: Chosen, public: Mapping[str, Any], loss: PrivacyLoss) -> tuple[Release, str]:
         """The statistic of the private rows, and as it is kept.
 
         Whatever goes wrong here looks the same, as it may depend on them.

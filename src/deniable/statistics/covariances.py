@@ -17,7 +17,7 @@ from deniable.release import Bounds, Estimate, Key, Release
 from deniable.rows import Container, Floats, table
 from deniable.statistics.bounds import SHARE, Bounding, for_each_column, resolve
 from deniable.statistics.call import in_words
-from deniable.statistics.products import LARGEST_TABLE, Products, Separate, Table
+from deniable.statistics.products import LARGEST_TABLE, JointTable, Products, Separate
 from deniable.statistics.shares import UNIT, rows_that_count, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, Payer, Statistic, release
 
@@ -73,7 +73,7 @@ class Covariance(Statistic):
     @cached_property
     def _chosen(self) -> tuple[Products, AdditiveNoise]:
         columns, rest = len(self.bounds), self._resolved[1]
-        kinds: list[type[Products]] = [Separate, Table] if columns <= LARGEST_TABLE else [Separate]
+        kinds: list[type[Products]] = [Separate, JointTable] if columns <= LARGEST_TABLE else [Separate]
         designs = [kind(columns=columns, relation=self.relation, rows=self.rows) for kind in kinds]
         noises = [rest.noise(design.sensitivity) for design in designs]
         return min(zip(designs, noises, strict=True), key=lambda pair: pair[0].error * pair[1].standard_deviation())

@@ -90,7 +90,7 @@ class Products(ABC):
         return 12 * float(np.sqrt(worst.mean())) if apart.any() else 0.0
 
 
-class Table(Products):
+class JointTable(Products):
     """The products over columns of the weights (1 - u)^2, 2 u (1 - u), u^2: they sum to 1 in every row."""
 
     @cached_property

@@ -10,15 +10,15 @@ from deniable.mechanisms import (
     JointTopK,
     Mechanism,
     NoisyMax,
+    PeelingTopK,
     PermuteAndFlip,
     Released,
-    TopK,
 )
 from deniable.mechanisms.selection import base
 from deniable.mechanisms.selection.base import Selection
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, PureLoss, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 
 COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 PAIR = of_count(rows=1, groups=1, relation=Replace)
@@ -39,8 +39,8 @@ def test_calibration_and_loss_agree(kind: type[Selection], monotone: bool) -> No
 @pytest.mark.parametrize(
     ("mechanism", "epsilon"),
     [
-        (TopK.calibrated(COUNT, epsilon="0.3", count=3), "0.3"),
-        (TopK.calibrated(COUNT, epsilon="0.3", count=3, noise="laplace", monotone=True), "0.3"),
+        (PeelingTopK.calibrated(COUNT, epsilon="0.3", count=3), "0.3"),
+        (PeelingTopK.calibrated(COUNT, epsilon="0.3", count=3, noise="laplace", monotone=True), "0.3"),
         (JointTopK.calibrated(COUNT, epsilon=2, count=3), 2),
         (JointTopK.calibrated(COUNT * 5, epsilon=2, count=3, monotone=True), 2),
         (ContinuousExponential.calibrated(COUNT, epsilon=1, lower=0, upper=10), 1),
@@ -71,7 +71,7 @@ def test_monotone_scores_are_refused_under_replace() -> None:
     [
         ExponentialMechanism.calibrated(COUNT * 3, rho="0.02", weights=(1, 2)),
         PermuteAndFlip.calibrated(COUNT * 3, rho="0.02", monotone=True),
-        TopK.calibrated(COUNT * 3, rho="0.02", count=10),
+        PeelingTopK.calibrated(COUNT * 3, rho="0.02", count=10),
         JointTopK.calibrated(COUNT * 3, rho="0.02", count=10),
     ],
 )
@@ -90,9 +90,9 @@ def test_a_target_pair_is_met_and_used_up(kind: type[Selection]) -> None:
 
 
 def test_ten_rounds_cost_less_under_a_pair_than_ten_times_one() -> None:
-    rounds = TopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=10)
+    rounds = PeelingTopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=10)
     assert rounds.privacy_loss(COUNT).proves(Fraction(1), Fraction(1, 10**6))
-    assert rounds.rate > Fraction(7, 5) * TopK.calibrated(COUNT, epsilon=1, count=10).rate
+    assert rounds.rate > Fraction(7, 5) * PeelingTopK.calibrated(COUNT, epsilon=1, count=10).rate
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_ten_rounds_cost_less_under_a_pair_than_ten_times_one() -> None:
         (ExponentialMechanism, {}),
         (PermuteAndFlip, {}),
         (NoisyMax, {}),
-        (TopK, {"count": 3, "noise": "exponential"}),
-        (TopK, {"count": 3, "noise": "laplace"}),
+        (PeelingTopK, {"count": 3, "noise": "exponential"}),
+        (PeelingTopK, {"count": 3, "noise": "laplace"}),
         (JointTopK, {"count": 3}),
     ],
 )
@@ -131,7 +131,7 @@ def test_the_same_calibration_is_searched_once() -> None:
     """Rounds with a delta take seconds."""
     base._limit_within.cache_clear()
     for _ in range(3):
-        TopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=2)
+        PeelingTopK.calibrated(COUNT, epsilon=1, delta="1e-6", count=2)
     assert base._limit_within.cache_info().misses == 1
 
 
@@ -142,8 +142,8 @@ def test_rounds_are_calibrated_where_curves_of_far_settings_are_unknown(
 ) -> None:
     """It was refused after seconds, with words about an argument that is not there."""
     parameters = {"epsilon": epsilon, "count": count, "monotone": monotone}
-    pure = TopK.calibrated(COUNT, **parameters)  # type: ignore[arg-type]
-    mechanism = TopK.calibrated(COUNT, delta=delta, **parameters)  # type: ignore[arg-type]
+    pure = PeelingTopK.calibrated(COUNT, **parameters)  # type: ignore[arg-type]
+    mechanism = PeelingTopK.calibrated(COUNT, delta=delta, **parameters)  # type: ignore[arg-type]
     assert mechanism.rate >= pure.rate * (10 if epsilon == 1 else 1)
     assert mechanism.privacy_loss(COUNT).proves(Fraction(epsilon), Fraction(delta))
 
@@ -156,7 +156,7 @@ def test_rounds_fall_back_to_the_pure_rate(monkeypatch: pytest.MonkeyPatch) -> N
 
     base._limit_within.cache_clear()
     monkeypatch.setattr(base, "calibrate", lost)
-    assert TopK.calibrated(COUNT, epsilon=1, delta="0.1", count=2).rate == Fraction(1, 4)
+    assert PeelingTopK.calibrated(COUNT, epsilon=1, delta="0.1", count=2).rate == Fraction(1, 4)
     base._limit_within.cache_clear()
 
 
@@ -173,7 +173,7 @@ def test_scores_are_integers_and_so_is_how_far_they_move() -> None:
 
 def test_scores_that_nobody_can_change_cost_nothing_and_need_no_noise() -> None:
     still = Sensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fraction(0), relation=AddRemove)
-    assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == Restricted(PureLoss(0), AddRemove)
+    assert PermuteAndFlip(rate=Fraction(1)).privacy_loss(still) == RestrictedLoss(PureLoss(0), AddRemove)
     with pytest.raises(InvalidParameterError, match="the sensitivity is 0"):
         PermuteAndFlip.calibrated(still, epsilon=1)
 
@@ -209,14 +209,14 @@ def test_scores_may_come_piece_by_piece(kind: type[Selection]) -> None:
 )
 def test_scores_that_are_no_integers_are_refused_before_anything(scores: object, words: str) -> None:
     mechanisms: list[Mechanism] = [kind(rate=Fraction(1)) for kind in SIMPLE]
-    mechanisms += [TopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)]
+    mechanisms += [PeelingTopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)]
     for mechanism in mechanisms:
         with pytest.raises(InvalidParameterError, match=words):
             mechanism.release(scores)  # type: ignore[attr-defined]
 
 
 def test_only_single_choices_take_scores_piece_by_piece() -> None:
-    for mechanism in (TopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)):
+    for mechanism in (PeelingTopK(rate=Fraction(1), count=1), JointTopK(rate=Fraction(1), count=1)):
         with pytest.raises(InvalidParameterError, match="got an array of object"):
             mechanism.release(iter([np.array([1, 2])]))  # type: ignore[arg-type]
 
@@ -245,7 +245,7 @@ def test_integers_of_every_width_are_taken(kind: type) -> None:
     mechanisms: list[Mechanism] = [each(rate=Fraction(50)) for each in SIMPLE]
     for mechanism in mechanisms:
         assert mechanism.release(scores).value == 1  # type: ignore[attr-defined]
-    assert TopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
+    assert PeelingTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
     assert JointTopK(rate=Fraction(50), count=2).release(scores).value == (1, 0)
     interval = ContinuousExponential(rate=Fraction(50), lower=0, upper=3)
     assert interval.release((np.array([1, 2], dtype=kind), scores)).value == 1

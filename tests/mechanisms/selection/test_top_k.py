@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import ExponentialMechanism, JointTopK, TopK
+from deniable.mechanisms import ExponentialMechanism, JointTopK, PeelingTopK
 from deniable.mechanisms.selection.top_k import Noise, transcripts
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, ExponentialMechanismLoss, of_count
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from tests.mechanisms.laws import law_of
 from tests.mechanisms.selection.laws import rounds
 
@@ -21,13 +21,13 @@ COUNT = of_count(rows=1, groups=1, relation=AddRemove)
 def test_sequences_follow_the_law_of_rounds(noise: Noise) -> None:
     """Bulk draws by chi-square, one seed in a million; the twin is the law of other noise."""
     scores, runs = (3, 2, 0, 1), 60_000
-    mechanism = TopK(rate=Fraction(3, 4), count=3, noise=noise)
+    mechanism = PeelingTopK(rate=Fraction(3, 4), count=3, noise=noise)
     codes = mechanism.outcomes(scores, runs, bits=DeterministicBits(3))
     every = list(permutations(range(4), 3))
     observed = np.array([(codes == int("".join(map(str, chosen)), 4)).sum() for chosen in every])
     assert observed.sum() == runs
     other: Noise = "exponential" if noise == "gumbel" else "gumbel"
-    for law, passes in ((mechanism, True), (TopK(rate=Fraction(3, 4), count=3, noise=other), False)):
+    for law, passes in ((mechanism, True), (PeelingTopK(rate=Fraction(3, 4), count=3, noise=other), False)):
         shares = rounds(law, scores)
         expected = np.array([shares[chosen] for chosen in every]) * runs
         often = expected > 30
@@ -38,7 +38,7 @@ def test_sequences_follow_the_law_of_rounds(noise: Noise) -> None:
 @pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
 def test_single_releases_follow_the_same_law(noise: Noise) -> None:
     scores, runs = [3, 2, 0], 1500
-    mechanism = TopK(rate=Fraction(1, 2), count=2, noise=noise)
+    mechanism = PeelingTopK(rate=Fraction(1, 2), count=2, noise=noise)
     bits = DeterministicBits(4)
     chosen = [mechanism.release(scores, bits=bits).value for _ in range(runs)]
     shares = rounds(mechanism, (3, 2, 0))
@@ -54,7 +54,7 @@ def test_oneshot_laplace_noise_is_no_sequence_of_rounds() -> None:
     runs = 100_000
     scores = np.broadcast_to([2, 0, 0, 0], (runs, 4))
     found = races.top(scores, count=2, rate=1, noise="exponential", bits=DeterministicBits(5))
-    shares = rounds(TopK(rate=Fraction(1), count=2, noise="exponential"), (2, 0, 0, 0))
+    shares = rounds(PeelingTopK(rate=Fraction(1), count=2, noise="exponential"), (2, 0, 0, 0))
     codes = transcripts(found, 4)
     observed = np.array([(codes == 4 * a + b).sum() for a, b in shares])
     assert stats.chisquare(observed, np.array(list(shares.values())) * runs).pvalue < 1e-12
@@ -70,16 +70,16 @@ def test_numbers_of_sequences_never_wrap() -> None:
 
 
 def test_the_loss_is_that_of_the_rounds_together() -> None:
-    loss = TopK(rate=Fraction(1, 2), count=5).privacy_loss(COUNT)
-    assert loss == Restricted(ExponentialMechanismLoss(1) * 5, AddRemove)
+    loss = PeelingTopK(rate=Fraction(1, 2), count=5).privacy_loss(COUNT)
+    assert loss == RestrictedLoss(ExponentialMechanismLoss(1) * 5, AddRemove)
     assert loss.rho == Fraction(5, 8)
-    assert TopK(rate=Fraction(1, 2), count=5, noise="exponential").privacy_loss(COUNT).rho == Fraction(5, 2)
+    assert PeelingTopK(rate=Fraction(1, 2), count=5, noise="exponential").privacy_loss(COUNT).rho == Fraction(5, 2)
     assert loss.epsilon("1e-6").upper < 5
 
 
 def test_clear_winners_come_first_and_in_order() -> None:
     for noise in ("gumbel", "exponential", "laplace"):
-        mechanism = TopK(rate=Fraction(100), count=3, noise=noise)  # type: ignore[arg-type]
+        mechanism = PeelingTopK(rate=Fraction(100), count=3, noise=noise)  # type: ignore[arg-type]
         assert mechanism.release([5, 90, 7, 60, 1]).value == (1, 3, 2)
         assert mechanism.release([5, 90, 7]).value == (1, 2, 0)  # all of them, in order
 
@@ -87,21 +87,21 @@ def test_clear_winners_come_first_and_in_order() -> None:
 @pytest.mark.parametrize(("count", "words"), [(0, "count must be >= 1"), (1.5, "count must be a whole number")])
 def test_wrong_counts_are_refused(count: object, words: str) -> None:
     with pytest.raises(InvalidParameterError, match=words):
-        TopK(rate=Fraction(1), count=count)  # type: ignore[arg-type]
+        PeelingTopK(rate=Fraction(1), count=count)  # type: ignore[arg-type]
 
 
 def test_more_than_there_are_cannot_be_chosen() -> None:
     with pytest.raises(InvalidParameterError, match="count must be <= the number of candidates, 2, got 3"):
-        TopK(rate=Fraction(1), count=3).release([1, 2])
+        PeelingTopK(rate=Fraction(1), count=3).release([1, 2])
     with pytest.raises(InvalidParameterError, match="noise must be one of"):
-        TopK(rate=Fraction(1), count=3, noise="gauss")  # type: ignore[arg-type]
+        PeelingTopK(rate=Fraction(1), count=3, noise="gauss")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
 def test_probabilities_are_those_of_the_rounds(noise: Noise) -> None:
     """Against quadrature in mpmath; ties, and one candidate that is as good as never chosen."""
     for scores, count in (((3, 3, -1, 1), 3), ((8, 0, -9000), 2), ((5,), 1)):
-        mechanism = TopK(rate=Fraction(3, 4), count=count, noise=noise)
+        mechanism = PeelingTopK(rate=Fraction(3, 4), count=count, noise=noise)
         found = law_of(mechanism, scores)
         assert found == pytest.approx(rounds(mechanism, scores), abs=1e-11)
         assert sum(found.values()) == pytest.approx(1)
@@ -109,12 +109,12 @@ def test_probabilities_are_those_of_the_rounds(noise: Noise) -> None:
 
 def test_probabilities_of_too_many_sequences_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
-        law_of(TopK(rate=Fraction(1), count=4), range(20))
+        law_of(PeelingTopK(rate=Fraction(1), count=4), range(20))
     with pytest.raises(InvalidParameterError, match="count must be <="):
-        law_of(TopK(rate=Fraction(1), count=4), range(3))
+        law_of(PeelingTopK(rate=Fraction(1), count=4), range(3))
     for candidates in (9, 10**6):
         with pytest.raises(InvalidParameterError, match="at most 100000 sequences"):
-            law_of(TopK(rate=Fraction(1), count=candidates), range(candidates))
+            law_of(PeelingTopK(rate=Fraction(1), count=candidates), range(candidates))
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential", "laplace"])
@@ -123,7 +123,7 @@ def test_no_scores_exceed_the_bounds(noise: Noise) -> None:
     generator, closest = np.random.default_rng(6), 0.0
     for _ in range(12):
         scores = tuple((-generator.integers(0, int(generator.choice([3, 40])), 6)).tolist())
-        mechanism = TopK(rate=Fraction(int(generator.integers(1, 30)), 10), count=3, noise=noise)
+        mechanism = PeelingTopK(rate=Fraction(int(generator.integers(1, 30)), 10), count=3, noise=noise)
         best = sorted(scores, reverse=True)
         law = law_of(mechanism, scores)
         gaps = np.array([[best[place] - scores[i] for place, i in enumerate(chosen)] for chosen in law])
@@ -137,9 +137,14 @@ def test_no_scores_exceed_the_bounds(noise: Noise) -> None:
 
 
 def test_bounds_need_as_many_candidates_as_are_chosen() -> None:
-    for question in (TopK(rate=Fraction(1), count=3).expected_gap, JointTopK(rate=Fraction(1), count=3).expected_gap):
+    for question in (
+        PeelingTopK(rate=Fraction(1), count=3).expected_gap,
+        JointTopK(rate=Fraction(1), count=3).expected_gap,
+    ):
         with pytest.raises(InvalidParameterError, match="candidates"):
             question(2)
     with pytest.raises(InvalidParameterError, match="count must be <= the number of candidates"):
-        TopK(rate=Fraction(1), count=3).gap_bound(2, failure=0.1)
-    assert TopK(rate=Fraction(1), count=1).expected_gap(9) == ExponentialMechanism(rate=Fraction(1)).expected_gap(9)
+        PeelingTopK(rate=Fraction(1), count=3).gap_bound(2, failure=0.1)
+    assert PeelingTopK(rate=Fraction(1), count=1).expected_gap(9) == ExponentialMechanism(
+        rate=Fraction(1)
+    ).expected_gap(9)

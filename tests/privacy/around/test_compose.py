@@ -24,7 +24,7 @@ from deniable.privacy import (
     compose,
     of_count,
 )
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.losses import TruncatedLaplaceLoss
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -119,7 +119,7 @@ def test_many_gaussian_answers_cost_little_more_than_real_gaussians() -> None:
 
 def test_stated_pairs_bound_a_sum_that_has_no_rho() -> None:
     reach = of_count(rows=1, groups=1, relation=AddRemove)
-    stated = Stated(DiscreteGaussianLoss(30, reach), 1, "1e-5")
+    stated = StatedLoss(DiscreteGaussianLoss(30, reach), 1, "1e-5")
     loss = stated + ApproximateLoss(1, "1e-6")
     assert loss.delta(2).upper <= 1.1e-5 * (1 + 1e-12)
 

@@ -30,8 +30,8 @@ from deniable.privacy.around.group import (
     approximate_group_delta,
     group_failure,
 )
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 
 ONE = of_count(rows=1, groups=1, relation=AddRemove)
 
@@ -154,7 +154,7 @@ def test_noise_is_scaled() -> None:
     assert PureLoss(1).group(3).rho == Fraction(9, 2)
     assert GaussianLoss(1).group(1) == GaussianLoss(1)
     assert PureLoss(1).group(2).group(3) == PureLoss(1).group(6)
-    assert Stated(GaussianLoss(10), 1, "1e-5").group(2) == GaussianLoss(5)
+    assert StatedLoss(GaussianLoss(10), 1, "1e-5").group(2) == GaussianLoss(5)
 
 
 def test_discrete_noise_moves_by_whole_steps() -> None:
@@ -197,8 +197,8 @@ def test_a_loss_without_a_relation_counts_twice_when_it_becomes_one_under_replac
     assert twice.under_replace() == twice
     assert twice.delta("0.5").upper == pytest.approx(loss.group(2).delta("0.5").upper, rel=1e-9)
     assert twice.delta("0.5").lower > loss.delta("0.5").upper
-    assert Restricted(loss, AddRemove).under_replace() == twice
-    assert Restricted(loss, Replace).under_replace() == Restricted(loss, Replace)
+    assert RestrictedLoss(loss, AddRemove).under_replace() == twice
+    assert RestrictedLoss(loss, Replace).under_replace() == RestrictedLoss(loss, Replace)
     assert PrivacyLoss.from_json(twice.to_json()) == twice
 
 

@@ -23,7 +23,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.around.parallel import ParallelLoss, parallel
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.pld.accountant import Part, composed_delta
 
 REACH = of_count(rows=1, groups=1, relation=AddRemove)
@@ -230,7 +230,7 @@ def test_json_round_trip(loss: ParallelLoss) -> None:
 
 
 def test_a_stated_pair_is_booked() -> None:
-    cells = [Stated(GaussianLoss(4), 1, "1e-3"), PureLoss(2)]
+    cells = [StatedLoss(GaussianLoss(4), 1, "1e-3"), PureLoss(2)]
     charge = parallel(cells, relation=AddRemove).charge()
     assert (charge.epsilon, charge.delta) == (2, Fraction(1, 1000))
 

@@ -2,24 +2,24 @@ import pytest
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import AddRemove, ApproximateLoss, ExponentialMechanismLoss, PrivacyLoss, PureLoss, Replace
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.currencies.renyi import renyi
 from deniable.privacy.losses import PermuteAndFlipLoss
 
 
 def test_the_other_relation_is_no_longer_claimed() -> None:
-    loss = Restricted(ExponentialMechanismLoss(1), AddRemove)
+    loss = RestrictedLoss(ExponentialMechanismLoss(1), AddRemove)
     assert loss.relations == {AddRemove}
     assert (loss * 3).relations == {AddRemove}
     with pytest.raises(UnprovedError, match="no common guarantee"):
-        loss + Restricted(PureLoss(1), Replace)
+        loss + RestrictedLoss(PureLoss(1), Replace)
     with pytest.raises(UnprovedError, match=r"(?i)add/remove"):
-        Restricted(PureLoss(1), Replace).poisson_sampled(rate="0.1")
+        RestrictedLoss(PureLoss(1), Replace).poisson_sampled(rate="0.1")
 
 
 @pytest.mark.parametrize("base", [ExponentialMechanismLoss(1), PermuteAndFlipLoss(2), ApproximateLoss(1, "1e-6")])
 def test_everything_else_is_that_of_the_loss(base: PrivacyLoss) -> None:
-    loss = Restricted(base, Replace)
+    loss = RestrictedLoss(base, Replace)
     for name in ("failure", "infinite_mass", "failing_epsilon", "failing_rho", "mu_squared"):
         assert getattr(loss, name) == getattr(base, name)
     assert loss.delta("1/2") == base.delta("1/2")
@@ -29,20 +29,20 @@ def test_everything_else_is_that_of_the_loss(base: PrivacyLoss) -> None:
     assert (loss * 4).epsilon("1e-4").upper == pytest.approx((base * 4).epsilon("1e-4").upper, rel=1e-3)
     assert loss.group(3).relations == {Replace}
     assert PrivacyLoss.from_json(loss.to_json()) == loss
-    assert eval(repr(loss), {"Restricted": Restricted, "Relation": type(Replace), type(base).__name__: type(base)}) == (
-        loss
-    )
+    assert eval(
+        repr(loss), {"RestrictedLoss": RestrictedLoss, "Relation": type(Replace), type(base).__name__: type(base)}
+    ) == (loss)
 
 
 def test_a_relation_that_was_not_proved_cannot_be_chosen() -> None:
     with pytest.raises(UnprovedError, match="not proved for replace"):
-        Restricted(PermuteAndFlipLoss(1, monotone=True), Replace)
+        RestrictedLoss(PermuteAndFlipLoss(1, monotone=True), Replace)
 
 
 @pytest.mark.parametrize(("loss", "relation"), [(1, AddRemove), (PureLoss(1), "replace")])
 def test_wrong_arguments_are_refused(loss: object, relation: object) -> None:
     with pytest.raises(InvalidParameterError, match="must be"):
-        Restricted(loss, relation)  # type: ignore[arg-type]
+        RestrictedLoss(loss, relation)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="base must be a loss"):
         PrivacyLoss.from_data({"loss": "restricted", "base": 1, "relation": "replace"})
     with pytest.raises(InvalidParameterError, match="base must be a loss"):

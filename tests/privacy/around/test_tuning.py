@@ -22,8 +22,8 @@ from deniable.privacy import (
     PureLoss,
     Replace,
 )
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.around.tuning import BestOfPoissonLoss, SelectedLoss
 
 Floats = NDArray[np.float64]
@@ -137,7 +137,7 @@ def test_a_base_that_fails_fails_more_often() -> None:
     assert loss.mu_squared is None
     assert loss.infinite_mass == Fraction(1, 10**6)
     assert BestOfLoss(ApproximateLoss(1, "0.5"), "0.1").failure == 1
-    assert Stated(loss, "2.7", "2e-5").charge().epsilon == Fraction("2.7")
+    assert StatedLoss(loss, "2.7", "2e-5").charge().epsilon == Fraction("2.7")
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -172,7 +172,7 @@ def test_it_is_written_and_read_and_holds_where_the_base_holds() -> None:
         assert PrivacyLoss.from_json(loss.to_json()) == loss
         assert eval(repr(loss)) == loss
         assert loss.relations == {AddRemove, Replace}
-    assert BestOfLoss(Restricted(LaplaceLoss(2), Replace), "0.1").relations == {Replace}
+    assert BestOfLoss(RestrictedLoss(LaplaceLoss(2), Replace), "0.1").relations == {Replace}
 
 
 @pytest.mark.parametrize(

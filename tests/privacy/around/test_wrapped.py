@@ -24,8 +24,8 @@ from deniable.privacy import (
     compose,
     parallel,
 )
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss as Abstract
 from deniable.privacy.losses import DominatedLoss, TeachingLoss
@@ -74,8 +74,8 @@ CASES = [(name, operation) for name in LOSSES for operation in OPERATIONS if ope
 
 def wrapped(loss: PrivacyLoss) -> list[PrivacyLoss]:
     """The same loss, stated for each relation, at a pair of its own, and composed with nothing else."""
-    stated = [Stated(loss, 1, loss.delta(1).upper)] if loss.delta(1).upper < 1 else []
-    return [*(Restricted(loss, relation) for relation in sorted(loss.relations, key=str)), *stated, compose([loss])]
+    stated = [StatedLoss(loss, 1, loss.delta(1).upper)] if loss.delta(1).upper < 1 else []
+    return [*(RestrictedLoss(loss, relation) for relation in sorted(loss.relations, key=str)), *stated, compose([loss])]
 
 
 def bare(value: Any) -> Any:
@@ -138,7 +138,7 @@ def test_what_changes_nothing_changes_no_number(name: str, operation: str) -> No
         if operation == "under replace" and same.relations == {Replace} != loss.relations:
             continue  # stated for replace, it counts once
         found = outcome(OPERATIONS[operation], same)
-        if isinstance(same, Restricted) and isinstance(found, type):
+        if isinstance(same, RestrictedLoss) and isinstance(found, type):
             assert isinstance(plain, type) or len(loss.relations) == 2
             continue
         if isinstance(plain, type) or isinstance(found, type):
@@ -172,7 +172,7 @@ def test_every_method_of_a_loss_is_forwarded() -> None:
 
 def test_a_group_of_the_issue_is_as_sharp_as_without_a_relation() -> None:
     """[1.54, 3.309] before: the wrapped noise was not known to be noise."""
-    noise = Restricted(GaussianLoss(4), AddRemove)
+    noise = RestrictedLoss(GaussianLoss(4), AddRemove)
     for found in ((noise * 2).group(2).epsilon("1e-6"), (GaussianLoss(4) * 2).group(2).epsilon("1e-6")):
         assert 3.30760 <= found.lower <= found.upper <= 3.30761
     sampled = noise.poisson_sampled(rate="0.01")
@@ -185,7 +185,7 @@ def test_parts_of_a_wrapped_partition_are_compared(count: int) -> None:
     parts = [LaplaceLoss(place) for place in range(3, 3 + count)]
     inside = [LaplaceLoss(2)] * count
     plain = parallel(parts, relation=Replace, inside=inside)
-    stated = parallel([Restricted(part, AddRemove) for part in parts], relation=Replace, inside=inside)
+    stated = parallel([RestrictedLoss(part, AddRemove) for part in parts], relation=Replace, inside=inside)
     assert len(stated.alternatives) == len(plain.alternatives) == 2
 
 
@@ -207,6 +207,6 @@ def test_no_rounding_stands_between_a_pair_and_its_statement() -> None:
     for same in (loss, Renamed(loss), loss * 3, loss + ApproximateLoss(1, "1e-6")):
         charge = same.charge()
         assert charge.epsilon is not None
-        assert Stated(same, charge.epsilon, charge.delta).charge().delta == charge.delta
+        assert StatedLoss(same, charge.epsilon, charge.delta).charge().delta == charge.delta
         with pytest.raises(InvalidParameterError, match="above the stated delta"):
-            Stated(same, charge.epsilon, charge.delta * Fraction(99, 100))
+            StatedLoss(same, charge.epsilon, charge.delta * Fraction(99, 100))

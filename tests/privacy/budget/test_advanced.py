@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from deniable.privacy import ApproximateLoss, Budget, ConcentratedLoss, GaussianLoss, PureLoss
-from deniable.privacy.budget.advanced import Advanced
+from deniable.privacy.budget.advanced import AdvancedRule
 from deniable.privacy.currencies.concentrated import largest_rho
 from tests.privacy.budget.conversation import failing, response, worst_delta
 
@@ -43,6 +43,6 @@ def test_a_delta_that_is_spent_twice_is_caught() -> None:
     budget = Budget(epsilon="1/2", delta="1/5")
     honest = budget.rule(name="advanced")
     assert budget.pair is not None
-    greedy = Advanced({**honest.sums, "failing_rho": largest_rho(*budget.pair)}, failure=budget.delta)
+    greedy = AdvancedRule({**honest.sums, "failing_rho": largest_rho(*budget.pair)}, failure=budget.delta)
     menu = [failing("0", "1/5"), failing("0", "1/10"), response("1/3")]
     assert worst_delta(menu, budget, 0.5, 5, rule=honest) <= 0.2 < worst_delta(menu, budget, 0.5, 5, rule=greedy) / 1.1

@@ -25,7 +25,7 @@ from deniable.privacy import (
     Replace,
     of_count,
 )
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 
 T = TypeVar("T")
 
@@ -49,9 +49,9 @@ LOSSES = [
         ApproximateLoss("0.01", "1e-9"),
         ApproximateLoss("0.3", "4e-7"),
         SAMPLED,
-        Stated(SAMPLED, "0.2", "8e-9"),
+        StatedLoss(SAMPLED, "0.2", "8e-9"),
     ),
-    *(Stated(GaussianLoss(40), "0.1", "1e-6"), PureLoss("1/5") + ApproximateLoss("0.001", "1e-10")),
+    *(StatedLoss(GaussianLoss(40), "0.1", "1e-6"), PureLoss("1/5") + ApproximateLoss("0.001", "1e-10")),
 ]
 
 

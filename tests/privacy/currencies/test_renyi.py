@@ -24,7 +24,7 @@ from deniable.privacy import (
     of_count,
 )
 from deniable.privacy.around.sampling.poisson_replace import PoissonReplacedLoss
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.currencies.renyi import bounded_divergence, directed, renyi
 
 ORDERS = ["1", "3/2", "2", "8"]
@@ -206,7 +206,7 @@ def test_divergences_add_up() -> None:
 
 def test_losses_known_by_a_bound_alone() -> None:
     assert renyi(ConcentratedLoss("1/2"), 3) == Interval(1.5, 1.5)
-    assert renyi(Stated(GaussianLoss(1), 2, "1/2"), 3) == Interval(1.5, 1.5)
+    assert renyi(StatedLoss(GaussianLoss(1), 2, "1/2"), 3) == Interval(1.5, 1.5)
     reach = Sensitivity(l1=4, l2_squared=6, linf=2, relation=AddRemove, coordinates=2)  # (2, 1) is attained
     vector = renyi(DiscreteGaussianLoss(10, reach), 3)
     assert vector.upper == pytest.approx(3 * 6 / 20)
@@ -255,7 +255,7 @@ def test_orders_below_one_follow_from_the_laws(order: str) -> None:
     truth = mpmath.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
     assert near(PureLoss(1).renyi(order), truth, relative=1e-5)
     assert near((PureLoss(1) * 3 + GaussianLoss(2)).renyi(order), 3 * truth + a / 8, relative=1e-5)
-    assert near(Stated(PureLoss(1), 1, 0).renyi(order), truth, relative=1e-5)
+    assert near(StatedLoss(PureLoss(1), 1, 0).renyi(order), truth, relative=1e-5)
 
 
 @pytest.mark.parametrize("order", BELOW_ONE)

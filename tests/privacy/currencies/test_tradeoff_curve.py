@@ -21,8 +21,8 @@ from deniable.privacy import (
     PureLoss,
     of_count,
 )
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.currencies.tradeoff import TradeOff
 from deniable.privacy.currencies.tradeoff_curve import TradeOffCurve
 
@@ -168,7 +168,7 @@ def test_a_loss_known_by_rho_keeps_the_safe_side() -> None:
 
 
 def test_a_stated_pair_keeps_the_curve_of_its_loss() -> None:
-    assert TradeOff(Stated(GaussianLoss(1), 2, "1/2")).true_positive_rate(0.1) == TradeOff(
+    assert TradeOff(StatedLoss(GaussianLoss(1), 2, "1/2")).true_positive_rate(0.1) == TradeOff(
         GaussianLoss(1)
     ).true_positive_rate(0.1)
 
@@ -181,7 +181,7 @@ def test_the_width_asked_for_is_reached() -> None:
 
 
 def test_a_wrapped_gaussian_keeps_its_closed_form() -> None:
-    assert Restricted(Stated(GaussianLoss(2), 3, "1/2"), AddRemove).normal_mu_squared == Fraction(1, 4)
+    assert RestrictedLoss(StatedLoss(GaussianLoss(2), 3, "1/2"), AddRemove).normal_mu_squared == Fraction(1, 4)
     assert (GaussianLoss(2) + GaussianLoss(1)).normal_mu_squared == Fraction(5, 4)
     assert LaplaceLoss(1).normal_mu_squared is None
 

@@ -23,8 +23,8 @@ from deniable.privacy import (
     parallel,
 )
 from deniable.privacy.around.group import GroupLoss
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.budget import ConcentratedOdometer, Filter, RenyiOdometer
 from deniable.privacy.losses import TeachingLoss
 
@@ -39,15 +39,15 @@ WAYS: dict[str, Way] = {
     "sum from the other side": lambda loss: PureLoss(1) + loss,
     "repeated": lambda loss: loss * 3,
     "sum of sums": lambda loss: sum([loss, loss + PureLoss(1)]) * 2,
-    "stated": lambda loss: Stated(loss, "0.6", "0.1"),
-    "restricted": lambda loss: Restricted(loss, AddRemove),
+    "stated": lambda loss: StatedLoss(loss, "0.6", "0.1"),
+    "restricted": lambda loss: RestrictedLoss(loss, AddRemove),
     "group": lambda loss: loss.group(2),
     "group by hand": lambda loss: GroupLoss(loss, 2),
-    "stated group by hand": lambda loss: Stated(GroupLoss(loss, 2), "2", "0.9"),
+    "stated group by hand": lambda loss: StatedLoss(GroupLoss(loss, 2), "2", "0.9"),
     "under replace": lambda loss: loss.under_replace(),
     "exchanged group": lambda loss: GroupLoss(loss, 2, "replace"),
     "public coin": lambda loss: mixture([("1/2", loss), ("1/2", PureLoss(1))]),
-    "stated public coin": lambda loss: Stated(mixture([("1/2", loss), ("1/2", PureLoss(1))]), 1, "0.1"),
+    "stated public coin": lambda loss: StatedLoss(mixture([("1/2", loss), ("1/2", PureLoss(1))]), 1, "0.1"),
     "Poisson sample": lambda loss: loss.poisson_sampled(rate="0.1"),
     "capped sample": lambda loss: loss.capped_poisson_sampled(rate="0.1", cap=3, population=10),
     "sample of fixed size": lambda loss: loss.sampled_without_replacement(size=1, population=10),
@@ -96,7 +96,7 @@ def test_a_ledger_refuses_it_and_books_nothing() -> None:
         unit=PrivacyUnit(column="id", noun="person"),
         dataset="d",
     )
-    for loss in (FAILING, FAILING + PureLoss(1), Stated(FAILING, 1, "0.1")):
+    for loss in (FAILING, FAILING + PureLoss(1), StatedLoss(FAILING, 1, "0.1")):
         with pytest.raises(UnprovedError, match="teaching"):
             ledger.reserve(Entry(question="0" * 64, text="show me", loss=loss))
     assert ledger.entries() == []

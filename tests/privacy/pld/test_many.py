@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.privacy.pld.law import FiniteLaw, Floats
-from deniable.privacy.pld.search import Aim, Bounds, Part, Search, _Effort
+from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
 
 THRESHOLDS = 100
 ROOM = 1e-12
@@ -61,7 +61,7 @@ def questions(seed: int) -> tuple[Search, Floats, Floats]:
     return Search(parts), thresholds, (gains @ total - np.expm1(left)).astype(np.float64)
 
 
-def bounds_of(search: Search, epsilon: float, delta: float) -> Bounds:
+def bounds_of(search: Search, epsilon: float, delta: float) -> CurveBounds:
     """Bounds that aim at one of the thresholds, with as little effort as they need."""
     relative, found = 1e-2, None
     while found is None:

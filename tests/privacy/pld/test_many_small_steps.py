@@ -13,7 +13,7 @@ import pytest
 from deniable.numbers.interval import Interval
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.pld.laws import NormalLaw
-from deniable.privacy.pld.search import Aim, Bounds, Part, Search, _Effort
+from deniable.privacy.pld.search import Aim, CurveBounds, Part, Search, _Effort
 
 THRESHOLDS, COMPOSITIONS = 50, 40
 DELTA = 1e-12
@@ -44,7 +44,7 @@ def question(seed: int, share: float = 1.0) -> tuple[Search, list[float], list[I
     return Search([Part(NormalLaw(mu / share), count)]), thresholds, truth
 
 
-def bounds_of(search: Search, epsilon: float) -> Bounds:
+def bounds_of(search: Search, epsilon: float) -> CurveBounds:
     relative, found = 1e-2, None
     while found is None:
         found = search.bounds(Aim(epsilon, DELTA, 1e-2), _Effort.of(relative))

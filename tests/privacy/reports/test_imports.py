@@ -25,7 +25,7 @@ from deniable.privacy import (
     compose,
 )
 from deniable.privacy.around.compose import Composed
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.reports.imports import of_dp_event, of_opacus
@@ -41,7 +41,7 @@ def alone(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     parts = loss.parts if isinstance(loss, Composed) else ((loss, 1),)
     if len(loss.relations) == 1:
         return loss
-    return compose([compose(Restricted(part, relation), count) for part, count in parts])
+    return compose([compose(RestrictedLoss(part, relation), count) for part, count in parts])
 
 
 GAUSSIAN = event("Gaussian", noise_multiplier=1.1)
@@ -139,9 +139,9 @@ def test_repeating_is_listing_is_composing(name: str) -> None:
 
 def test_a_norm_bound_counts_twice_under_replace() -> None:
     """The trap of one multiplier for two relations: a record that is exchanged moves a sum by twice its norm."""
-    assert of_dp_event(GAUSSIAN, relation=Replace) == Restricted(GaussianLoss("0.55"), Replace)
+    assert of_dp_event(GAUSSIAN, relation=Replace) == RestrictedLoss(GaussianLoss("0.55"), Replace)
     halved = of_dp_event(event("Laplace", noise_multiplier=1), relation=Replace)
-    assert halved == Restricted(LaplaceLoss("0.5"), Replace)
+    assert halved == RestrictedLoss(LaplaceLoss("0.5"), Replace)
     moved = of_dp_event(event("DiscreteLaplace", noise_parameter=1, sensitivity=2), relation=Replace)
     assert moved.pure_epsilon == 4
     assert moved.relations == {Replace}
@@ -176,7 +176,7 @@ def test_a_sample_of_fixed_size_is_a_loss_under_replace() -> None:
 def test_a_record_is_in_one_node_of_each_level_of_its_tree(steps: object, levels: int) -> None:
     given = event("SingleEpochTreeAggregation", noise_multiplier=1.1, step_counts=steps)
     loss = of_dp_event(given, relation=Replace)
-    assert loss == Restricted(GaussianLoss("0.55"), Replace) * levels
+    assert loss == RestrictedLoss(GaussianLoss("0.55"), Replace) * levels
     with pytest.raises(UnprovedError, match="relation=Replace"):
         of_dp_event(given)
 
@@ -188,7 +188,7 @@ def test_an_imported_loss_does_not_add_to_one_for_the_other_relation(name: str, 
         loss = of_dp_event(EVENTS[kind][0])
         assert loss.relations == {AddRemove}
         with pytest.raises(UnprovedError, match="different neighbouring relations"):
-            loss + Restricted(PureLoss(1), Replace)
+            loss + RestrictedLoss(PureLoss(1), Replace)
         truth, found = EVENTS[kind][1].delta("0.3"), loss.delta("0.3")
         assert found.lower <= truth.upper
         assert truth.lower <= found.upper
@@ -198,7 +198,7 @@ def test_an_imported_loss_does_not_add_to_one_for_the_other_relation(name: str, 
 def test_the_mean_of_the_runs_is_at_least_that_of_the_event(mean: float, shape: float) -> None:
     given = event("RepeatAndSelect", event=event("EpsilonDelta", epsilon=0.5, delta=0.0), mean=mean, shape=shape)
     loss = of_dp_event(given)
-    assert isinstance(loss, Restricted)
+    assert isinstance(loss, RestrictedLoss)
     assert isinstance(loss.loss, BestOfLoss)
     assert mean <= loss.loss.mean_runs.lower <= loss.loss.mean_runs.upper <= mean * (1 + 1e-10)
 
@@ -260,7 +260,7 @@ def test_an_opacus_history_in_its_three_forms() -> None:
     assert of_opacus(history) == expected
     assert of_opacus({"history": history, "mechanism": "rdp"}) == expected
     assert of_opacus(SimpleNamespace(history=history)) == expected
-    assert of_opacus([(1.1, 1.0, 3)]) == Restricted(GaussianLoss("1.1"), AddRemove) * 3
+    assert of_opacus([(1.1, 1.0, 3)]) == RestrictedLoss(GaussianLoss("1.1"), AddRemove) * 3
     assert of_opacus([]) == compose([])
 
 

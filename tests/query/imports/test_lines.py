@@ -146,7 +146,7 @@ def test_a_broken_line_costs_itself_alone_and_is_named(
 def fields_by_line(content: bytes) -> list[tuple[object, ...]]:
     """The line of every row, and its fields as text."""
     form, names, found = Csv(), ("a", "b", "c"), []
-    rows = lines.Rows(form, names, lambda *_: None)
+    rows = lines.CsvRows(form, names, lambda *_: None)
     for block in rows.blocks(lines.decoded(io.BytesIO(content), form)):
         if block.data:
             columns = text_columns(block, list(names), form).columns

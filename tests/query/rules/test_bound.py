@@ -8,7 +8,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Replace
 from deniable.query.catalog import Number, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.plan import Bounded
+from deniable.query.plan import BoundedAggregate
 from deniable.query.rules import bound
 from deniable.query.sql import parse
 from tests.query.conftest import COLUMNS, frame, table_of
@@ -16,7 +16,7 @@ from tests.query.conftest import COLUMNS, frame, table_of
 ENGINE = DuckDBEngine.from_arrow(frame())
 
 
-def bounded(text: str, **options: object) -> list[Bounded]:
+def bounded(text: str, **options: object) -> list[BoundedAggregate]:
     question = parse(text, {"t": table_of(ENGINE, **options)}).question  # type: ignore[arg-type]
     return [bound(question, aggregate) for aggregate in question.aggregates]
 

@@ -109,7 +109,7 @@ def account(
         else:
             loss, counted = training.loss(), training.said()
         said = replace(loss.report(delta, tolerance=tolerance), counted=counted) if report and delta else None
-        answer = Answer(
+        answer = Counted(
             loss,
             counted or repr(loss),
             epsilon=None if delta is None else loss.epsilon(delta, tolerance=tolerance),
@@ -219,7 +219,7 @@ def _read(file: Path) -> "PrivacyLoss":
 
 
 @dataclass(frozen=True)
-class Answer:
+class Counted:
     """What was counted, what was found, and at which numbers."""
 
     loss: "PrivacyLoss"

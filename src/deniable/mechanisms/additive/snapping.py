@@ -16,7 +16,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
 from deniable.privacy import Interval, LaplaceLoss, PureLoss, Sensitivity
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.calibration import laplace_scale
 
 LARGEST_BOUND = 2**58
@@ -60,10 +60,10 @@ class Snapping(Mechanism):
         """Releases are multiples of it, or an end: the least power of two >= scale, and at least one lattice step."""
         return 1 << (-(-self.scale.numerator // self.scale.denominator) - 1).bit_length()
 
-    def privacy_loss(self, sensitivity: Sensitivity) -> Restricted:
+    def privacy_loss(self, sensitivity: Sensitivity) -> RestrictedLoss:
         moved = sensitivity.integral().l1
         loss = LaplaceLoss(self.scale / moved) if moved else PureLoss(0)
-        return Restricted(loss, sensitivity.relation)
+        return RestrictedLoss(loss, sensitivity.relation)
 
     def half_width(self, level: object) -> int:
         """A t with P[|y - x| <= t] >= level for every secret value x within the bound, at most `grid` + 1 too large.

@@ -17,7 +17,7 @@ from deniable.mechanisms.interactive.session import Session
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import AddRemove, DiscreteLaplaceLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.losses import SparseVectorLoss
 
 _MOST_ANSWERS = 2**40
@@ -101,14 +101,14 @@ class SparseVector(Mechanism):
         """What a whole session reveals; the sensitivity is that of the questions, of which linf counts."""
         reach = _reach(sensitivity)
         if reach == 0:
-            return Restricted(PureLoss(0), sensitivity.relation)
+            return RestrictedLoss(PureLoss(0), sensitivity.relation)
         compared = SparseVectorLoss(
             threshold_multiplier=self.threshold_scale / reach,
             query_multiplier=self.query_scale / reach,
             answers=self.answers,
             monotone=self.monotone,
         )
-        loss = Restricted(compared, sensitivity.relation)
+        loss = RestrictedLoss(compared, sensitivity.relation)
         if self.value_scale is None:
             return loss
         one = Sensitivity(l1=reach, l2_squared=reach**2, linf=reach, relation=sensitivity.relation, coordinates=1)

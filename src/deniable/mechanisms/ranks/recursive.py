@@ -19,7 +19,7 @@ from deniable.mechanisms.records import records_of
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity, compose
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import Floats
 
 _FINEST = 10**4  # denominators of quantiles within a part
@@ -69,7 +69,7 @@ class RecursiveQuantiles(SeveralQuantiles):
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         epsilons = [self.rate * self._range(sensitivity)]
         epsilons += [self.later * self._later_range(sensitivity)] * (self.rounds(len(self.quantiles)) - 1)
-        losses = [Restricted(self._loss(epsilon), sensitivity.relation) for epsilon in epsilons]
+        losses = [RestrictedLoss(self._loss(epsilon), sensitivity.relation) for epsilon in epsilons]
         return compose(losses) if len(losses) > 1 else losses[0]
 
     def reach(self, relation: Relation) -> Fraction:

@@ -6,13 +6,13 @@ from deniable.mechanisms.selection.exponential import ExponentialMechanism
 from deniable.mechanisms.selection.joint_top_k import JointTopK
 from deniable.mechanisms.selection.noisy_max import NoisyMax, noisy_max
 from deniable.mechanisms.selection.permute_and_flip import PermuteAndFlip
-from deniable.mechanisms.selection.top_k import TopK
+from deniable.mechanisms.selection.top_k import PeelingTopK
 
 SELECTION: tuple[type[Mechanism], ...] = (
     ExponentialMechanism,
     PermuteAndFlip,
     NoisyMax,
-    TopK,
+    PeelingTopK,
     JointTopK,
     ContinuousExponential,
 )
@@ -22,7 +22,7 @@ __all__ = [
     "ExponentialMechanism",
     "JointTopK",
     "NoisyMax",
+    "PeelingTopK",
     "PermuteAndFlip",
-    "TopK",
     "noisy_max",
 ]

@@ -30,7 +30,7 @@ _MOST_FEW = 9  # whose 9! orders are more already
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(Selection):
+class PeelingTopK(Selection):
     """Choose `count` candidates by as many rounds of noisy max, each without the winners before it ("peeling").
 
     With Gumbel noise the rounds are exponential mechanisms, and one draw of noise gives all of them at once (oneshot):

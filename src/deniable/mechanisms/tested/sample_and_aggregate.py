@@ -22,7 +22,7 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, shown, whole_number
 from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import plain
 
 Rows = NDArray[Any]
@@ -77,7 +77,7 @@ class SampleAndAggregate(Mechanism):
             one = self.inner.privacy_loss(of_steps(self.upper - self.lower, sensitivity.relation))
         else:
             one = self.inner.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-            one = one.loss if isinstance(one, Restricted) else one  # one block is replaced under either relation
+            one = one.loss if isinstance(one, RestrictedLoss) else one  # one block is replaced under either relation
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
 
     def release(

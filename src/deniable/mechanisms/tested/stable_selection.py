@@ -16,7 +16,7 @@ from deniable.mechanisms.tested.distance import DistanceTest, above, least_margi
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, yes_or_no
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, PureLoss, Sensitivity, of_count
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -59,7 +59,7 @@ class StableSelection(DistanceTest):
         """The loss for counts with this sensitivity."""
         moved = _moved(sensitivity, monotone=self.monotone)
         if not moved:
-            return Restricted(PureLoss(0), sensitivity.relation)
+            return RestrictedLoss(PureLoss(0), sensitivity.relation)
         if self.threshold < moved:
             raise InvalidParameterError(
                 f"threshold must be at least {moved}, what one unit can move, got {shown(self.threshold)}"

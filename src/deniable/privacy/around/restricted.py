@@ -10,8 +10,8 @@ from deniable.privacy.relation import Relation
 
 
 @dataclass(frozen=True, init=False)
-class Restricted(WrappedLoss):
-    """`loss`, stated for one relation alone: `Restricted(loss, relation)`.
+class RestrictedLoss(WrappedLoss):
+    """`loss`, stated for one relation alone: `RestrictedLoss(loss, relation)`.
 
     A curve such as that of the exponential mechanism holds for either relation, with the sensitivity under that
     relation. A mechanism that computed it from a sensitivity under add/remove has proved nothing under replace.
@@ -30,22 +30,22 @@ class Restricted(WrappedLoss):
         object.__setattr__(self, "relation", relation)
 
     def __repr__(self) -> str:
-        return f"Restricted({self.loss!r}, relation=Relation.{self.relation.name})"
+        return f"RestrictedLoss({self.loss!r}, relation=Relation.{self.relation.name})"
 
     @property
     def composition(self) -> tuple[tuple[PrivacyLoss, int], ...]:
         found = self.loss.composition
         if found == ((self.loss, 1),):
             return ((self, 1),)
-        return tuple((Restricted(part, self.relation), count) for part, count in found)
+        return tuple((RestrictedLoss(part, self.relation), count) for part, count in found)
 
     def _grouped(self, units: int) -> PrivacyLoss | None:
         found = self.loss._grouped(units)
-        return None if found is None else Restricted(found, self.relation)
+        return None if found is None else RestrictedLoss(found, self.relation)
 
     def _grouped_one_way(self, units: int) -> PrivacyLoss | None:
         found = self.loss._grouped_one_way(units)
-        return None if found is None else Restricted(found, self.relation)
+        return None if found is None else RestrictedLoss(found, self.relation)
 
     def to_data(self) -> dict[str, object]:
         return {"loss": self.kind, "base": self.loss.to_data(), "relation": str(self.relation)}

@@ -2,21 +2,19 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.around.wrapped import WrappedLoss
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.accountant import forget
 
 if TYPE_CHECKING:
     from deniable.privacy.charge import Charge
 
 
 @dataclass(frozen=True, init=False)
-class Stated(WrappedLoss):
+class StatedLoss(WrappedLoss):
     """`loss`, booked at the stated (epsilon, delta) in budgets of that kind; refused unless its own curve proves it.
 
     The curve, rho and everything else remain those of `loss`. A mechanism asked for at epsilon = 0.1 and calibrated to
@@ -33,7 +31,7 @@ class Stated(WrappedLoss):
         super().__init__(loss)
         object.__setattr__(self, "stated_epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "stated_delta", probability("delta", delta))
-        if not _proved(loss, self.stated_epsilon, self.stated_delta):
+        if not loss.proves(self.stated_epsilon, self.stated_delta):
             proved = loss.delta(self.stated_epsilon).upper
             raise InvalidParameterError(
                 f"delta at epsilon={epsilon} is proved to be at most {proved:.6g}, above the stated delta={delta}. "
@@ -41,7 +39,7 @@ class Stated(WrappedLoss):
             )
 
     def __repr__(self) -> str:
-        return f"Stated({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
+        return f"StatedLoss({self.loss!r}, epsilon={str(self.stated_epsilon)!r}, delta={str(self.stated_delta)!r})"
 
     @classmethod
     def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
@@ -62,10 +60,3 @@ class Stated(WrappedLoss):
             return booked
         epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/privacy/budget.md, lemma 2
         return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)
-
-
-@lru_cache(maxsize=256)
-def _proved(loss: PrivacyLoss, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the curve proves it, whatever was asked before, so that another process reads what this one writes."""
-    forget()
-    return loss.proves(epsilon, delta)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
 
 
-class Advanced(Rule):
+class AdvancedRule(Rule):
     """For many small losses of any kind that may fail: pairs, rho, epsilons, and mixtures of these.
 
     Failures add up to at most a part of delta, half of it unless the budget says how much; and the epsilons to at most

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
-from deniable.privacy.budget.pairs import Pairs
+from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.renyi import renyi_charge
 from deniable.privacy.budget.rule import RULES, Rule
 from deniable.privacy.call import InWords
@@ -132,7 +132,7 @@ class Budget(metaclass=InWords):
         rules = [rule for kind in RULES.values() if (rule := kind.under(self)) is not None]
         if self.pair is None:
             return rules[0]
-        *others, pairs = sorted(rules, key=lambda rule: isinstance(rule, Pairs))
+        *others, pairs = sorted(rules, key=lambda rule: isinstance(rule, PairsRule))
         if first is None:
             return pairs
         suited = [rule for rule in (pairs, *others) if rule.suits(first)]

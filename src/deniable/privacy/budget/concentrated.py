@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
 
 
-class Concentrated(Rule):
+class ConcentratedRule(Rule):
     """The sum of rho stays at most rho; in a budget of rho that allows failures, these stay below theirs.
 
     Under an (epsilon, delta) budget the limit is the largest rho for which rho-zCDP implies the pair; or, while

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
 
 
-class Gaussian(Rule):
+class GaussianRule(Rule):
     """The sum of squared mu stays at most mu^2.
 
     Under an (epsilon, delta) budget the limit is the largest mu^2 for which mu-GDP implies the pair; or, while

@@ -99,7 +99,9 @@ class ConcentratedOdometer(Odometer):
         charge = loss.charge()
         rho, failed = charge.failing_rho, charge.failure
         if rho is None:
-            raise UnprovedError(f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: Stated(loss, ...).")
+            raise UnprovedError(
+                f"{loss!r} has no proved rho. Use RenyiOdometer, or state a pair: StatedLoss(loss, ...)."
+            )
         if self._failed + failed > self._failure:
             raise BudgetExceededError(
                 f"{loss!r} fails with probability {float(failed):.3g}, and failures may sum to {self._failure} in this "
@@ -145,7 +147,7 @@ class RenyiOdometer(Odometer):
         if len(known) < len(self._sums):
             raise UnprovedError(
                 f"{loss!r} has no proved Rényi divergence at {'some' if known else 'any'} of these orders. Leave them "
-                "out, use ConcentratedOdometer with failure=, or state a pair: Stated(loss, epsilon, delta)."
+                "out, use ConcentratedOdometer with failure=, or state a pair: StatedLoss(loss, epsilon, delta)."
             )
         self._sums = {order: spent + known[order] for order, spent in self._sums.items()}
         return loss.pure_epsilon

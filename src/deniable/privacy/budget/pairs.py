@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
 
 
-class Pairs(Rule):
+class PairsRule(Rule):
     """The sum of epsilons stays at most epsilon, and that of deltas at most delta.
 
-    A loss without a finite epsilon of its own is charged at the pair that was stated for it: `Stated(loss, epsilon,
+    A loss without a finite epsilon of its own is charged at the pair that was stated for it: `StatedLoss(loss, epsilon,
     delta)`. A composition of fixed losses may be stated as one.
 
     Guarantee: (epsilon, delta)-DP; one mechanism may use all of it.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from deniable.privacy.budget.budget import Budget
 
 
-class Pure(Rule):
+class PureRule(Rule):
     """The sum of epsilons stays at most epsilon, and nothing has a delta.
 
     Guarantee: epsilon-DP, exactly: one mechanism may use all of it.

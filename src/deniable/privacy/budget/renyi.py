@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _REAL = Interval(-1e300, 1e300)
 
 
-class Renyi(Rule):
+class RenyiRule(Rule):
     """The sum of Rényi divergences at one order, fixed before the first answer, stays within its limit.
 
     Under an (epsilon, delta) budget with an order the limit is the largest divergence that implies (epsilon,

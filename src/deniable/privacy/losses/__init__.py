@@ -1,7 +1,7 @@
 """One family of privacy losses per file."""
 
-from deniable.privacy.around.restricted import Restricted
-from deniable.privacy.around.stated import Stated
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.losses.approximate import ApproximateLoss
 from deniable.privacy.losses.bounded_laplace import BoundedLaplaceLoss
@@ -44,10 +44,10 @@ __all__ = [
     "PureLoss",
     "RandomizedResponseLoss",
     "RenyiLoss",
-    "Restricted",
+    "RestrictedLoss",
     "SparseVectorLoss",
     "StaircaseLoss",
-    "Stated",
+    "StatedLoss",
     "TeachingLoss",
     "TruncatedLaplaceLoss",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
-from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, Bounds, Part, Search, consistent
+from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, CurveBounds, Part, Search, consistent
 
 
 class Wish(float):
@@ -162,11 +162,6 @@ def _search(parts: tuple[Part, ...]) -> Search:
     return Search(parts)
 
 
-def forget() -> None:
-    """Drop what earlier questions left to `_search`, so that an answer is a function of its question alone."""
-    _search.cache_clear()
-
-
 def _worse(
     directions: Sequence[Sequence[Part]],
     answer: Callable[[Search, float], Interval],
@@ -193,7 +188,7 @@ def _nearer(guess: float, found: Interval) -> float:
     return max(min(guess, found.upper), found.lower, SMALLEST_DELTA)
 
 
-def _crossing(bounds: Bounds, delta: Fraction, centre: float, fine: float) -> Interval:
+def _crossing(bounds: CurveBounds, delta: Fraction, centre: float, fine: float) -> Interval:
     """Where the two bounds cross `delta`, each end checked on its own side."""
     upper = _edge(bounds.above, delta, centre, fine)[1]
     lower = _edge(bounds.below, delta, min(centre, upper), fine)[0]

@@ -87,7 +87,7 @@ def discretise(law: LossLaw, grid: Grid | Mesh) -> Discretised:
     return Discretised(upper, law.infinite * (1 + 4 * UNIT) + beyond, lower, law.infinite * (1 - 4 * UNIT), slack)
 
 
-class Steps(NamedTuple):
+class Odds(NamedTuple):
     """The exponentials of grid losses, and of the widths between them."""
 
     odds: Floats  # exp(loss)
@@ -140,10 +140,10 @@ def _lower(bins: _Bins, at_the_top: float, line: Floats) -> Floats:
     lowered = np.maximum(bins.survival * np.maximum(1 - bins.error, 0.0) - beyond, 0.0)
     moved = np.append(lowered[1:-1], min(at_the_top, lowered[-2]))  # above each grid loss, after a move to the left
     chords = _joined(_curve_cut_at_the_top(bins) - beyond * (1 - bins.odds / bins.odds[-1]) - _dips(bins), line)
-    return law_below(chords, moved, float(lowered[0]), Steps(bins.odds, bins.ratio, bins.gap))
+    return law_below(chords, moved, float(lowered[0]), Odds(bins.odds, bins.ratio, bins.gap))
 
 
-def law_below(chords: Floats, moved: Floats, whole: float, steps: Steps) -> Floats:
+def law_below(chords: Floats, moved: Floats, whole: float, steps: Odds) -> Floats:
     """Masses of a law whose curve is at most that of another.
 
     Args:
@@ -186,7 +186,7 @@ def _curve_cut_at_the_top(bins: _Bins) -> Floats:
     return np.asarray(curve - bins.odds / bins.odds[-1] * last - 4 * bins.error * bins.survival)
 
 
-def curve_of(above: Floats, steps: Steps) -> tuple[Floats, float]:
+def curve_of(above: Floats, steps: Odds) -> tuple[Floats, float]:
     """The curve, at every grid loss, of a law on the grid with mass `above[i]` above loss i, and its relative error."""
     weights = np.zeros(above.size + 1, dtype=np.longdouble)
     weights[1:] = np.cumsum((steps.gap * above / steps.odds[:-1])[::-1], dtype=np.longdouble)
@@ -205,7 +205,7 @@ def _dips(bins: _Bins) -> Floats:
     return np.asarray(np.maximum(np.append(excess, 0.0), np.append(0.0, excess)))
 
 
-def _hull(heights: Floats, steps: Steps, count: int) -> Floats:
+def _hull(heights: Floats, steps: Odds, count: int) -> Floats:
     """Mass above each of the first `count` grid losses for the convex hull of these heights."""
     odds = steps.odds[: count + 1]
     ratio, gap = steps.ratio[:count], steps.gap[:count]

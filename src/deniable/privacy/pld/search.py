@@ -57,7 +57,7 @@ class Aim(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class CurveBounds:
     """Bounds on the finite part of delta and on the probability of an infinite loss, from two composed laws."""
 
     upper: Callable[[float], float]
@@ -89,12 +89,12 @@ class Search:
         self.noise = math.sqrt(math.fsum(mu**2 for mu in noise)) * (1 + 4 * UNIT)
         self.others = [part for part in parts if not _is_noise(part)]
         self.lattice = 0.0 if noise else _lattice([part.law.spacing for part in parts])
-        self._kept: list[Bounds] = []
+        self._kept: list[CurveBounds] = []
         self._cuts: dict[int, Pilot] = {}
 
     def refined(
         self,
-        read: Callable[[Bounds], Interval],
+        read: Callable[[CurveBounds], Interval],
         aimed: Callable[[Interval], Aim],
         excess: Callable[[Interval], float],
         known: Interval,
@@ -108,7 +108,7 @@ class Search:
         """
         few = enumeration([(part.law, part.count) for part in self.parts])
         if few is not None:
-            return read(Bounds(few.above, self.certain.upper, few.below, self.certain.lower, lambda _: 0.0))
+            return read(CurveBounds(few.above, self.certain.upper, few.below, self.certain.lower, lambda _: 0.0))
         found = Interval(0.0, math.inf)
         for kept in self._kept:
             old = read(kept)
@@ -143,7 +143,7 @@ class Search:
                 effort = effort.adapted(bounds, aim).times(0.5 if stalled else 1.0)
         return found
 
-    def _keep(self, bounds: Bounds) -> None:
+    def _keep(self, bounds: CurveBounds) -> None:
         """Remember the latest small ones for the next question."""
         self._kept = [bounds, *self._kept[: _MOST_KEPT - 1]]
 
@@ -180,7 +180,7 @@ class Search:
         found = self.pilot(aim.delta, aim.relative).tilt(aim.epsilon, math.log(aim.delta), room)
         return min(found, aim.steepest, 300 / self.lattice if self.lattice else math.inf)
 
-    def bounds(self, aim: Aim, effort: "_Effort") -> Bounds | None:
+    def bounds(self, aim: Aim, effort: "_Effort") -> CurveBounds | None:
         """Both composed laws; None when they would have too many points."""
         slope, tilt = self.slope(aim), self.tilt(aim)
         pilot = self.pilot(aim.delta, aim.relative)
@@ -213,7 +213,7 @@ class Search:
         high, low = sides
         parts = list(zip(self.others, found, strict=True))
         slack = math.fsum(part.count * one.slack for part, (_, one) in parts)
-        return Bounds(
+        return CurveBounds(
             lambda epsilon: high.delta(epsilon - slack),
             _any((one.upper_infinite, part.count) for part, (_, one) in parts) * (1 + 64 * UNIT),
             lambda epsilon: low.delta(epsilon + slack),
@@ -268,7 +268,7 @@ class _Effort(NamedTuple):
         """Both changed by one factor."""
         return _Effort(share * self.bins, share * self.smoothing)
 
-    def adapted(self, bounds: Bounds, aim: Aim) -> "_Effort":
+    def adapted(self, bounds: CurveBounds, aim: Aim) -> "_Effort":
         """Effort adapted to what was lost, where delta is asked for."""
         infinite = bounds.lower_infinite  # no part of what the aim is relative to
         upper, lower = bounds.above(aim.epsilon) - infinite, bounds.below(aim.epsilon) - infinite

@@ -20,7 +20,7 @@ from deniable.numbers.rationals import (
     whole_number,
 )
 from deniable.privacy.around.compose import compose
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 from deniable.privacy.around.tuning import BestOfLoss, BestOfPoissonLoss
 from deniable.privacy.loss import PrivacyLoss
@@ -43,7 +43,7 @@ def of_dp_event(event: object, *, relation: Relation = AddRemove) -> PrivacyLoss
 
     Guarantee: an event gives the norm bound of one record, so the same noise is half as much under replace, where one
         record moves a sum by up to twice its norm. The result is for `relation` alone, also where its parts would hold
-        for others (`Restricted`). Numbers are read by their shortest decimal text, as everywhere.
+        for others (`RestrictedLoss`). Numbers are read by their shortest decimal text, as everywhere.
 
     Raises: UnprovedError for an event, or a relation, that has no loss here.
 
@@ -87,7 +87,7 @@ def _for_one(loss: PrivacyLoss, relation: Relation) -> PrivacyLoss:
     """The loss for `relation` alone; as parts, so that it composes as well as they do."""
     if len(loss.relations) == 1:
         return loss
-    return compose([compose(Restricted(part, relation), count) for part, count in loss.composition])
+    return compose([compose(RestrictedLoss(part, relation), count) for part, count in loss.composition])
 
 
 def _opacus_row(row: object) -> PrivacyLoss:

@@ -14,7 +14,7 @@ from deniable.errors import SourceError
 from deniable.query.engines.duckdb.expression import text
 from deniable.query.imports.casts import cast, number_pattern
 from deniable.query.imports.declaration import FALSE, TRUE, Csv, CsvColumn
-from deniable.query.imports.lines import BLOCK, UTF_8, Rows, decoded, header
+from deniable.query.imports.lines import BLOCK, UTF_8, CsvRows, decoded, header
 from deniable.query.imports.write import text_columns
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class _Values:
             self.broken += not column
 
         with path.open("rb") as file:
-            rows = Rows(csv, names, count)
+            rows = CsvRows(csv, names, count)
             for place, block in enumerate(rows.blocks(decoded(file, csv)), 1):
                 if block.data and place & (place - 1) == 0:  # 1, 2, 4, 8, ...
                     self._connection.register("block", text_columns(block, self._plain, csv))

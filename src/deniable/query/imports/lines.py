@@ -88,7 +88,7 @@ def header(file: IO[bytes], csv: Csv) -> tuple[str, ...]:
     return names
 
 
-class Rows:
+class CsvRows:
     """Cuts one file into rows."""
 
     def __init__(self, csv: Csv, names: tuple[str, ...], report: Report) -> None:

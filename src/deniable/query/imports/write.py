@@ -21,7 +21,7 @@ from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.imports.casts import cast, given
 from deniable.query.imports.declaration import Csv
 from deniable.query.imports.imported import KEY, facts_of_import, place_of_import, stamp
-from deniable.query.imports.lines import Block, Rows, decoded, header
+from deniable.query.imports.lines import Block, CsvRows, decoded, header
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,7 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
         _check_names(source, names, csv)
         losses = stack.enter_context(_Losses(report))
         with _Writer(draft, names, csv, losses) as writer:
-            for block in Rows(csv, names, losses.one).blocks(decoded(file, csv)):
+            for block in CsvRows(csv, names, losses.one).blocks(decoded(file, csv)):
                 writer.write(block)
                 if progress is not None:
                     progress(min(1.0, file.tell() / max(1, before[0])))

@@ -15,13 +15,13 @@ from deniable.privacy import Sensitivity, of_clipped_sum
 from deniable.privacy.sensitivity import of_distinct_units, of_spread_sum
 from deniable.query.catalog import Table
 from deniable.query.expression import Kind
-from deniable.query.plan import Aggregate, Bounded, Question
+from deniable.query.plan import Aggregate, BoundedAggregate, Question
 
 WHOLE = Lattice(exponent=0)
 SHARES = Lattice(exponent=20)  # of counts and whole numbers where a unit's rows may count as fractions of one
 
 
-def bound(question: Question, aggregate: Aggregate) -> Bounded:
+def bound(question: Question, aggregate: Aggregate) -> BoundedAggregate:
     """The aggregate's lattice and sensitivity, from public facts alone."""
     table = question.table
     if aggregate.function == "sum":
@@ -41,7 +41,7 @@ def bound(question: Question, aggregate: Aggregate) -> Bounded:
     else:
         reach = partial(of_clipped_sum, lower=lower, upper=upper, rows=table.rows, groups=table.groups)
     sensitivity = reach(relation=table.relation, cells=question.cells, ids=table.unit.ids)
-    return Bounded(
+    return BoundedAggregate(
         aggregate=aggregate, lattice=lattice, lower=lower, upper=upper, centre=centre, sensitivity=sensitivity
     )
 

@@ -10,7 +10,7 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.release import Release
 from deniable.rows import Floats
 from deniable.statistics.statistic import Payer, Statistic
@@ -46,7 +46,7 @@ class VectorStatistic(Statistic):
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
-        return self.price.stated(Restricted(self._spending.bound(), self.relation))
+        return self.price.stated(RestrictedLoss(self._spending.bound(), self.relation))
 
     @cached_property
     def _resolved(self) -> tuple[RangeSearch, Price]:

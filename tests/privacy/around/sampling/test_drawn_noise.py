@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.privacy import ExponentialMechanismLoss, GaussianLoss, Interval, LaplaceLoss, PrivacyLoss, PureLoss
-from deniable.privacy.around.sampling.drawn_noise import CutLaw, attained_laws
+from deniable.privacy.around.sampling.drawn_noise import TruncatedLaw, attained_laws
 from deniable.privacy.pld.law import LossLaw
 from deniable.privacy.pld.laws import NormalLaw
 
@@ -59,7 +59,7 @@ def test_every_law_is_that_of_a_pair(base: PrivacyLoss) -> None:
 
 
 def test_a_cut_law_lacks_its_top() -> None:
-    law, cut = NormalLaw(1.0), CutLaw(NormalLaw(1.0), 2.0)
+    law, cut = NormalLaw(1.0), TruncatedLaw(NormalLaw(1.0), 2.0)
     at = np.array([-1.0, 1.0, 1.9, 2.0, 5.0])
     whole, part = law.above(at), cut.above(at)
     gone = law.above(np.array([2.0]))

@@ -9,7 +9,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, GaussianLoss, PrivacyLoss, Relation, Replace
 from deniable.privacy.around.group import GroupLoss
-from deniable.privacy.around.restricted import Restricted
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.around.sampling.sampled_group import SampledGaussianGroupLoss
 
 
@@ -53,7 +53,7 @@ def test_a_group_that_is_added_or_removed_as_one_is_the_split_of_all(epsilon: fl
 
 
 def test_runs_of_a_group_that_moves_as_one_are_known_to_the_wished_width() -> None:
-    run = Restricted(GaussianLoss(1).poisson_sampled(rate="0.01"), AddRemove) * 1000
+    run = RestrictedLoss(GaussianLoss(1).poisson_sampled(rate="0.01"), AddRemove) * 1000
     together, any_way = run.group(2, one_direction=True), run.group(2)
     found = together.epsilon("1e-5")
     assert not found.wide

@@ -1,8 +1,8 @@
 """Random allocation under replace, from a loss under add/remove: proofs in docs/theory/privacy/allocation.md.
 
 With X and X' the ratios of densities of one run with the first and with the second value of the unit, under the law
-without it, delta is the mean excess of the sum of `runs` independent X - exp(epsilon) X', over `runs`. The worst X'
-falls where X rises.
+without it, delta is the mean positive part of the sum of `runs` independent X - exp(epsilon) X', over `runs`. The
+worst X' falls where X rises.
 """
 
 import math
@@ -16,13 +16,12 @@ import numpy as np
 from deniable.privacy.around.group import GroupLoss
 from deniable.privacy.around.sampling.allocation import RandomlyAllocatedLoss
 from deniable.privacy.around.sampling.poisson import SampledLoss, known_laws
-from deniable.privacy.around.sampling.poisson_replace import Steps as StepFunction
-from deniable.privacy.around.sampling.poisson_replace import densities
+from deniable.privacy.around.sampling.poisson_replace import StepFunction, densities
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
-from deniable.privacy.pld.excess import Steps, excess_above
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
+from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
 from deniable.privacy.relation import Relation, Replace
 
 _PLACES = 64  # of the ratio of one run
@@ -117,12 +116,12 @@ class _Cells(NamedTuple):
     lost: float
     doubt: float
 
-    def steps(self, growth: float) -> Steps:
+    def steps(self, growth: float) -> StepBounds:
         """x(s) - growth x(1 - s), from both sides."""
         values = np.concatenate((self.high - growth * self.low, self.low - growth * self.high, [0.0]))
         sizes = np.concatenate((self.high + growth * self.low, self.low + growth * self.high, [0.0]))
         doubt = self.doubt * sizes
-        return Steps(values - doubt, values + doubt, np.concatenate((self.lengths, self.lengths, [0.0])))
+        return StepBounds(values - doubt, values + doubt, np.concatenate((self.lengths, self.lengths, [0.0])))
 
     def missing(self, growth: float) -> float:
         """What sets of more than half need beyond these cells, which by rounding may hold more than 1."""
@@ -144,7 +143,7 @@ class _Curve:
         for _ in range(_TRIALS):
             cells = self._cells(self._unlikely(self._guess))
             with np.errstate(over="ignore", invalid="ignore"):
-                found = excess_above(cells.steps(growth), self._runs, _TOLERANCE).value / self._runs
+                found = positive_part_above(cells.steps(growth), self._runs, _TOLERANCE).value / self._runs
             best = min(best, (cells.lost + found + cells.missing(growth)) * (1 + 8 * UNIT))
             if cells.lost <= 0.05 * best or best < _LEAST:
                 break

@@ -27,7 +27,7 @@ _CELLS = 2**11
 _FINE = 2**14  # losses nearer than this part of the greatest are joined
 
 
-class CutLaw(LossLaw):
+class TruncatedLaw(LossLaw):
     """A law without its losses above `highest`: it reveals less."""
 
     def __init__(self, base: LossLaw, highest: float) -> None:
@@ -68,7 +68,7 @@ def attained_laws(base: PrivacyLoss, weights: Sequence[Interval]) -> tuple[LossL
         pairs = GaussianMixtureLoss(mixture, sigma=1 / mu, relation=AddRemove).laws()
         assert pairs is not None  # under add/remove both directions are known
         law: LossLaw = pairs.lower[0]
-        law = CutLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
+        law = TruncatedLaw(law, min(span(law, _UNSEEN, 1.0)[1], _FARTHEST))
     elif 0 < noise <= _FARTHEST:
         limit = float(noise)
         seen = seen[: max(int(_FARTHEST / limit), 1)]  # beyond, floats would not hold the outer cells

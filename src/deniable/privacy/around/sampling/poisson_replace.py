@@ -76,7 +76,7 @@ class ExchangedNormalLaw(LossLaw):
         return Tails(p, q, (24 + 8 * (size + self.mu) * hazard) * UNIT)
 
 
-class Steps(NamedTuple):
+class StepFunction(NamedTuple):
     """A step function on [0, 1]: values[i] up to ends[i]."""
 
     ends: Floats
@@ -90,7 +90,7 @@ class Steps(NamedTuple):
 class ExchangedLaw(FiniteLaw):
     """The pair of step densities on [0, 1/2]: `high` falls from an atom `infinite` at 0, `low` rises; then mirrored."""
 
-    def __init__(self, high: Steps, low: Steps, rate: Fraction, infinite: float, slack: float) -> None:
+    def __init__(self, high: StepFunction, low: StepFunction, rate: Fraction, infinite: float, slack: float) -> None:
         chance, rest = float(rate), float(1 - rate)
         ends = np.unique(np.minimum(np.concatenate((high.ends, low.ends, [0.5])), 0.5))
         ends = ends[ends > 0]
@@ -146,7 +146,9 @@ def _exchanged(base: LossLaw, rate: Fraction, *, upper: bool) -> ExchangedLaw:
     return ExchangedLaw(high, low, rate, infinite, base.slack(float(np.abs(cuts).max())))
 
 
-def densities(base: LossLaw, cuts: Floats, single: Floats | None, *, upper: bool) -> tuple[Steps, Steps, float]:
+def densities(
+    base: LossLaw, cuts: Floats, single: Floats | None, *, upper: bool
+) -> tuple[StepFunction, StepFunction, float]:
     """The density x(s) of P, bounded by steps from the high losses and from the low ones; and its atom at 0.
 
     The pair reveals more when the high density is larger and when the low one is smaller.
@@ -168,7 +170,7 @@ def densities(base: LossLaw, cuts: Floats, single: Floats | None, *, upper: bool
     masses = _Masses(found.p, found.q + gone, found.error + 8 * UNIT)
     low = _steps(masses, odds, values, least, side)
     if gone:
-        low = Steps(np.append(gone, low.ends), np.append(0.0, low.values))
+        low = StepFunction(np.append(gone, low.ends), np.append(0.0, low.values))
     return high, low, infinite
 
 
@@ -180,7 +182,7 @@ class _Masses(NamedTuple):
     error: Floats
 
 
-def _steps(masses: _Masses, odds: Floats, single: Floats | None, first: float, side: int) -> Steps:
+def _steps(masses: _Masses, odds: Floats, single: Floats | None, first: float, side: int) -> StepFunction:
     """Densities by place, from the outside; `first` is that beyond all cuts, side +1 reveals more and -1 less.
 
     Where a part between two cuts has one density, it is given. Otherwise, to reveal more, the part is moved to the
@@ -205,7 +207,7 @@ def _steps(masses: _Masses, odds: Floats, single: Floats | None, first: float, s
         np.divide(a, b, out=joined, where=b > np.maximum(a, 1.0) * 1e-300)
         ends, values = reached, np.append(first, np.clip(joined, np.minimum(outer, inner), np.maximum(outer, inner)))
     ends = np.maximum.accumulate(np.append(ends, 1.0))
-    return Steps(ends, np.append(values, inner[-1]))
+    return StepFunction(ends, np.append(values, inner[-1]))
 
 
 def _cuts(law: LossLaw) -> tuple[Floats, Floats | None]:

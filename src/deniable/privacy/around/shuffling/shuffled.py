@@ -18,8 +18,8 @@ from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Randomize
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
-from deniable.privacy.pld.excess import PRECISION, Bound, Steps, excess_above, excess_below
 from deniable.privacy.pld.law import Pairs
+from deniable.privacy.pld.positive_part import PRECISION, Bound, StepBounds, positive_part_above, positive_part_below
 from deniable.privacy.relation import Relation, Replace
 
 _SHARE = 0.1  # of the tolerance, for delta on each side
@@ -169,14 +169,14 @@ class ShuffledLoss(PrivacyLoss):
         if self._is_beyond(epsilon):
             return Bound(0.0, 0.0)
         steps, exposed = _steps(case, epsilon)
-        found = excess_above(steps, self.users, _SHARE * tolerance)
+        found = positive_part_above(steps, self.users, _SHARE * tolerance)
         return Bound(min((exposed.upper + found.value / self.users) * _UP, 1.0), found.gap)
 
     def _below(self, case: Reports, epsilon: Fraction, tolerance: float) -> Bound:
         if self._is_beyond(epsilon):
             return Bound(0.0, 0.0)
         steps, exposed = _steps(case, epsilon)
-        found = excess_below(steps, self.users, _SHARE * tolerance)
+        found = positive_part_below(steps, self.users, _SHARE * tolerance)
         return Bound((exposed.lower + found.value / self.users) / _UP, found.gap)
 
     def _is_beyond(self, epsilon: Fraction) -> bool:
@@ -213,7 +213,7 @@ def _exchanged(case: Reports) -> Reports:
     return lambda: [report._replace(first=report.second, second=report.first) for report in case()]
 
 
-def _steps(case: Reports, epsilon: Fraction) -> tuple[Steps, Interval]:
+def _steps(case: Reports, epsilon: Fraction) -> tuple[StepBounds, Interval]:
     """The steps (first - e second) / hidden, and the mass of reports that nothing hides."""
     from flint import arb, ctx
 
@@ -227,7 +227,7 @@ def _steps(case: Reports, epsilon: Fraction) -> tuple[Steps, Interval]:
             else:
                 values.append(excess / report.hidden)
                 weights.append(report.hidden * report.copies)
-        return Steps.of_balls(values, weights), Interval.of_ball(exposed, within=Interval(0.0, 1.0))
+        return StepBounds.of_balls(values, weights), Interval.of_ball(exposed, within=Interval(0.0, 1.0))
 
 
 def _crossing(

@@ -1,4 +1,4 @@
-"""The mean excess of a sum against exact enumeration, an exact binomial sum and known Gaussians."""
+"""The mean positive part of a sum against exact enumeration, an exact binomial sum and known Gaussians."""
 
 import math
 from fractions import Fraction
@@ -10,21 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.numbers.interval import Interval
-from deniable.privacy.pld import excess
-from deniable.privacy.pld.excess import Steps, excess_above, excess_below
+from deniable.privacy.pld import positive_part
+from deniable.privacy.pld.positive_part import StepBounds, positive_part_above, positive_part_below
 
 
-def steps_of(values: list[float], weights: list[float]) -> Steps:
-    """Steps at these very floats, the rest idle."""
+def steps_of(values: list[float], weights: list[float]) -> StepBounds:
+    """StepBounds at these very floats, the rest idle."""
     exact = np.array([*values, 0.0])
-    return Steps(exact, exact, np.array([*weights, 1 - sum(weights)]))
+    return StepBounds(exact, exact, np.array([*weights, 1 - sum(weights)]))
 
 
-def mean_excess(steps: Steps, count: int, tolerance: float) -> Interval:
-    return Interval(excess_below(steps, count, tolerance).value, excess_above(steps, count, tolerance).value)
+def mean_positive_part(steps: StepBounds, count: int, tolerance: float) -> Interval:
+    return Interval(
+        positive_part_below(steps, count, tolerance).value, positive_part_above(steps, count, tolerance).value
+    )
 
 
-def exact_excess(values: list[float], weights: list[Fraction], count: int) -> Fraction:
+def exact_mean(values: list[float], weights: list[Fraction], count: int) -> Fraction:
     """By convolution of exact laws."""
     law = {Fraction(0): Fraction(1)}
     for _ in range(count):
@@ -43,15 +45,15 @@ sixteenths = st.integers(1, 30).map(lambda size: size / 16)
 @given(sixteenths, sixteenths, st.integers(-8, 8), st.integers(1, 12), st.sampled_from([1e-3, 1e-6]))
 def test_short_sums_hold_the_exact_value(up: float, down: float, side: int, count: int, tolerance: float) -> None:
     values, weights = [up, -down, side / 16], [0.125, 0.25, 0.375]
-    truth = exact_excess([*values, 0.0], [Fraction(w) for w in (*weights, 0.25)], count)
+    truth = exact_mean([*values, 0.0], [Fraction(w) for w in (*weights, 0.25)], count)
     steps = steps_of(values, weights)
-    for most in (excess._MOST_STATES, 60, 0):  # written out, in part, and smoothed
+    for most in (positive_part._MOST_STATES, 60, 0):  # written out, in part, and smoothed
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(excess, "_MOST_STATES", most)
-            patch.setattr(excess, "_MOST_POINTS", 2**12)  # atoms at 0 would ask for many more
-            found = mean_excess(steps, count, tolerance)
+            patch.setattr(positive_part, "_MOST_STATES", most)
+            patch.setattr(positive_part, "_MOST_POINTS", 2**12)  # atoms at 0 would ask for many more
+            found = mean_positive_part(steps, count, tolerance)
         assert Fraction(found.lower) <= truth <= Fraction(found.upper)
-    written = mean_excess(steps, count, tolerance)
+    written = mean_positive_part(steps, count, tolerance)
     assert written.width <= 1e-9 * written.upper + 1e-300
 
 
@@ -71,15 +73,15 @@ def test_long_sums_match_a_binomial_sum(count: int, tolerance: float) -> None:
         )
     steps = steps_of([up, down], [float(p), float(1 - p)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excess, "_MOST_STATES", 0)
-        found = mean_excess(steps, count, tolerance)
+        patch.setattr(positive_part, "_MOST_STATES", 0)
+        found = mean_positive_part(steps, count, tolerance)
     assert found.lower <= truth <= found.upper
     assert found.width <= 2 * tolerance * found.upper
 
 
 def test_many_small_steps_approach_a_gaussian() -> None:
     """E(N)_+ = s / sqrt(2 pi) for a centred normal; 10^6 signs are within 1e-6 of it."""
-    found = mean_excess(steps_of([1.0, -1.0], [0.5, 0.5]), 10**6, 1e-4)
+    found = mean_positive_part(steps_of([1.0, -1.0], [0.5, 0.5]), 10**6, 1e-4)
     assert found.lower * (1 - 1e-6) <= 1000 / math.sqrt(2 * math.pi) <= found.upper * (1 + 1e-6)
 
 
@@ -87,7 +89,7 @@ def test_far_tails_are_relative() -> None:
     """A drift of 12 standard deviations: the value is near 1e-34 and still known to 1e-3."""
     count, p = 4000, Fraction(1, 2)
     steps = steps_of([1.0, -1.5], [0.5, 0.5])
-    found = mean_excess(steps, count, 1e-3)
+    found = mean_positive_part(steps, count, 1e-3)
     with mpmath.workdps(40):
         truth = mpmath.fsum(
             mpmath.binomial(count, j) * mpmath.mpf(float(p)) ** count * max(j - mpmath.mpf(1.5) * (count - j), 0)
@@ -98,12 +100,12 @@ def test_far_tails_are_relative() -> None:
 
 
 def test_sums_that_cannot_be_positive() -> None:
-    found = mean_excess(steps_of([-1.0, -2.0], [0.5, 0.25]), 100, 1e-3)
+    found = mean_positive_part(steps_of([-1.0, -2.0], [0.5, 0.25]), 100, 1e-3)
     assert (found.lower, found.upper) == (0.0, 0.0)
 
 
 def test_steps_that_cannot_be_negative_have_their_mean() -> None:
-    found = mean_excess(steps_of([1.0, 2.0], [0.5, 0.25]), 10**6, 1e-3)
+    found = mean_positive_part(steps_of([1.0, 2.0], [0.5, 0.25]), 10**6, 1e-3)
     assert found.contains(10**6)
     assert found.width < 1e-9 * 10**6
 
@@ -111,7 +113,7 @@ def test_steps_that_cannot_be_negative_have_their_mean() -> None:
 def test_without_the_hull_the_lower_end_would_be_too_high() -> None:
     """A twin: the smoothed value itself is above the truth, so the bound from below needs its correction."""
     values, weights = np.array([1.0, -1.5]), np.array([0.5, 0.5])
-    tilted = excess._Tilted(values, weights, 400, 1e-2)
+    tilted = positive_part._Tilted(values, weights, 400, 1e-2)
     step = 2 * math.pi / tilted.period
     points = math.ceil(tilted.cut / (tilted.widest * step)) + 1
     smooth = tilted._sums(step, points, tilted.widest)[0] * tilted._scale(tilted.widest).lower
@@ -121,5 +123,5 @@ def test_without_the_hull_the_lower_end_would_be_too_high() -> None:
             for j in range(240, 401)
         )
     assert smooth > truth * (1 + 1e-4)
-    lower, upper = excess._bounds(values, weights, 400, 1e-2)
+    lower, upper = positive_part._bounds(values, weights, 400, 1e-2)
     assert lower <= truth <= upper

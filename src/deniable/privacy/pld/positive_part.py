@@ -1,4 +1,4 @@
-"""The mean excess E(X_1 + ... + X_n)_+ of a sum of independent equal steps, certified from both sides.
+"""The mean positive part E(X_1 + ... + X_n)_+ of a sum of independent equal steps, certified from both sides.
 
 Shuffled reports have such a curve. Short sums are written out. Long ones are smoothed by a Gaussian, which makes their
 Fourier integral short, and the smoothing is bounded on both sides. Proofs: docs/theory/privacy/shuffling.md.
@@ -32,7 +32,7 @@ _UNDERFLOW = 1e-300  # more than probabilities that floats take for 0 can add up
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepBounds:
     """One step X of a sum: below and above hold its values from either side, `weights` their probabilities.
 
     Each weight is within two roundings of the truth, relatively; the last value is the 0 of an idle step.
@@ -43,8 +43,8 @@ class Steps:
     weights: Floats
 
     @classmethod
-    def of_balls(cls, values: Sequence["arb"], weights: Sequence["arb"]) -> "Steps":
-        """Steps with these values and probabilities, and 0 with what is left to 1."""
+    def of_balls(cls, values: Sequence["arb"], weights: Sequence["arb"]) -> "StepBounds":
+        """Bounds of a step with these values and probabilities, and 0 with what is left to 1."""
         from flint import arb
 
         ends = [Interval.of_ball(value) for value in values]
@@ -63,7 +63,7 @@ class Bound(NamedTuple):
     gap: float
 
 
-def excess_above(steps: Steps, count: int, tolerance: float) -> Bound:
+def positive_part_above(steps: StepBounds, count: int, tolerance: float) -> Bound:
     """An upper bound on E(X_1 + ... + X_count)_+, with a gap of `tolerance` where that is possible."""
     lower, upper = _bounds(steps.above, steps.weights, count, tolerance)
     drifted = float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT)  # the weights may drift
@@ -71,7 +71,7 @@ def excess_above(steps: Steps, count: int, tolerance: float) -> Bound:
     return Bound(drifted + _UNDERFLOW * (1 + count * most) if most > 0 else drifted, _gap(lower, upper))
 
 
-def excess_below(steps: Steps, count: int, tolerance: float) -> Bound:
+def positive_part_below(steps: StepBounds, count: int, tolerance: float) -> Bound:
     """A lower bound on the same."""
     lower, upper = _bounds(steps.below, steps.weights, count, tolerance)
     return Bound(max(float(lower), 0.0) * math.exp(-4 * _UNIT * count) * (1 - 4 * _UNIT), _gap(lower, upper))
