@@ -75,8 +75,8 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
         Args:
             delta: any number in [0, 1), or a list of them, which gives as many intervals.
-            tolerance: width of the answer, where it has to be computed numerically: absolute for an epsilon below 1,
-                relative above. By default a wish, as for `delta`.
+            tolerance: width of the answer relative to its upper end, where it has to be computed numerically; an
+                epsilon below 0.01 counts as 0.01. By default a wish, as for `delta`.
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
         width = checked_tolerance(tolerance)

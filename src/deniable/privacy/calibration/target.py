@@ -11,6 +11,7 @@ from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational, positive_rational, probability
 from deniable.privacy.loss import PrivacyLoss
+from deniable.privacy.pld.accountant import SMALL_EPSILON
 
 _SHARP = 0.01  # tolerance of the search for the best epsilon
 
@@ -63,7 +64,7 @@ class Goal:
         return max(found, math.ulp(0.0))
 
     def _upper(self, loss: PrivacyLoss, tolerance: float) -> float:
-        """The upper end of the cost, in the width that its size needs: that of a small epsilon is absolute.
+        """The upper end of the cost, in the width that its size needs.
 
         What cannot be reached is asked for more coarsely, which shows at least whether the limit is kept by far.
         """
@@ -97,7 +98,7 @@ def goal_of(target: Target) -> Goal:
             epsilon,
             lambda loss, width: loss.epsilon(delta, tolerance=width),
             lambda loss: loss.proves(epsilon, delta),
-            min(float(epsilon), 1.0),
+            min(float(epsilon) / SMALL_EPSILON, 1.0),
             infinite=f"no setting has a finite epsilon at delta = {decimal_text(delta)}, as Gaussian noise has none at "
             "delta = 0. Give a larger delta, such as delta=1e-6, or use bounded losses, such as LaplaceLoss.",
         )

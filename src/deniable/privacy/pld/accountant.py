@@ -1,6 +1,6 @@
 """Certified delta and epsilon of a composition: grid, tilt and window are chosen from the composed law and refined.
 
-`tolerance` is the width of the answer: relative for delta, relative for epsilon above 1 and absolute below. Where it
+`tolerance` is the width of the answer: relative for delta and for epsilon, one below 0.01 counting as 0.01. Where it
 is not met, an error says what was reached to the caller who gave one, and all others get what is known, marked as wide;
 the bounds themselves hold whatever is chosen here.
 """
@@ -26,6 +26,7 @@ class Wish(float):
 DEFAULT_TOLERANCE = Wish(1e-3)
 CURVE_TOLERANCE = Wish(0.01)  # of each of many points
 
+SMALL_EPSILON = 0.01  # widths of a smaller one are relative to it
 _NOTHING = 1e-40  # no width is promised for a delta below it
 
 _HOPELESS = 0.5  # the relative width of an answer that the other direction may well improve
@@ -99,7 +100,7 @@ def composed_epsilon(
         def aim(found: Interval) -> Aim:
             centre = min(found.upper, guess) if found.lower == 0 else found.upper
             centre = centre if math.isfinite(centre) else guess
-            width = 0.9 * tolerance * max(1.0, centre)
+            width = 0.9 * tolerance * max(SMALL_EPSILON, centre)
             if math.isinf(found.upper):  # that it is far below the other direction is quickly seen
                 width = max(width, 0.3 * (least - centre))
             steepest = (20 - 2 * math.log(finite)) / width
@@ -107,7 +108,7 @@ def composed_epsilon(
             return Aim(centre, finite, min(width * slope * finite / goal, 0.5), steepest)
 
         return search.refined(
-            lambda bounds: _crossing(bounds, delta, guess, tolerance * max(1.0, guess) / 50),
+            lambda bounds: _crossing(bounds, delta, guess, tolerance * max(SMALL_EPSILON, guess) / 50),
             aim,
             lambda found: found.width / (tolerance * unit_of_epsilon(found)),
             Interval(least, max(least, most)),
@@ -118,7 +119,7 @@ def composed_epsilon(
 
 def unit_of_epsilon(found: Interval) -> float:
     """What the tolerance of an epsilon is relative to."""
-    return max(1.0, found.upper if math.isfinite(found.upper) else found.lower)
+    return max(SMALL_EPSILON, found.upper if math.isfinite(found.upper) else found.lower)
 
 
 def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interval:
