@@ -16,17 +16,13 @@ from deniable.statistics.statistic import Statistic
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Statistic):
-    """A statistic of numbers that are clamped to bounds.
+    """A statistic of one column of numbers that are clamped to bounds.
 
     Args:
         bounds: a pair (lower, upper) of public numbers; or "auto", which spends a quarter of the price on finding them.
     """
 
     bounds: object
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.privacy_loss
 
     @cached_property
     def _resolved(self) -> tuple[Bounding, Price]:
@@ -41,6 +37,16 @@ class Bounded(Statistic):
     def rest(self) -> Price:
         """What is left of the price after the bounds are found."""
         return self._resolved[1]
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether the number of rows that count is public: under replace every unit has one."""
+        return self.relation is Relation.REPLACE and self.rows == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedSums(Bounded):
+    """A statistic of the noisy sums of one bounded column."""
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -58,11 +64,6 @@ class Bounded(Statistic):
     def privacy_loss(self) -> PrivacyLoss:
         answer = self.rest.stated(self.mechanism.privacy_loss(self.sensitivity))
         return self.price.stated(self.bounding.with_loss([answer]))
-
-    @property
-    def size_is_public(self) -> bool:
-        """Whether the number of rows that count is public: under replace every unit has one."""
-        return self.relation is Relation.REPLACE and self.rows == 1
 
     @property
     def spread(self) -> float:

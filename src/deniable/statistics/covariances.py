@@ -47,8 +47,7 @@ class Covariance(Statistic):
 
     bounds: Sequence[object]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         listed = self.bounds if isinstance(self.bounds, Sequence) and not isinstance(self.bounds, str) else ()
         if not listed or not all(isinstance(each, Sequence) for each in listed):
             raise InvalidParameterError(
@@ -56,7 +55,6 @@ class Covariance(Statistic):
             )
         for bounding in self._resolved[0]:
             bounding.check_square()
-        _ = self.privacy_loss
 
     @cached_property
     def _resolved(self) -> tuple[tuple[Bounding, ...], Price]:

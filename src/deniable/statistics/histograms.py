@@ -48,8 +48,7 @@ class Histogram(Noised):
     other: bool = False
     bounds: object = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if (self.bins is None) == (self.keys is None):
             raise InvalidParameterError("a histogram needs bins=[edges] or keys=[values], one of them")
         if self.keys is not None and self.bounds is not None:
@@ -59,7 +58,6 @@ class Histogram(Noised):
             object.__setattr__(self, "bounds", None)
         else:
             object.__setattr__(self, "keys", distinct_keys(self.keys))
-        _ = self.privacy_loss
 
     @property
     def _edges(self) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,14 @@ class KeyCounts(Statistic):
 
     name: ClassVar[str] = "key_counts"
 
-    groups: int = 1
+    groups: Annotated[int, positive_integer] = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "groups", positive_integer("groups", self.groups))
+    def _check(self) -> None:
         if self.price.epsilon is None or not self.price.delta:
             raise InvalidParameterError(
                 "keys that nobody declared can be published for epsilon and delta > 0 alone: give both, or declare the "
                 "keys and ask for histogram(keys=...)"
             )
-        _ = self.privacy_loss
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

@@ -9,14 +9,14 @@ from deniable.noise.bits import Bits
 from deniable.release import Measure, Release
 from deniable.rows import Container
 from deniable.statistics.average import Average, Sums
-from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(Bounded):
+class Mean(BoundedSums):
     """The mean of the values, each clamped to the bounds.
 
     With u the place of a value between its bounds, from 0 to 1, the sums of u and of 1 - u get noise. One row adds 1 in

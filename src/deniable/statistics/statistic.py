@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
@@ -13,7 +13,7 @@ from deniable.noise.bits import SECURE, Bits, DeterministicBits
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
-from deniable.privacy.call import InWords
+from deniable.privacy.call import InWords, read_fields
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 from deniable.rows import Container, silence
 
@@ -87,7 +87,7 @@ class Statistic(metaclass=InWords):
     delta: Real = 0
     rho: Real | None = None
     relation: Relation = AddRemove
-    rows: int = 1
+    rows: Annotated[int, positive_integer] = 1
 
     def __init_subclass__(cls) -> None:
         """Check the size of every subclass's `expected_error` before it is used."""
@@ -96,8 +96,13 @@ class Statistic(metaclass=InWords):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relation", Relation(self.relation))
-        object.__setattr__(self, "rows", positive_integer("rows", self.rows))
+        read_fields(self)
         _ = self.price
+        self._check()
+        _ = self.privacy_loss
+
+    def _check(self) -> None:
+        """Raise if the parameters do not fit together."""
 
     @cached_property
     def price(self) -> Price:

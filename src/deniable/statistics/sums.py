@@ -15,7 +15,7 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container, Floats
 from deniable.statistics.average import exact_sums
-from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
@@ -26,7 +26,7 @@ _SLACK = 1 + 2.0**-31  # rounding to steps cannot reach beyond UNIT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sum(Bounded):
+class Sum(BoundedSums):
     """The sum of the values, each clamped to the bounds.
 
     Args:
@@ -45,14 +45,13 @@ class Sum(Bounded):
 
     whole: bool = False
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if self.whole:
             ends = self.bounding.public
             if ends is None or not all(end.is_integer() and abs(end) <= _LARGEST for end in ends):
                 raise InvalidParameterError(
                     f"whole=True needs bounds that are whole numbers of at most 2^37, got {self.bounds!r}"
                 )
-        super().__post_init__()
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

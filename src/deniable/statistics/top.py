@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -39,20 +39,17 @@ class TopK(Statistic):
 
     name: ClassVar[str] = "top_k"
 
-    k: int
+    k: Annotated[int, positive_integer]
     keys: Iterable[Any] | None = None
     groups: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "k", positive_integer("k", self.k))
+    def _check(self) -> None:
         if self.keys is not None:
             if self.groups != 1:
                 raise InvalidParameterError("groups is for private keys. Bound the rows of a unit with rows=...")
             object.__setattr__(self, "keys", self.counts.keys)
             if self.k > self.counts.cells:
                 raise InvalidParameterError(f"k must be at most the number of keys, {self.counts.cells}, got {self.k}")
-        _ = self.privacy_loss
 
     @cached_property
     def counts(self) -> Any:
@@ -104,12 +101,10 @@ class Mode(Statistic):
 
     keys: Iterable[Any]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.keys is None:
             raise InvalidParameterError("mode needs keys=[values]. If they are private, ask for top_k(k=1).")
         object.__setattr__(self, "keys", self._histogram.keys)
-        _ = self.privacy_loss
 
     @cached_property
     def _histogram(self) -> Histogram:

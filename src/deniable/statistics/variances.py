@@ -17,7 +17,7 @@ from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.release import Measure, Noisy, Release
 from deniable.rows import Container, Floats
 from deniable.statistics.average import Average, Sums
-from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.call import in_words
 from deniable.statistics.shares import STEP, UNIT, shares
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
@@ -30,7 +30,7 @@ _COARSE = 2**16  # steps of a share that are one where it is squared: 2^16 of th
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variance(Bounded):
+class Variance(BoundedSums):
     """The mean squared distance of the values, each clamped to the bounds, from their mean.
 
     A part of the price buys a rough mean c, the rest the mean of (x - c)^2, which is at most the square of the distance
@@ -46,8 +46,7 @@ class Variance(Bounded):
 
     name: ClassVar[str] = "variance"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         self.bounding.check_square()
 
     @cached_property

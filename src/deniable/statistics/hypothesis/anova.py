@@ -5,21 +5,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import pi, sqrt
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive.base import AdditiveNoise
-from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.noise.simulation import normals
 from deniable.privacy import PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.sensitivity import of_group_deviations
 from deniable.release import Release
 from deniable.rows import Container, Floats, numbers, places_of
-from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.bounded import Bounded
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, noise, p_value
 from deniable.statistics.hypothesis.chi_squared import categories, pair_of
@@ -31,7 +30,7 @@ _SHARES = (9, 9, 2)  # of the price: between groups, within groups, number of ro
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anova(HypothesisTest):
+class Anova(Bounded, HypothesisTest):
     """Whether groups of normal rows with one variance have one mean: call it with (values, groups).
 
     The statistic is F1 = (between / (k - 1)) / (within / (n - k)), where between = sum n_j |mean_j - mean| and within =
@@ -48,13 +47,7 @@ class Anova(HypothesisTest):
     takes: ClassVar[Takes] = "pair"
     null: ClassVar[str] = "all groups have the same mean"
 
-    bounds: object
-    keys: tuple[object, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._bounding
-        object.__setattr__(self, "keys", categories(self.keys))
+    keys: Annotated[tuple[object, ...], categories]
 
     @cached_property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
@@ -63,33 +56,27 @@ class Anova(HypothesisTest):
         return deviations, deviations, of_count(rows=self.rows, groups=1, relation=self.relation, cells=1)
 
     @cached_property
-    def _bounding(self) -> tuple[Bounding, Price]:
-        """How values are bounded, and the price that is left."""
-        return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
-
-    @cached_property
     def mechanisms(self) -> tuple[AdditiveNoise, ...]:
         """Mechanisms that add the noise."""
-        return self._bounding[1].noises(self.sensitivities, _SHARES)
+        return self.rest.noises(self.sensitivities, _SHARES)
 
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         parts = zip(self.mechanisms, self.sensitivities, strict=True)
-        bounding, rest = self._bounding
-        answer = rest.stated(compose([mechanism.privacy_loss(reach) for mechanism, reach in parts]))
-        return self.price.stated(bounding.with_loss([answer]))
+        answer = self.rest.stated(compose([mechanism.privacy_loss(reach) for mechanism, reach in parts]))
+        return self.price.stated(self.bounding.with_loss([answer]))
 
     def expected_error(self, size: int) -> float:
         """The standard deviation of the noise of `between`, in units of the values, or as a share of the width of
         bounds="auto"."""
-        return self.mechanisms[0].standard_deviation() * self._bounding[0].width() / _STEPS
+        return self.mechanisms[0].standard_deviation() * self.bounding.width() / _STEPS
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, places = numbers(pair_of(values)[0]), places_of(pair_of(values)[1], self.keys)
         if column.shape != places.shape:
             raise InvalidParameterError("values and groups must have one entry for each row")
         kept = bounded_rows(units, rows=self.rows, present=~np.isnan(column) & (places < len(self.keys)), bits=bits)
-        ends = self._bounding[0].ends(column[kept], bits=bits)
+        ends = self.bounding.ends(column[kept], bits=bits)
         clamped = (np.clip(column[kept], *ends) - ends[0]) / (ends[1] - ends[0])
         steps = np.clip(np.rint(clamped * _STEPS), 0, _STEPS).astype(np.int64)
         exact = *_deviations(steps, places[kept], len(self.keys)), len(steps)
@@ -102,7 +89,7 @@ class Anova(HypothesisTest):
         spread = sqrt(pi / 2) * max(within, 0.0) / sqrt(size * (size - groups))  # E|x - mean_j| for groups of one size
         null = _ratio(*self._simulated(spread, size, bits), groups=groups)
         observed = _ratio(*(np.array([part]) for part in (between, within, count)), groups=groups)[0]
-        return self._tested(float(observed), p_value(observed, null), notes=self._bounding[0].notes(ends))
+        return self._tested(float(observed), p_value(observed, null), notes=self.bounding.notes(ends))
 
     def _simulated(self, spread: float, size: int, bits: Bits) -> tuple[Floats, ...]:
         """`between`, `within` and the number of rows for groups of one size, through the actual mechanisms."""

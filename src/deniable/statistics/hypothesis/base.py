@@ -7,7 +7,8 @@ the test says so; docs/theory/statistics/hypothesis.md has the measured error ra
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import partial
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +49,7 @@ class HypothesisTest(Statistic):
 
     null: ClassVar[str]  # the null hypothesis in words
 
-    simulations: int = 9999
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "simulations", whole_number("simulations", self.simulations, lower=1, upper=_MOST))
+    simulations: Annotated[int, partial(whole_number, lower=1, upper=_MOST)] = 9999
 
     def _tested(self, statistic: float, p_value: float, *, notes: tuple[str, ...] = ()) -> Answer:
         return Answer(
@@ -80,9 +77,11 @@ def directed(values: Floats, alternative: Alternative) -> Floats:
     return values if alternative == "greater" else -values
 
 
-def checked_alternative(value: object) -> None:
+def checked_alternative(name: str, value: object) -> object:
+    """One of `ALTERNATIVES`."""
     if value not in ALTERNATIVES:
-        raise InvalidParameterError(f"alternative must be one of {', '.join(ALTERNATIVES)}, got {value!r}")
+        raise InvalidParameterError(f"{name} must be one of {', '.join(ALTERNATIVES)}, got {value!r}")
+    return value
 
 
 def noise(mechanism: AdditiveNoise, shape: tuple[int, ...], bits: Bits) -> Floats:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 
@@ -47,11 +47,9 @@ class BinomialTest(Noised, HypothesisTest):
     null: ClassVar[str] = "the share of ones is as stated"
 
     share: object
-    alternative: Alternative = "two-sided"
+    alternative: Annotated[Alternative, checked_alternative] = "two-sided"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_alternative(self.alternative)
+    def _check(self) -> None:
         if not 0 < exact_rational("share", self.share) < 1:
             raise InvalidParameterError(f"share must be in (0, 1), got {self.share!r}")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,17 @@ from deniable.statistics.hypothesis.base import HypothesisTest, TestOptions, mul
 from deniable.statistics.noised import Noised
 from deniable.statistics.statistic import Answer, Takes, release
 from deniable.statistics.units import bounded_rows
+
+
+def categories(name: str, keys: object) -> tuple[object, ...]:
+    """Public categories: at least two, all different.
+
+    Raises: InvalidParameterError.
+    """
+    found = distinct_keys(keys)
+    if len(found) < 2:
+        raise InvalidParameterError(f"{name} must be a list of two or more categories, got {keys!r}")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +84,10 @@ class ChiSquaredFit(_TableTest):
     name: ClassVar[str] = "chi_squared_fit"
     null: ClassVar[str] = "rows fall into the categories in the stated proportions"
 
-    keys: tuple[object, ...]
+    keys: Annotated[tuple[object, ...], categories]
     shares: tuple[object, ...]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "keys", categories(self.keys))
+    def _check(self) -> None:
         given: object = self.shares
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InvalidParameterError(f"shares must be a list of numbers, one a key, got {given!r}")
@@ -122,13 +131,8 @@ class ChiSquaredIndependence(_TableTest):
     takes: ClassVar[Takes] = "pair"
     null: ClassVar[str] = "the two columns are independent"
 
-    keys: tuple[object, ...]
-    other_keys: tuple[object, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "keys", categories(self.keys))
-        object.__setattr__(self, "other_keys", categories(self.other_keys))
+    keys: Annotated[tuple[object, ...], categories]
+    other_keys: Annotated[tuple[object, ...], categories]
 
     @property
     def _cells(self) -> int:
@@ -185,17 +189,6 @@ def chi_squared_independence(
     ... )
     """
     return release(ChiSquaredIndependence, (first, second), {"keys": keys, "other_keys": other_keys}, options)
-
-
-def categories(keys: object) -> tuple[object, ...]:
-    """Public categories: at least two, all different.
-
-    Raises: InvalidParameterError.
-    """
-    found = distinct_keys(keys)
-    if len(found) < 2:
-        raise InvalidParameterError(f"keys must be a list of two or more categories, got {keys!r}")
-    return found
 
 
 def pair_of(values: object) -> tuple[object, object]:

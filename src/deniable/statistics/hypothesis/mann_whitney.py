@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, sqrt
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 
@@ -56,11 +56,7 @@ class MannWhitney(HypothesisTest):
     takes: ClassVar[Takes] = "samples"
     null: ClassVar[str] = "both samples come from one distribution"
 
-    alternative: Alternative = "two-sided"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_alternative(self.alternative)
+    alternative: Annotated[Alternative, checked_alternative] = "two-sided"
 
     @property
     def _sizes_are_public(self) -> bool:

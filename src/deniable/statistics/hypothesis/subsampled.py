@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +48,15 @@ class SubsampledTest(Noised, HypothesisTest):
     null: ClassVar[str] = "that of the inner test"
 
     test: Callable[[NDArray[Any]], float]
-    blocks: int
+    blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST)]
     inner_level: object = "1/5"
-    columns: int | None = None
+    columns: Annotated[int | None, positive_integer] = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if not callable(self.test):
             raise InvalidParameterError(f"test must be a function from rows to a p-value, got {self.test!r}")
-        object.__setattr__(self, "blocks", whole_number("blocks", self.blocks, lower=1, upper=_MOST))
         if not 0 < probability("inner_level", self.inner_level) < 1:
             raise InvalidParameterError(f"inner_level must be in (0, 1), got {self.inner_level!r}")
-        if self.columns is not None:
-            object.__setattr__(self, "columns", positive_integer("columns", self.columns))
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar, TypeAlias, Unpack
+from typing import Annotated, ClassVar, TypeAlias, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
 from deniable.rows import Container, Floats, numbers
-from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounded import BoundedSums
 from deniable.statistics.bounds import Guess
 from deniable.statistics.call import in_words
 from deniable.statistics.hypothesis.base import (
@@ -43,7 +43,7 @@ _NODES = 2001  # of the quadrature for one clamped normal row
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MeanTest(Bounded, HypothesisTest):
+class _MeanTest(BoundedSums, HypothesisTest):
     """Noisy sums of (1 - u)^2, 2 u (1 - u) and u^2 of each sample, u being the place of a value between the bounds.
 
     One row adds 1 in all to these sums, so each may have the noise of a single count. The null law is that of normal
@@ -53,13 +53,9 @@ class _MeanTest(Bounded, HypothesisTest):
     Bounds that are searched are those of all samples together, and the null law is that given them.
     """
 
-    alternative: Alternative = "two-sided"
+    alternative: Annotated[Alternative, checked_alternative] = "two-sided"
 
     _samples: ClassVar[int]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_alternative(self.alternative)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -147,8 +143,7 @@ class OneSampleTTest(_MeanTest):
 
     mean: object
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         lower, upper = self.bounding.public or (-_FARTHEST, _FARTHEST)
         if not lower < exact_rational("mean", self.mean) < upper:
             raise InvalidParameterError(f"mean must lie between the bounds, got {self.mean!r}")

@@ -4,27 +4,37 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import positive_rational, shown
 from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.rows import numbers, whole_numbers
-from deniable.statistics.bounds import Bounding, Guess, resolve
+from deniable.statistics.bounded import Bounded
+from deniable.statistics.bounds import Guess
 from deniable.statistics.order.grid import ValueGrid, Values
-from deniable.statistics.statistic import Statistic
 from deniable.statistics.units import bounded_rows
 
 _MANY = 10**9  # rows for which the error in ranks is told: it hardly grows beyond some thousands
 _FINEST, _COARSEST = Fraction("1e-300"), Fraction("1e300")  # steps that floats can hold
 
 
+def checked_level(name: str, level: object) -> float:
+    """The level of an interval that is drawn.
+
+    Raises: InvalidParameterError.
+    """
+    if not isinstance(level, float) or not 0 < level <= 0.999:
+        raise InvalidParameterError(f"{name} must be a level above 0 and at most 0.999, or None, got {level!r}")
+    return level
+
+
 @dataclass(frozen=True, kw_only=True)
-class OrderStatistic(Statistic):
+class OrderStatistic(Bounded):
     """A statistic that chooses among the points of a public grid by the ranks that they have.
 
     A value that is no number is left out under add/remove, and stands for the middle of the bounds under replace.
@@ -38,26 +48,16 @@ class OrderStatistic(Statistic):
             many rows are equal. By default about 2^-31 of the width of the bounds.
     """
 
-    bounds: object
-    interval: float | None = None
+    interval: Annotated[float | None, checked_level] = None
     step: object = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        level = self.interval
-        if level is not None and (isinstance(level, bool) or not isinstance(level, float) or not 0 < level <= 0.999):
-            raise InvalidParameterError(f"interval must be a level above 0 and at most 0.999, or None, got {level!r}")
+    def _check(self) -> None:
         if self.step is not None:
             step = positive_rational("step", self.step)
             if not _FINEST <= step <= _COARSEST:
                 raise InvalidParameterError(f"step must be between 1e-300 and 1e300, got {shown(self.step)}")
             object.__setattr__(self, "step", step)
-        _ = self._bounding, self._declared
-
-    @cached_property
-    def _bounding(self) -> tuple[Bounding, Price]:
-        """How values are bounded, and the price that is left."""
-        return resolve(self.bounds, self.price, relation=self.relation, rows=self.rows)
+        _ = self.bounding, self._declared
 
     @property
     def _records(self) -> Sensitivity:
@@ -81,7 +81,7 @@ class OrderStatistic(Statistic):
         grid = self._declared
         if grid is None:
             known = np.where(missing, np.nan, column) if missing.any() else column.astype(np.float64, copy=False)
-            ends = self._bounding[0].ends(known, bits=bits)
+            ends = self.bounding.ends(known, bits=bits)
             grid = ValueGrid.around(ends, self.step)
         if missing.any():
             column = np.where(missing, grid.points(np.array([grid.middle]))[0], column)
@@ -90,7 +90,7 @@ class OrderStatistic(Statistic):
     def _notes(self, grid: ValueGrid) -> tuple[str, ...]:
         """What a reader must know: of bounds that were found, and of the error where no interval says it."""
         ends = grid.value(0), grid.value(grid.size - 1)
-        found = self._bounding[0].notes(Guess(ends) if grid.guessed else ends)
+        found = self.bounding.notes(Guess(ends) if grid.guessed else ends)
         if self.interval is not None:
             return found
         return *found, self._told

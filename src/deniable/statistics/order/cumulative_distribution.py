@@ -45,8 +45,7 @@ class CumulativeDistribution(Statistic):
 
     at: Sequence[object]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if isinstance(self.at, str) or not isinstance(self.at, Sequence | np.ndarray) or not len(self.at):
             raise InvalidParameterError(f"at must be a list of values such as [0, 10, 100], got {self.at!r}")
         object.__setattr__(self, "at", tuple(float(exact_rational("at", value)) for value in self.at))
@@ -54,7 +53,6 @@ class CumulativeDistribution(Statistic):
             raise InvalidParameterError("at must increase strictly. Sort the values and leave out equal ones.")
         if len(self.at) >= LARGEST_COUNT:
             raise InvalidParameterError(f"at must hold fewer than {LARGEST_COUNT} values, got {len(self.at)}")
-        _ = self.counting
 
     @property
     def _edges(self) -> Floats:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 from deniable.mechanisms.ranks import ExponentialExtreme
 from deniable.numbers.rationals import Real, yes_or_no
@@ -19,11 +19,7 @@ class _Extreme(Quantile):
     """A quantile at an end, aimed at some ranks inside."""
 
     share: object = field(init=False)
-    tight: bool = False
-
-    def __post_init__(self) -> None:
-        yes_or_no("tight", self.tight)
-        super().__post_init__()
+    tight: Annotated[bool, yes_or_no] = False
 
     @cached_property
     def _estimate(self) -> ExponentialExtreme:

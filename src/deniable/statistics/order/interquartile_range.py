@@ -39,17 +39,13 @@ class InterquartileRange(OrderStatistic):
 
     name: ClassVar[str] = "interquartile_range"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._draws
-
     @cached_property
     def _draws(self) -> tuple[Quartiles, ExponentialQuantile | None, bool]:
         """The draw of the quartiles, that of an end, and whether the quartiles are paid together.
 
         With a plain epsilon they are; with rho one by one, which costs less there.
         """
-        price, counts = self._bounding[1], (2,) if self.interval is None else (2, 4)
+        price, counts = self.rest, (2,) if self.interval is None else (2, 4)
         kind, quarter, found = ExponentialQuantile, Fraction(1, 4), []
         if price.epsilon is not None:
             first, *others = selections(Price(epsilon=price.epsilon), (1,) * len(counts))
@@ -76,7 +72,7 @@ class InterquartileRange(OrderStatistic):
         quartiles, end, paid_together = self._draws
         losses = [draw.privacy_loss(self._records) for draw in ([quartiles] if paid_together else quartiles.draws)]
         losses += [] if end is None else [end.privacy_loss(self._records)] * 4
-        return self.price.stated(self._bounding[0].with_loss(losses))
+        return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks of the difference, where values are drawn evenly between the bounds."""

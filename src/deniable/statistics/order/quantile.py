@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import log
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 
@@ -49,22 +49,18 @@ class Quantile(OrderStatistic):
     name: ClassVar[str] = "quantile"
     sides: ClassVar[tuple[int, ...]] = (-1, 1)  # the ends that are drawn: below, above
 
-    share: object
+    share: Annotated[object, read_quantile]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "share", self._quantile)
-        _ = self.epsilons
-
-    @cached_property
+    @property
     def _quantile(self) -> Fraction:
-        return read_quantile("share", self.share)
+        assert isinstance(self.share, Fraction)
+        return self.share
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
         """What the estimate costs, and each of the ends that are drawn."""
         shares = (1,) if self.interval is None else (2, *(1 for _ in self.sides))
-        return selections(self._bounding[1], shares)
+        return selections(self.rest, shares)
 
     @property
     def _interval_share(self) -> str:
@@ -73,7 +69,7 @@ class Quantile(OrderStatistic):
     @cached_property
     def privacy_loss(self) -> PrivacyLoss:
         losses = [draw.privacy_loss(self._records) for draw in (self._estimate, *self._ends)]
-        return self.price.stated(self._bounding[0].with_loss(losses))
+        return self.price.stated(self.bounding.with_loss(losses))
 
     @cached_property
     def _flips(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import ceil
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +71,10 @@ class Quantiles(OrderStatistic):
 
     shares: Sequence[object]
     method: str | None = None
-    size: int | None = None
+    size: Annotated[int | None, positive_integer] = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         if isinstance(self.shares, str) or not isinstance(self.shares, Sequence | np.ndarray) or not len(self.shares):
             raise InvalidParameterError(
                 f"shares must be a list of shares such as [0.25, 0.5, 0.75], got {self.shares!r}"
@@ -84,9 +84,6 @@ class Quantiles(OrderStatistic):
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
         if self.method not in (None, *(kind.name for kind in _METHODS)):
             raise InvalidParameterError(f'method must be "recursion", "joint", "slices" or None, got {self.method!r}')
-        if self.size is not None:
-            object.__setattr__(self, "size", positive_integer("size", self.size))
-        _ = self.chosen, self.counting, self.ends
 
     @cached_property
     def _distinct(self) -> list[Fraction]:
@@ -96,7 +93,7 @@ class Quantiles(OrderStatistic):
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
         """What the quantiles cost, and what their intervals do."""
-        price = self._bounding[1]
+        price = self.rest
         if self.interval is None:
             return price, None
         quantiles, intervals = price.split(1 if self._few else _COUNTING, 1)
@@ -192,7 +189,7 @@ class Quantiles(OrderStatistic):
         ]
         if self.counting is not None:
             losses.append(self.counting.privacy_loss(self._moved))
-        return self.price.stated(self._bounding[0].with_loss(losses))
+        return self.price.stated(self.bounding.with_loss(losses))
 
     def expected_error(self, size: int) -> float:
         """The root mean squared error in ranks, over all the quantiles, where all values differ."""

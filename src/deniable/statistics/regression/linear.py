@@ -73,8 +73,7 @@ class Regression(Statistic):
     bounds: object
     target_bounds: object
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         _ = self._bounding
 
     @abstractmethod

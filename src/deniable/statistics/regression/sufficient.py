@@ -33,10 +33,6 @@ class SufficientRegression(Regression):
 
     name: ClassVar[str] = "linear_regression"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.privacy_loss
-
     @cached_property
     def _basis(self) -> Basis:
         """The one in which the sums get less noise."""

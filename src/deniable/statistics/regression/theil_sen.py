@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from deniable.numbers.rationals import positive_integer
 from deniable.privacy import PrivacyLoss, of_count
 from deniable.release import Bounds
 from deniable.rows import Floats
+from deniable.statistics.order.base import checked_level
 from deniable.statistics.order.ends import aside, lower_end, upper_end
 from deniable.statistics.order.quantile import selections
 from deniable.statistics.regression.linear import Regression, Rows
@@ -55,20 +56,15 @@ class TheilSen(Regression):
 
     name: ClassVar[str] = "theil_sen"
 
-    matchings: int = 10
-    interval: float | None = 0.95
+    matchings: Annotated[int, positive_integer] = 10
+    interval: Annotated[float | None, checked_level] = 0.95
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "matchings", positive_integer("matchings", self.matchings))
-        level = self.interval
-        if level is not None and (isinstance(level, bool) or not isinstance(level, float) or not 0 < level <= 0.999):
-            raise InvalidParameterError(f"interval must be a level above 0 and at most 0.999, or None, got {level!r}")
+    def _check(self) -> None:
+        super()._check()
         if self.features != 1:
             raise InvalidParameterError(
                 f"theil_sen takes one feature, got bounds of {self.features}. Use method='sufficient' for more."
             )
-        _ = self.privacy_loss
 
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:

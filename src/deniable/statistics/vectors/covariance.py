@@ -64,8 +64,7 @@ class VectorCovariance(VectorStatistic):
     name: ClassVar[str] = "vector_covariance"
     known_means: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         for share in (_SMALLEST, Fraction(1)):
             self.mechanism(share)
 

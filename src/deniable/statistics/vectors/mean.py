@@ -63,8 +63,7 @@ class VectorMean(VectorStatistic):
 
     name: ClassVar[str] = "vector_mean"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         for share in (SMALLEST_SHARE, Fraction(1)):
             self.mechanism(share)
         _ = self.counter
