@@ -226,3 +226,14 @@ def test_one_large_loss_among_many_small_ones_is_answered(sigma: str, rate: str,
     assert found.width <= 0.01 * found.upper
     assert steps * one.lower * 0.99 <= found.upper
     assert found.lower <= steps * step.delta(Fraction(epsilon) * Fraction(9, 10)).upper * 1.01
+
+
+@pytest.mark.parametrize(("noise", "rate", "count"), [("4", "0.001", 1000), ("2", "0.01", 100)])
+def test_the_width_of_a_small_epsilon_is_relative_to_it(noise: str, rate: str, count: int) -> None:
+    run = GaussianLoss(noise).poisson_sampled(rate=rate) * count
+    found, narrow = run.epsilon("1e-5"), run.epsilon("1e-5", tolerance=1e-5)
+    assert found.upper < 0.2
+    assert found.width <= 1e-3 * found.upper
+    assert found.lower <= narrow.upper
+    assert narrow.lower <= found.upper
+    assert narrow.width <= 1e-5 * narrow.upper
