@@ -50,6 +50,13 @@ def test_one_run_has_one_number_and_the_numbers_that_were_typed(call: Call, fold
     assert json.loads(told(*TRAINING, "--report", "--json"))["epsilon"]["upper"] == found
 
 
+def test_a_delta_of_the_order_of_one_over_the_examples_is_cautioned(call: Call) -> None:
+    assert "is of the order of 1/60000" in call("account", *EPOCHS, "--delta", "1e-5").stdout
+    assert "is of the order of 1/60000" in call("account", *EPOCHS, "--delta", "1e-5", "--report").stdout
+    assert "caution" not in call("account", *EPOCHS, "--delta", "1e-6").stdout
+    assert "caution" not in call("account", *TRAINING, "--delta", "1e-5").stdout
+
+
 def test_the_history_of_opacus_is_counted(call: Call, folder: Path) -> None:
     state = {"history": [[1.1, 256 / 60000, 14062], [1.1, 256 / 60000, 1]], "mechanism": "rdp"}
     (folder / "run.json").write_text(json.dumps(state), encoding="utf-8")

@@ -108,7 +108,8 @@ def account(
             loss, counted = _read(composition), ""
         else:
             loss, counted = training.loss(), training.said()
-        said = replace(loss.report(delta, tolerance=tolerance), counted=counted) if report and delta else None
+        about = loss.report(delta, population=examples, tolerance=tolerance) if report and delta else None
+        said = None if about is None else replace(about, counted=counted)
         answer = Counted(
             loss,
             counted or repr(loss),
@@ -117,6 +118,7 @@ def account(
             delta=None if epsilon is None or calibrate else loss.delta(epsilon, tolerance=tolerance),
             at_epsilon=epsilon,
             calibrated=None if calibrate is None else (calibrate.value, training.text(calibrate)),
+            examples=examples,
         )
         if plot is not None:
             _draw(loss, plot, composition or opacus)
@@ -229,6 +231,7 @@ class Counted:
     delta: "Interval | None"
     at_epsilon: str | None
     calibrated: tuple[str, str] | None
+    examples: int | None = None
 
     def rows(self) -> list[tuple[str, str]]:
         """Subjects and what is said about them."""
@@ -238,7 +241,17 @@ class Counted:
             rows.append(("epsilon", _said(self.epsilon, f"delta = {self.at_delta}")))
         if self.delta is not None:
             rows.append(("delta", _said(self.delta, f"epsilon = {self.at_epsilon}")))
-        return rows
+        return [*rows, ("caution", self.caution)] if self.caution else rows
+
+    @property
+    def caution(self) -> str:
+        """Warning about a delta that is not small against 1/examples; empty for others."""
+        from deniable.numbers.rationals import probability
+        from deniable.privacy.caution import caution
+
+        if self.at_delta is None or self.examples is None:
+            return ""
+        return caution(delta=probability("delta", self.at_delta), population=self.examples)
 
     def data(self) -> dict[str, object]:
         """The same for JSON."""
