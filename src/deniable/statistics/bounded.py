@@ -11,7 +11,7 @@ from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats, numbers
 from deniable.statistics.bounds import Bounding, resolve
 from deniable.statistics.shares import UNIT, rows_that_count
-from deniable.statistics.statistic import Statistic
+from deniable.statistics.statistic import BoundsLike, Statistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Bounded(Statistic):
         bounds: a pair (lower, upper) of public numbers; or "auto", which spends a quarter of the price on finding them.
     """
 
-    bounds: object
+    bounds: BoundsLike
 
     @cached_property
     def _resolved(self) -> tuple[Bounding, Price]:

@@ -46,7 +46,7 @@ class BinomialTest(Noised, HypothesisTest):
     name: ClassVar[str] = "binomial_test"
     null: ClassVar[str] = "the share of ones is as stated"
 
-    share: object
+    share: Real
     alternative: Annotated[Alternative, checked_alternative] = "two-sided"
 
     def _check(self) -> None:

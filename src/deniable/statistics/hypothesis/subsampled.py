@@ -49,7 +49,7 @@ class SubsampledTest(Noised, HypothesisTest):
 
     test: Callable[[NDArray[Any]], float]
     blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST)]
-    inner_level: object = "1/5"
+    inner_level: Real = "1/5"
     columns: Annotated[int | None, positive_integer] = None
 
     def _check(self) -> None:

@@ -141,7 +141,7 @@ class OneSampleTTest(_MeanTest):
     null: ClassVar[str] = "the mean is as stated"
     _samples: ClassVar[int] = 1
 
-    mean: object
+    mean: Real
 
     def _check(self) -> None:
         lower, upper = self.bounding.public or (-_FARTHEST, _FARTHEST)

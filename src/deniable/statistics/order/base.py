@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_rational, shown
+from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import Relation, Sensitivity, of_count
 from deniable.rows import numbers, whole_numbers
 from deniable.statistics.bounded import Bounded
@@ -49,7 +49,7 @@ class OrderStatistic(Bounded):
     """
 
     interval: Annotated[float | None, checked_level] = None
-    step: object = None
+    step: Real | None = None
 
     def _check(self) -> None:
         if self.step is not None:

@@ -18,7 +18,7 @@ from deniable.statistics.statistic import BoundsLike, Options, release
 class _Extreme(Quantile):
     """A quantile at an end, aimed at some ranks inside."""
 
-    share: object = field(init=False)
+    share: Real = field(init=False)
     tight: Annotated[bool, yes_or_no] = False
 
     @cached_property
@@ -51,7 +51,7 @@ class Minimum(_Extreme):
     name: ClassVar[str] = "minimum"
     sides: ClassVar[tuple[int, ...]] = (1,)
 
-    share: object = field(default=Fraction(0), init=False)
+    share: Real = field(default=Fraction(0), init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Maximum(_Extreme):
     name: ClassVar[str] = "maximum"
     sides: ClassVar[tuple[int, ...]] = (-1,)
 
-    share: object = field(default=Fraction(1), init=False)
+    share: Real = field(default=Fraction(1), init=False)
 
 
 @in_words

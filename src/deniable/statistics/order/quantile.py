@@ -131,7 +131,7 @@ class Median(Quantile):
 
     name: ClassVar[str] = "median"
 
-    share: object = field(default=Fraction(1, 2), init=False)
+    share: Real = field(default=Fraction(1, 2), init=False)
 
 
 @in_words

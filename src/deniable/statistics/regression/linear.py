@@ -15,7 +15,7 @@ from deniable.privacy import PrivacyLoss, Relation, compose
 from deniable.release import Bounds, Estimate, Key
 from deniable.rows import Floats, dimensions, numbers, table
 from deniable.statistics.bounds import Bounding, resolve
-from deniable.statistics.statistic import Answer, Statistic, Takes
+from deniable.statistics.statistic import Answer, BoundsLike, Statistic, Takes
 from deniable.statistics.units import bounded_rows
 
 SMALL = 1e-300  # so wide are bounds at least
@@ -70,8 +70,8 @@ class Regression(Statistic):
 
     takes: ClassVar[Takes] = "pair"
 
-    bounds: object
-    target_bounds: object
+    bounds: BoundsLike | Sequence[BoundsLike]
+    target_bounds: BoundsLike
 
     def _check(self) -> None:
         _ = self._bounding
