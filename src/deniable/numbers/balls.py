@@ -3,12 +3,16 @@
 import math
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from deniable.numbers.interval import PROBABILITIES, Interval
 
 if TYPE_CHECKING:
     from flint import arb
+
+    Arb: TypeAlias = arb
+else:
+    Arb = object  # the type of balls in annotations; flint itself is loaded with the first ball
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -16,23 +20,23 @@ _PRECISIONS = (96, 192, 384, 768, 1536, 6144)  # bits; the next is taken when ca
 _ENOUGH = 56  # bits of relative accuracy: one float rounding is then all that is left
 
 
-def ball(number: Fraction) -> "arb":
+def ball(number: Fraction) -> Arb:
     """The ball around a rational at the working precision."""
     from flint import arb, fmpq
 
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def exp_of_minus(value: Fraction) -> Callable[[], "arb"]:
+def exp_of_minus(value: Fraction) -> Callable[[], Arb]:
     """Enclosures of e^-value, each at the precision of the moment."""
 
-    def enclosure() -> "arb":
+    def enclosure() -> Arb:
         return (-ball(value)).exp()
 
     return enclosure
 
 
-def certified_floor(value: Callable[[], "arb"]) -> int:
+def certified_floor(value: Callable[[], Arb]) -> int:
     """floor of the real number that `value` encloses; the precision grows until it is the same for the whole ball."""
     from flint import ctx
 
@@ -45,7 +49,7 @@ def certified_floor(value: Callable[[], "arb"]) -> int:
         precision *= 2
 
 
-def certified(formula: Callable[[], "arb"], *, within: Interval = PROBABILITIES) -> Interval:
+def certified(formula: Callable[[], Arb], *, within: Interval = PROBABILITIES) -> Interval:
     """The floats around a formula in ball arithmetic, evaluated again with more bits until it is sharp.
 
     Args:

@@ -243,3 +243,6 @@ def _highest(other: "Interval | Real") -> Fraction | float:
 
 
 PROBABILITIES = Interval(0.0, 1.0)
+NONNEGATIVE = Interval(0.0, math.inf)
+REAL = Interval(-math.inf, math.inf)
+INFINITE = Interval(math.inf, math.inf)

@@ -7,18 +7,14 @@ docs/theory/privacy/profile.md.
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from deniable.numbers.balls import ball
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.numbers.balls import Arb, ball
 
 _MOST_TERMS = 600  # beyond it Euler-Maclaurin is both faster and fast to converge
 _MOST_CORRECTIONS = 60
 
 
-def total(sigma_squared: Fraction) -> "arb":
+def total(sigma_squared: Fraction) -> Arb:
     """Sum over all integers k of exp(-k^2 / (2 sigma^2)).
 
     Poisson's formula sum_k exp(-k^2/(2 s)) = sqrt(2 pi s) sum_k exp(-2 pi^2 s k^2) serves s >= 1/6, the definition the
@@ -32,7 +28,7 @@ def total(sigma_squared: Fraction) -> "arb":
     return _symmetric_sum(1 / (2 * s))
 
 
-def upper_tail(sigma_squared: Fraction, start: int) -> "arb":
+def upper_tail(sigma_squared: Fraction, start: int) -> Arb:
     """Sum over k >= start of exp(-k^2 / (2 sigma^2)), for an integer start >= 1."""
     from flint import ctx
 
@@ -45,7 +41,7 @@ def upper_tail(sigma_squared: Fraction, start: int) -> "arb":
     return _tail_by_euler_maclaurin(sigma_squared, start)
 
 
-def _symmetric_sum(rate: "arb") -> "arb":
+def _symmetric_sum(rate: Arb) -> Arb:
     """1 + 2 sum_{k>=1} exp(-rate k^2) for a rate of at least 3, the tail bounded by a geometric series."""
     from flint import arb, ctx
 
@@ -58,7 +54,7 @@ def _symmetric_sum(rate: "arb") -> "arb":
     return result + rest.union(arb(0))
 
 
-def _tail_by_terms(sigma_squared: Fraction, start: int, terms: int) -> "arb":
+def _tail_by_terms(sigma_squared: Fraction, start: int, terms: int) -> Arb:
     """The first terms by recurrence; the rest lies between 0 and a geometric series."""
     from flint import arb, fmpz
 
@@ -75,7 +71,7 @@ def _tail_by_terms(sigma_squared: Fraction, start: int, terms: int) -> "arb":
     return result + (term / (1 - ratio)).union(arb(0))
 
 
-def _tail_by_euler_maclaurin(sigma_squared: Fraction, start: int) -> "arb":
+def _tail_by_euler_maclaurin(sigma_squared: Fraction, start: int) -> Arb:
     """Integral + f/2 - sum of B_2j/(2j)! f^(2j-1), with the remainder bounded through the last integral of |f^(2p)|.
 
     Writing f^(n) = h_n f, h obeys h_(n+1) = -(x h_n + n h_(n-1)) / s. The same recurrence with all signs positive

@@ -58,28 +58,12 @@ class Charge:
     def __add__(self, other: object) -> "Charge":
         if not isinstance(other, Charge):
             return NotImplemented
-        return Charge(
-            epsilon=_plus(self.epsilon, other.epsilon),
-            delta=self.delta + other.delta,
-            rho=_plus(self.rho, other.rho),
-            mu_squared=_plus(self.mu_squared, other.mu_squared),
-            failing_epsilon=_plus(self.failing_epsilon, other.failing_epsilon),
-            failing_rho=_plus(self.failing_rho, other.failing_rho),
-            failure=self.failure + other.failure,
-            renyi=_plus(self.renyi, other.renyi),
-        )
+        sums = {name: _plus(value, getattr(other, name)) for name, value in vars(self).items()}
+        return Charge(**sums)  # type: ignore[arg-type]
 
     def __mul__(self, count: int) -> "Charge":
-        return Charge(
-            epsilon=_times(self.epsilon, count),
-            delta=self.delta * count,
-            rho=_times(self.rho, count),
-            mu_squared=_times(self.mu_squared, count),
-            failing_epsilon=_times(self.failing_epsilon, count),
-            failing_rho=_times(self.failing_rho, count),
-            failure=self.failure * count,
-            renyi=_times(self.renyi, count),
-        )
+        times = {name: None if value is None else value * count for name, value in vars(self).items()}
+        return Charge(**times)  # type: ignore[arg-type]
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, rationals as text; the later fields only where they say something new."""
@@ -120,7 +104,3 @@ class Charge:
 
 def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else a + b
-
-
-def _times(a: Fraction | None, count: int) -> Fraction | None:
-    return None if a is None else a * count

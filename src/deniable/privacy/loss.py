@@ -5,10 +5,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
+from inspect import signature
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import Interval, Intervals, each
+from deniable.numbers.interval import INFINITE, Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probability, read_json
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
@@ -44,6 +45,14 @@ class PrivacyLoss(Readings, metaclass=InWords):
         super().__init_subclass__()
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
+
+    def __repr__(self) -> str:
+        """The call that makes this loss, without what its constructor assumes."""
+        takes = signature(type(self)).parameters
+        values = {self.words.get(field.name, field.name): getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        said = {name: value for name, value in values.items() if name not in takes or value != takes[name].default}
+        shown = [f"{name}={_typed(value)}" for name, value in said.items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     # --- the curve -----------------------------------------------------------------------------------------------
 
@@ -89,12 +98,15 @@ class PrivacyLoss(Readings, metaclass=InWords):
             return True  # a float above delta would prove less
         return Fraction(self._delta(epsilon).upper) <= delta
 
+    def _upper_delta(self, epsilon: Fraction) -> float:
+        return self._delta(epsilon).upper
+
     def _delta_within(self, epsilon: Fraction, tolerance: float) -> Interval:
         return self._delta(epsilon)
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
-            return Interval(float("inf"), float("inf"))
+            return INFINITE
         unreachable = delta < self.failure
         return inverse(self._delta, delta, limit=None if unreachable else self.failing_epsilon, unreachable=unreachable)
 
@@ -106,8 +118,9 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """The neighbouring relations for which the statement holds."""
-        return frozenset(Relation)
+        """The neighbouring relations for which the statement holds: that of the loss or its sensitivity, else both."""
+        stated = getattr(self, "relation", None) or getattr(getattr(self, "sensitivity", None), "relation", None)
+        return frozenset(Relation) if stated is None else frozenset({stated})
 
     @property
     def failure(self) -> Fraction:
@@ -288,9 +301,9 @@ class PrivacyLoss(Readings, metaclass=InWords):
         self, *, rate: Real, cap: int, population: int, relation: Relation = Relation.ADD_REMOVE
     ) -> "PrivacyLoss":
         """The loss on a Poisson sample of at most `population` units, cut to a random `cap` of them if it has more."""
-        from deniable.privacy.around.sampling.capped import capped_poisson_sampled
+        from deniable.privacy.around.sampling.capped import CappedPoissonLoss
 
-        return capped_poisson_sampled(self, rate, cap, population, relation)
+        return CappedPoissonLoss(self, rate, cap, population, relation)
 
     def sampled_without_replacement(self, *, size: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on a uniformly random set of `size` units out of `population`."""
@@ -300,9 +313,9 @@ class PrivacyLoss(Readings, metaclass=InWords):
 
     def sampled_with_replacement(self, *, draws: int, population: int) -> "PrivacyLoss":
         """The loss, under replace, on `draws` units drawn with replacement out of `population`."""
-        from deniable.privacy.around.sampling.draws import sampled_with_replacement
+        from deniable.privacy.around.sampling.draws import DrawnLoss
 
-        return sampled_with_replacement(self, draws, population)
+        return DrawnLoss(self, draws, population)
 
     def randomly_allocated(self, *, of: int, uses: int = 1, relation: Relation = Relation.ADD_REMOVE) -> "PrivacyLoss":
         """The loss of `of` runs in `uses` equal blocks; each unit takes part in one run of each block, at random."""
@@ -413,6 +426,15 @@ def _encoded(value: object) -> object:
         return str(value)
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
-    if isinstance(value, PrivacyLoss | Sensitivity):
-        return value.to_data()
-    return value
+    if isinstance(value, Relation):
+        return value.value
+    return value.to_data() if hasattr(value, "to_data") else value
+
+
+def _typed(value: object) -> str:
+    """A value as one may type it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(_typed(item) for item in value)}]"
+    if isinstance(value, Fraction):
+        return repr(str(value))
+    return str(f"Relation.{value.name}" if isinstance(value, Relation) else repr(value))

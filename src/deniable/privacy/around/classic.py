@@ -4,18 +4,13 @@ Each function returns an epsilon, rounded up, for a slack delta'; the total delt
 parameters must be fixed in advance; for others see `filters`. Proofs: docs/theory/privacy/currencies.md.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, REAL, round_up
 from deniable.numbers.rationals import Real, nonnegative_rational, positive_integer, probability
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 def basic_epsilon(epsilons: Iterable[object]) -> float:
@@ -42,9 +37,7 @@ def advanced_epsilon_short(epsilon: Real, *, count: int, slack: Real) -> float:
     Source: Dwork, Roth (2014), Corollary 3.21.
     """
     x, runs, share = nonnegative_rational("epsilon", epsilon), positive_integer("count", count), _slack(slack)
-    room = certified(
-        lambda: _deviation(runs * x**2, share) - runs * ball(x) * ball(x).expm1(), within=Interval(-math.inf, math.inf)
-    )
+    room = certified(lambda: _deviation(runs * x**2, share) - runs * ball(x) * ball(x).expm1(), within=REAL)
     if room.lower < 0:
         raise UnprovedError(
             "epsilon sqrt(8 count ln(1/slack)) is proved where count epsilon (e^epsilon - 1) is at most half of it; "
@@ -70,7 +63,7 @@ def total_delta(deltas: Iterable[object], *, slack: Real) -> float:
     return round_up(1 - rest)
 
 
-def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Callable[["arb"], "arb"]) -> float:
+def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Callable[[Arb], Arb]) -> float:
     """The greatest mean and a deviation: sum of drift(epsilon) plus sqrt(2 ln(1/slack) sum epsilon^2), rounded up.
 
     Args:
@@ -80,22 +73,22 @@ def drifted(counted: Iterable[tuple[Fraction, int]], slack: Fraction, drift: Cal
     parts = list(counted)
     square = sum((count * limit**2 for limit, count in parts), Fraction(0))
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         mean = sum((count * drift(ball(limit)) for limit, count in parts), ball(Fraction(0)))
         return mean + _deviation(square, slack)
 
     return _rounded(formula)
 
 
-def classic_drift(epsilon: "arb") -> "arb":
+def classic_drift(epsilon: Arb) -> Arb:
     return epsilon * epsilon.expm1()
 
 
-def tanh_drift(epsilon: "arb") -> "arb":
+def tanh_drift(epsilon: Arb) -> Arb:
     return epsilon * (epsilon / 2).tanh()
 
 
-def _deviation(square: Fraction, slack: Fraction) -> "arb":
+def _deviation(square: Fraction, slack: Fraction) -> Arb:
     """sqrt(2 ln(1/slack) sum epsilon^2)."""
     return (-2 * ball(square) * ball(slack).log()).sqrt()
 
@@ -111,5 +104,5 @@ def _slack(slack: Real) -> Fraction:
     return share
 
 
-def _rounded(formula: Callable[[], "arb"]) -> float:
-    return certified(formula, within=Interval(0.0, math.inf)).upper
+def _rounded(formula: Callable[[], Arb]) -> float:
+    return certified(formula, within=NONNEGATIVE).upper

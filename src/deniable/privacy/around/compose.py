@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta
@@ -143,13 +143,13 @@ class Composed(PrivacyLoss):
         exact = self._exact()
         if exact is not None:
             if self._infinite_beyond(delta) > 0:
-                return Interval(math.inf, math.inf)
+                return INFINITE
             return inverse(exact, delta, limit=self.failing_epsilon if delta >= self.failure else None)
         directions = self._directions()
         known = self.failing_epsilon if delta >= self.failure else None
         if directions is None:
             if self.infinite_mass > delta:
-                return Interval(math.inf, math.inf)
+                return INFINITE
             summed = inverse(self._summed, delta, limit=known, unreachable=delta < self.failure)
             if delta == 0 or not self._is_beyond_floats:
                 return summed
@@ -170,7 +170,7 @@ class Composed(PrivacyLoss):
             return Interval(min(composed_limit(lower).lower, limit), limit)
         beyond = self._infinite_beyond(delta)
         if beyond > 0 or (beyond == 0 and composed_limit(lower, finite=True).lower == math.inf):
-            return Interval(math.inf, math.inf)
+            return INFINITE
         if self._is_long:
             far = epsilon_by_moments(self, self.parts, delta)
             if far.width <= tolerance * unit_of_epsilon(far):

@@ -5,25 +5,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.currencies.renyi import Directions, both_ways, directed, known_divergences, upper_divergence
 from deniable.privacy.currencies.renyi_combined import group_divergence
 from deniable.privacy.loss import PrivacyLoss
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs
-from deniable.privacy.pld.laws import DiscreteLaplaceLaw, randomized_response_law
+from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
 
 MOST_MEMBERS = 10_000
 _POINTS = 2048  # of a curve that guides the search for a split
@@ -68,10 +65,6 @@ class GroupLoss(PrivacyLoss):
             return f"{self.base!r}.under_replace()"
         return f"{self.base!r}.group({self.size})"
 
-    def to_data(self) -> dict[str, object]:
-        stated = {} if self.relation is None else {"relation": str(self.relation)}
-        return {"loss": self.kind, "base": self.base.to_data(), "size": self.size, **stated}
-
     def _delta(self, epsilon: Fraction) -> Interval:
         if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
             return Interval(0.0, 0.0)
@@ -93,14 +86,8 @@ class GroupLoss(PrivacyLoss):
         if limit and not failed:
             return Pairs.symmetric(DiscreteLaplaceLaw(float(1 / limit), self.size))
         single = self.base.laws()
-
-        def above(epsilon: Fraction) -> float:
-            return self._delta(epsilon).upper
-
-        points = heights_above(above, odds_grid(above, self.failing_epsilon, _POINTS_ABOVE))
-        upper = law_above(points, points)
-        nothing = randomized_response_law(0.0)
-        return Pairs((upper, upper), (nothing, nothing) if single is None else single.lower)
+        attained = None if single is None else single.lower
+        return pairs_above(self._upper_delta, self.failing_epsilon, _POINTS_ABOVE, attained)
 
     def _grouped(self, units: int) -> PrivacyLoss:
         return GroupLoss(self.base, self.size * units, self.relation)
@@ -120,7 +107,7 @@ class GroupLoss(PrivacyLoss):
         """The sum for one split: an upper bound."""
         found = [_unit(self.base._delta(abs(part)).upper) for part in split]
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             total, before = ball(Fraction(0)), Fraction(0)
             for part, share in zip(split, found, strict=True):
                 grown = ball(part).exp()
@@ -184,7 +171,7 @@ class GroupLoss(PrivacyLoss):
 def group_failure(epsilon: Fraction, failed: Fraction, size: int) -> Fraction:
     """failed (e^(size epsilon) - 1)/(e^epsilon - 1), rounded up, at most 1."""
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         if epsilon == 0:
             return size * ball(failed)
         return ball(failed) * ball(size * epsilon).expm1() / ball(epsilon).expm1()
@@ -200,15 +187,15 @@ def approximate_group_delta(limit: Fraction, failed: Fraction, size: int, epsilo
     corners of the polygon g(...g(.)): 0, and what g, applied fewer than `size` times, takes to a corner of g.
     """
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         grown, d, e = ball(limit).exp(), ball(failed), ball(epsilon).exp()
 
-        def ahead(place: "arb") -> "arb":
+        def ahead(place: Arb) -> Arb:
             return (d + grown * place).min(1 - (1 - d - place) / grown).min(arb(1))
 
-        def back(place: "arb") -> "arb":
+        def back(place: Arb) -> Arb:
             return ((place - d) / grown).max(1 - d - grown * (1 - place))
 
         best = arb(0)

@@ -1,6 +1,7 @@
 """One of several mechanisms, drawn by a coin that is public and has nothing to do with the data."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,8 +27,48 @@ Weighted = tuple[Fraction, PrivacyLoss]
 _FINEST = 2**12  # the most steps of a lattice from the least loss to the greatest
 
 
+class OneOf(PrivacyLoss):
+    """One of several losses: in every currency it costs at most the greatest of them."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> tuple[PrivacyLoss, ...]: ...
+
+    @abstractmethod
+    def _merged(self, failures: list[Fraction]) -> Fraction:
+        """The probability that one of the alternatives fails, from theirs."""
+
+    @property
+    def failing_epsilon(self) -> Fraction | None:
+        return greatest(loss.failing_epsilon for loss in self.alternatives)
+
+    @property
+    def failing_rho(self) -> Fraction | None:
+        return greatest(loss.failing_rho for loss in self.alternatives)
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return greatest(loss.mu_squared for loss in self.alternatives)
+
+    @property
+    def failure(self) -> Fraction:
+        return self._merged([loss.failure for loss in self.alternatives])
+
+    def charge(self) -> Charge:
+        booked = [loss.charge() for loss in self.alternatives]
+        return Charge(
+            epsilon=greatest(charge.epsilon for charge in booked),
+            delta=self._merged([charge.delta for charge in booked]),
+            rho=greatest(charge.rho for charge in booked),
+            mu_squared=greatest(charge.mu_squared for charge in booked),
+            failing_epsilon=greatest(charge.failing_epsilon for charge in booked),
+            failing_rho=greatest(charge.failing_rho for charge in booked),
+            failure=self._merged([charge.failure for charge in booked]),
+        )
+
+
 @dataclass(frozen=True, init=False)
-class PublicMixture(PrivacyLoss):
+class PublicMixture(OneOf):
     """One of several mechanisms, drawn with public weights; which one ran may be known to everybody.
 
     Guarantee: delta is the weighted sum of the deltas at the same epsilon, for each two neighbours in each direction.
@@ -121,36 +162,15 @@ class PublicMixture(PrivacyLoss):
         return frozenset(Relation).intersection(*(loss.relations for _, loss in self.parts))
 
     @property
-    def failure(self) -> Fraction:
-        return sum((weight * loss.failure for weight, loss in self.parts), Fraction(0))
-
-    @property
     def infinite_mass(self) -> Fraction:
         return max(weight * loss.infinite_mass for weight, loss in self.parts)
 
     @property
-    def failing_epsilon(self) -> Fraction | None:
-        return greatest([loss.failing_epsilon for _, loss in self.parts])
+    def alternatives(self) -> tuple[PrivacyLoss, ...]:
+        return tuple(loss for _, loss in self.parts)
 
-    @property
-    def failing_rho(self) -> Fraction | None:
-        return greatest([loss.failing_rho for _, loss in self.parts])
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        return greatest([loss.mu_squared for _, loss in self.parts])
-
-    def charge(self) -> Charge:
-        booked = [(weight, loss.charge()) for weight, loss in self.parts]
-        return Charge(
-            epsilon=greatest([charge.epsilon for _, charge in booked]),
-            delta=sum((weight * charge.delta for weight, charge in booked), Fraction(0)),
-            rho=greatest([charge.rho for _, charge in booked]),
-            mu_squared=greatest([charge.mu_squared for _, charge in booked]),
-            failing_epsilon=greatest([charge.failing_epsilon for _, charge in booked]),
-            failing_rho=greatest([charge.failing_rho for _, charge in booked]),
-            failure=sum((weight * charge.failure for weight, charge in booked), Fraction(0)),
-        )
+    def _merged(self, failures: list[Fraction]) -> Fraction:
+        return sum((weight * failed for (weight, _), failed in zip(self.parts, failures, strict=True)), Fraction(0))
 
     def to_data(self) -> dict[str, object]:
         parts = [{"weight": str(weight), "part": loss.to_data()} for weight, loss in self.parts]

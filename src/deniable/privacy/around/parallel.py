@@ -13,8 +13,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.privacy.around.compose import compose
-from deniable.privacy.around.mixture import greatest, merged
-from deniable.privacy.charge import Charge
+from deniable.privacy.around.mixture import OneOf, merged
 from deniable.privacy.currencies.renyi import Directions, both_ways, directed, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
@@ -29,8 +28,8 @@ _MOST_VALUES = 2**12
 _MOST_RUNS = 12  # of a composition that is written out
 
 
-@dataclass(frozen=True, init=False)
-class ParallelLoss(PrivacyLoss):
+@dataclass(frozen=True, init=False, repr=False)
+class ParallelLoss(OneOf):
     """One mechanism on each part of a partition; all data of a unit lie in one part.
 
     Args:
@@ -81,11 +80,6 @@ class ParallelLoss(PrivacyLoss):
         inside = _inside(self.parts) if self.inside is None else _proved(self.inside, Replace)
         return _strongest((*inside, *_moves(_proved(self.parts, AddRemove))))
 
-    def __repr__(self) -> str:
-        more = "" if self.inside is None else f", inside={list(self.inside)!r}"
-        more += ", fixed=True" if self.fixed else ""
-        return f"ParallelLoss({list(self.parts)!r}, relation={self.relation}{more})"
-
     def laws(self) -> Pairs | None:
         """Those of the one alternative that is above all others; else, of finitely many values, a pair above all."""
         found = [loss.exact_laws() for loss in self.alternatives]
@@ -119,64 +113,21 @@ class ParallelLoss(PrivacyLoss):
         return all(loss.proves(epsilon, delta) for loss in self.alternatives)
 
     @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
-
-    @property
-    def failure(self) -> Fraction:
-        return max(loss.failure for loss in self.alternatives)
-
-    @property
     def infinite_mass(self) -> Fraction:
         return max(loss.infinite_mass for loss in self.alternatives)
 
-    @property
-    def failing_epsilon(self) -> Fraction | None:
-        return greatest([loss.failing_epsilon for loss in self.alternatives])
-
-    @property
-    def failing_rho(self) -> Fraction | None:
-        return greatest([loss.failing_rho for loss in self.alternatives])
-
-    @property
-    def mu_squared(self) -> Fraction | None:
-        return greatest([loss.mu_squared for loss in self.alternatives])
-
-    def charge(self) -> Charge:
-        booked = [loss.charge() for loss in self.alternatives]
-        return Charge(
-            epsilon=greatest([charge.epsilon for charge in booked]),
-            delta=max(charge.delta for charge in booked),
-            rho=greatest([charge.rho for charge in booked]),
-            mu_squared=greatest([charge.mu_squared for charge in booked]),
-            failing_epsilon=greatest([charge.failing_epsilon for charge in booked]),
-            failing_rho=greatest([charge.failing_rho for charge in booked]),
-            failure=max(charge.failure for charge in booked),
-        )
-
-    def to_data(self) -> dict[str, object]:
-        inside = None if self.inside is None else [loss.to_data() for loss in self.inside]
-        return {
-            "loss": self.kind,
-            "parts": [loss.to_data() for loss in self.parts],
-            "relation": self.relation.name,
-            "inside": inside,
-            "fixed": self.fixed,
-        }
+    def _merged(self, failures: list[Fraction]) -> Fraction:
+        return max(failures)
 
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
-        if values.get("relation") not in Relation.__members__ or not isinstance(values.get("fixed"), bool):
-            raise InvalidParameterError(
-                "a parallel loss needs the fields 'parts', 'relation' (ADD_REMOVE or REPLACE), 'inside' and 'fixed'"
-            )
-        lists = {name: values.pop(name, None) for name in ("parts", "inside")}
-        read = {
-            name: None if found is None else [PrivacyLoss.from_data(loss) for loss in _checked_list(found)]
-            for name, found in lists.items()
-        }
-        relation = Relation[str(values.pop("relation"))]
-        return cls(read["parts"] or [], relation=relation, inside=read["inside"], **values)  # type: ignore[arg-type]
+        if not isinstance(values.get("fixed"), bool):
+            raise InvalidParameterError("a parallel loss needs the fields 'parts', 'relation', 'inside' and 'fixed'")
+        for name in ("parts", "inside"):
+            found = values.get(name)
+            values[name] = None if found is None else [PrivacyLoss.from_data(loss) for loss in _checked_list(found)]
+        values["relation"] = Relation(values.get("relation"))
+        return cls(values.pop("parts") or [], **values)  # type: ignore[arg-type]
 
 
 def parallel(

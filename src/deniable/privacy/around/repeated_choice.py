@@ -6,18 +6,14 @@ Proofs: docs/theory/privacy/losses.md, "One choice after another".
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.privacy.pld.curve_law import law_above
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _MOST_RUNS = 64  # whose strategies are searched as one
 _POINTS = 2048  # of the curve; `pieces` of the grid in one limit are between these two
@@ -61,7 +57,7 @@ def attained_law(limit: Fraction, share: Fraction, count: int) -> FiniteLaw:
     def binomial(sign: int, lows: int) -> float:
         """Probability of `lows` lower losses, under P (sign 1) or Q (sign -1)."""
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             high = ball(sign * (top - limit)).expm1() / ball(-sign * limit).expm1()
             low = ball(sign * top).expm1() / ball(sign * limit).expm1()
             return math.comb(count, lows) * high ** (count - lows) * low**lows

@@ -5,24 +5,20 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_rational, within_floats
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.currencies.renyi import upper_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
-from deniable.privacy.pld.law import LossLaw, Pairs
-from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.pld.curve_law import pairs_above
+from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import Relation
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Point = tuple[Fraction, Fraction]  # an epsilon of the base and its delta
 
@@ -30,7 +26,6 @@ _POINTS = 24  # of the curve of the base
 _REFINED = 10
 _POINTS_COMPOSED = 192
 _NEGLIGIBLE = 1e-12
-_UNBOUNDED = Interval(0.0, math.inf)
 
 
 class SelectedLoss(PrivacyLoss):
@@ -54,7 +49,7 @@ class SelectedLoss(PrivacyLoss):
 
     @property
     @abstractmethod
-    def _some(self) -> "arb":
+    def _some(self) -> Arb:
         """P(K >= 1), at the working precision."""
 
     def _delta(self, epsilon: Fraction) -> Interval:
@@ -112,13 +107,7 @@ class SelectedLoss(PrivacyLoss):
 
     @cached_property
     def _laws(self) -> Pairs | None:
-        def above(epsilon: Fraction) -> float:
-            return self._delta(epsilon).upper
-
-        points = heights_above(above, odds_grid(above, self.failing_epsilon, _POINTS_COMPOSED))
-        upper: LossLaw = law_above(points, points)
-        nothing = randomized_response_law(0.0)
-        return Pairs((upper, upper), (nothing, nothing))
+        return pairs_above(self._upper_delta, self.failing_epsilon, _POINTS_COMPOSED)
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -138,7 +127,7 @@ class SelectedLoss(PrivacyLoss):
         return decimal_above(limit + Fraction(self._growth((limit, self.base.failure))), DIGITS)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class BestOfLoss(SelectedLoss):
     """The best of K runs of `base`, K truncated negative binomial: `BestOfLoss(base, stop="0.01", shape=1)`.
 
@@ -171,16 +160,13 @@ class BestOfLoss(SelectedLoss):
         if self.shape <= -1:
             raise InvalidParameterError(f"shape must be > -1, got {shape!r}")
 
-    def __repr__(self) -> str:
-        return f"BestOfLoss({self.base!r}, stop={str(self.stop)!r}, shape={str(self.shape)!r})"
-
     @property
     def mean_runs(self) -> Interval:
         return self._mean_runs
 
     @cached_property
     def _mean_runs(self) -> Interval:
-        def formula() -> "arb":
+        def formula() -> Arb:
             stop, shape = ball(self.stop), ball(self.shape)
             if self.shape == 0:
                 return (1 / stop - 1) / -stop.log()
@@ -192,16 +178,16 @@ class BestOfLoss(SelectedLoss):
         if not any(point):
             return 0.0
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             stop, odds, failed = ball(self.stop), ball(point[0]).exp(), ball(min(point[1], Fraction(1)))
             spare = (1 - stop) * failed
             corner = (odds + stop + spare) / (1 + stop * odds - spare)
             return (1 + ball(self.shape)) * corner.max(1 + spare / stop).log()
 
-        return certified(formula, within=_UNBOUNDED).upper
+        return certified(formula, within=NONNEGATIVE).upper
 
     @property
-    def _some(self) -> "arb":
+    def _some(self) -> Arb:
         return ball(Fraction(1))
 
     @property
@@ -209,7 +195,7 @@ class BestOfLoss(SelectedLoss):
         return self.base.infinite_mass
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class BestOfPoissonLoss(SelectedLoss):
     """The best of K runs of `base`, K Poisson: `BestOfPoissonLoss(base, mean=10)`. For K = 0 nothing is released.
 
@@ -226,9 +212,6 @@ class BestOfPoissonLoss(SelectedLoss):
     def __init__(self, base: PrivacyLoss, mean: Real) -> None:
         object.__setattr__(self, "base", _checked(base))
         object.__setattr__(self, "mean", positive_rational("mean", mean))
-
-    def __repr__(self) -> str:
-        return f"BestOfPoissonLoss({self.base!r}, mean={str(self.mean)!r})"
 
     @property
     def mean_runs(self) -> Interval:
@@ -251,16 +234,16 @@ class BestOfPoissonLoss(SelectedLoss):
 
         found = []
         for order in ORDERS:
-            near = certified(partial(_log_of_ratio, order, order - 1), within=_UNBOUNDED)
+            near = certified(partial(_log_of_ratio, order, order - 1), within=NONNEGATIVE)
             moved = self.mean * Fraction(self.base._delta(Fraction(near.lower)).upper)
             single = upper_divergence(self.base, order)
             if math.isinf(single):
                 continue
 
-            def formula(a: Fraction = order, total: Fraction = Fraction(single) + moved) -> "arb":
+            def formula(a: Fraction = order, total: Fraction = Fraction(single) + moved) -> Arb:
                 return ((-ball(self.mean)).exp() + ball(self.mean) * ball((a - 1) * total).exp()).log() / ball(a - 1)
 
-            value = certified(formula, within=_UNBOUNDED).upper
+            value = certified(formula, within=NONNEGATIVE).upper
             if math.isfinite(value):
                 found.append((order, Fraction(value)))
         return found
@@ -268,14 +251,14 @@ class BestOfPoissonLoss(SelectedLoss):
     def _growth(self, point: Point) -> float:
         """The mean times the most that an event's probability moves; for a point at 0 that is delta(0)."""
         moved = _most_variation(point) if any(point) else 0.0
-        return certified(lambda: ball(self.mean) * ball(Fraction(moved)), within=_UNBOUNDED).upper
+        return certified(lambda: ball(self.mean) * ball(Fraction(moved)), within=NONNEGATIVE).upper
 
     @property
-    def _some(self) -> "arb":
+    def _some(self) -> Arb:
         return -(-ball(self.mean)).expm1()
 
 
-def _log_of_ratio(a: Fraction, b: Fraction) -> "arb":
+def _log_of_ratio(a: Fraction, b: Fraction) -> Arb:
     return (ball(a) / ball(b)).log()
 
 

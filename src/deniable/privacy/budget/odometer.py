@@ -5,11 +5,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from deniable.errors import BudgetExceededError, InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational, probability
 from deniable.privacy.around.compose import Composed
 from deniable.privacy.budget.filter import proved_for
@@ -18,9 +17,6 @@ from deniable.privacy.currencies.conversion import checked_order
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
 from deniable.privacy.relation import Relation
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _REAL = Interval(-1e300, 1e300)
 
@@ -112,7 +108,7 @@ class ConcentratedOdometer(Odometer):
 
     def epsilon(self, delta: Real) -> Interval:
         target = probability("delta", delta)
-        return super().epsilon(delta) if target >= self._failure else Interval(0.0, math.inf)
+        return super().epsilon(delta) if target >= self._failure else NONNEGATIVE
 
     def _bound(self, delta: Fraction) -> float:
         """rho + u sqrt(2 rho + g) where exp(u^2/2) 2 Phi(u) = sqrt((2 rho + g)/g) / rest."""
@@ -123,7 +119,7 @@ class ConcentratedOdometer(Odometer):
         precision = Fraction(2 * float(self._peak) / (twice + math.log1p(twice))) if twice > 0 else 2 * self._peak
         spread = 2 * self._rho + precision
 
-        def excess(u: float) -> "arb":
+        def excess(u: float) -> Arb:
             x = ball(Fraction(u))
             doubled = 1 + (x / ball(Fraction(2)).sqrt()).erf()
             return x**2 / 2 + doubled.log() - (ball(spread / precision).log() / 2 - ball(rest).log())
@@ -157,14 +153,14 @@ class RenyiOdometer(Odometer):
         if delta == 0:
             return math.inf
 
-        def excess(x: float) -> "arb":
+        def excess(x: float) -> Arb:
             terms = [(ball(order - 1) * ball(Fraction(x) - spent)).exp() for order, spent in self._sums.items()]
             return sum(terms[1:], terms[0]) / len(terms) - 1 / ball(delta)
 
         return _least_positive(excess)
 
 
-def _least_positive(excess: Callable[[float], "arb"]) -> float:
+def _least_positive(excess: Callable[[float], Arb]) -> float:
     """A number x >= 0, close to the least, at which an increasing function is certainly positive."""
     below, above = 0.0, 1.0
     while not _is_positive(excess, above):
@@ -180,5 +176,5 @@ def _least_positive(excess: Callable[[float], "arb"]) -> float:
     return above
 
 
-def _is_positive(excess: Callable[[float], "arb"], x: float) -> bool:
+def _is_positive(excess: Callable[[float], Arb], x: float) -> bool:
     return certified(lambda: excess(x), within=_REAL).lower > 0

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above, decimal_below
 from deniable.privacy.budget.rule import Rule
@@ -18,8 +18,6 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import PureLoss
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from deniable.privacy.budget.budget import Budget
 
 _REAL = Interval(-1e300, 1e300)
@@ -101,13 +99,13 @@ def largest_divergence(epsilon: Fraction, delta: Fraction, order: Fraction) -> F
     if delta == 0:
         raise InvalidParameterError("delta must be > 0, got 0: a Rényi divergence never implies epsilon-DP")
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         return ball(epsilon) + (ball(delta).log() - _log_factor(order)) / ball(order - 1)
 
     found = certified(formula, within=_REAL).lower
     return decimal_below(Fraction(found), 12)
 
 
-def _log_factor(order: Fraction) -> "arb":
+def _log_factor(order: Fraction) -> Arb:
     a = ball(order)
     return a * (1 - 1 / a).log() - (a - 1).log()

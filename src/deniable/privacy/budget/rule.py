@@ -1,13 +1,12 @@
 """A rule of a budget: which sums of charges it watches, how far they may go, and what that guarantees."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_text, nonnegative_rational, probability
 from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
@@ -101,7 +100,7 @@ class Rule(ABC):
         """The epsilon for which the whole conversation is (epsilon, delta)-DP; infinite where none is proved."""
         target, limit = probability("delta", delta), None
         if self.failure is not None and target < self.failure:
-            return Interval(0.0, math.inf)
+            return NONNEGATIVE
         if len(self.sums) == 1:
             limit = next((limit for name, limit in self.sums.items() if name.endswith("epsilon")), None)
         return inverse(self._delta, target, limit=limit)

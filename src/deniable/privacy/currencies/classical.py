@@ -1,19 +1,14 @@
 """The three formulas for the sigma of real Gaussian noise, for teaching; releases are calibrated by
 `gaussian_sigma_squared`, for the discrete law that is drawn."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE
 from deniable.numbers.rationals import Real, nonnegative_rational, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 def classical_gaussian_sigma(*, l2: Real, epsilon: Real, delta: Real) -> float:
@@ -41,7 +36,7 @@ def simple_gaussian_sigma(*, l2: Real, epsilon: Real, delta: Real) -> float:
     """
     change, limit, failed = _target(l2, positive_rational("epsilon", epsilon), delta)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         twice = -2 * ball(failed).log()
         return ball(change) * (twice.sqrt() + (twice + 2 * ball(limit)).sqrt()) / (2 * ball(limit))
 
@@ -68,5 +63,5 @@ def _target(l2: Real, epsilon: Fraction, delta: Real) -> tuple[Fraction, Fractio
     return change, epsilon, failed
 
 
-def _above(formula: Callable[[], "arb"]) -> float:
-    return certified(formula, within=Interval(0.0, math.inf)).upper
+def _above(formula: Callable[[], Arb]) -> float:
+    return certified(formula, within=NONNEGATIVE).upper

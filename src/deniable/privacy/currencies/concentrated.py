@@ -3,14 +3,10 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.roots import largest
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
@@ -24,7 +20,7 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
         return 0.0
     excess = Fraction(_best_excess(_in_range(rho), _in_range(epsilon)))  # order - 1
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         x = ball(excess)
         exponent = ball(excess * ((1 + excess) * rho - epsilon)) + (1 + x) * (x / (1 + x)).log()
         return exponent.exp() / x

@@ -9,20 +9,15 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, REAL, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 
-if TYPE_CHECKING:
-    from flint import arb
-
-_NONNEGATIVE = Interval(0.0, math.inf)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _BEST = 2  # orders whose optimal conversion is computed
 _PATIENCE = 12  # orders in a row that are no better before a search stops
@@ -44,7 +39,7 @@ def renyi_epsilon_classic(order: Real, divergence: Real, delta: Real) -> float:
     Source: Mironov (2017), arXiv:1702.07476, Proposition 3.
     """
     a, d, share = _checked(order, divergence, delta)
-    return _rounded(lambda: ball(d) - _log(share) / ball(a - 1))
+    return _rounded(lambda: ball(d) - ball(share).log() / ball(a - 1))
 
 
 def renyi_epsilon(order: Real, divergence: Real, delta: Real) -> float:
@@ -53,7 +48,7 @@ def renyi_epsilon(order: Real, divergence: Real, delta: Real) -> float:
     Source: Canonne, Kamath, Steinke (2020), arXiv:2004.00010; Balle et al. (2020), arXiv:1905.09982.
     """
     a, d, share = _checked(order, divergence, delta)
-    return _rounded(lambda: ball(d) + _log(1 - 1 / a) - _log(a * share) / ball(a - 1))
+    return _rounded(lambda: ball(d) + ball(1 - 1 / a).log() - ball(a * share).log() / ball(a - 1))
 
 
 def renyi_delta(order: Real, divergence: Real, epsilon: Real) -> float:
@@ -61,10 +56,7 @@ def renyi_delta(order: Real, divergence: Real, epsilon: Real) -> float:
     a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
 
-    def formula() -> "arb":
-        return (ball((a - 1) * (d - x)) + ball(a) * _log(1 - 1 / a)).exp() / ball(a - 1)
-
-    return certified(formula).upper
+    return certified(lambda: (ball((a - 1) * (d - x)) + ball(a) * ball(1 - 1 / a).log()).exp() / ball(a - 1)).upper
 
 
 @lru_cache(maxsize=1024)
@@ -81,23 +73,23 @@ def renyi_delta_optimal(order: Real, divergence: Real, epsilon: Real) -> float:
     a, d = checked_order(order), nonnegative_rational("divergence", divergence)
     x = nonnegative_rational("epsilon", epsilon)
     plain = renyi_delta(a, d, x)
-    if certified(lambda: ball(d - x) + _log(1 - 1 / a), within=Interval(-math.inf, math.inf)).lower >= 0:
+    if certified(lambda: ball(d - x) + ball(1 - 1 / a).log(), within=REAL).lower >= 0:
         return min(plain, certified(lambda: -ball(x - d).expm1()).upper)
     pair = _touching_points(float(a), float(d), float(x))
     if pair is None:
         return plain
     s, t = pair
 
-    def excess() -> "arb":
+    def excess() -> Arb:
         low, high = ball(s) ** ball(a - 1), ball(t) ** ball(a - 1)
         return ball(a - 1) * (ball(t) * high - ball(s) * low) - ball(a) * ball(x).exp() * (high - low)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         low, high = ball(s) ** ball(a - 1), ball(t) ** ball(a - 1)
         moment = ball((a - 1) * d).exp() + ball(a - 1) * ball(s) * low - ball(a) * low
         return moment / (ball(a) * (high - low))
 
-    if not certified(excess, within=Interval(-math.inf, math.inf)).upper <= 0:
+    if not certified(excess, within=REAL).upper <= 0:
         return plain
     return min(plain, certified(formula).upper)
 
@@ -160,7 +152,7 @@ def renyi_probability(order: Real, divergence: Real, chance: object) -> float:
     share = probability("chance", chance)
     if share == 0:
         return 0.0
-    return certified(lambda: _exp((ball(d) + _log(share)) * ball(1 - 1 / a))).upper
+    return certified(lambda: ((ball(d) + ball(share).log()) * ball(1 - 1 / a)).exp()).upper
 
 
 # --- concentrated differential privacy -----------------------------------------------------------------------------
@@ -172,7 +164,7 @@ def concentrated_epsilon_classic(rho: Real, delta: Real) -> float:
     Source: Bun, Steinke (2016), arXiv:1605.02065.
     """
     r, share = nonnegative_rational("rho", rho), _checked_delta(delta)
-    return _rounded(lambda: ball(r) + 2 * (-ball(r) * _log(share)).sqrt())
+    return _rounded(lambda: ball(r) + 2 * (-ball(r) * ball(share).log()).sqrt())
 
 
 def shifted_concentrated_delta(xi: object, rho: Real, epsilon: Real) -> float:
@@ -190,7 +182,7 @@ def rho_of_pure(epsilon: Real) -> Fraction:
     limit = nonnegative_rational("epsilon", epsilon)
     if limit == 0:
         return Fraction(0)
-    found = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=_NONNEGATIVE)
+    found = certified(lambda: ball(limit) * (ball(limit) / 2).tanh(), within=NONNEGATIVE)
     return min(decimal_above(Fraction(found.upper), DIGITS), limit**2 / 2)
 
 
@@ -221,12 +213,12 @@ def mean_concentrated_of_concentrated(rho: Real) -> tuple[float, float]:
         return 0.0, 0.0
 
     def half_square(part: Fraction) -> Fraction:
-        near = certified(lambda: ball(cost * part * (1 + part)).expm1() / ball(part**2), within=_NONNEGATIVE)
+        near = certified(lambda: ball(cost * part * (1 + part)).expm1() / ball(part**2), within=NONNEGATIVE)
         return max(Fraction(near.upper), cost * (1 + 1 / part))
 
     parts = (Fraction(k, 64) for k in range(1, 65))
     found = [half_square(part) for part in parts if cost * part * (1 + part) < 700]
-    spread = certified(lambda: _root(2 * ball(min(found))), within=_NONNEGATIVE).upper if found else math.inf
+    spread = certified(lambda: (2 * ball(min(found))).sqrt(), within=NONNEGATIVE).upper if found else math.inf
     return round_up(cost), spread
 
 
@@ -239,8 +231,8 @@ def advantage_of_divergence(divergence: Real) -> float:
     Guarantee: the smaller of sqrt(divergence/2) (Pinsker) and sqrt(1 - exp(-divergence)) (Bretagnolle, Huber 1979).
     """
     d = nonnegative_rational("divergence", divergence)
-    pinsker = certified(lambda: _root(ball(d) / 2), within=_NONNEGATIVE)
-    far = certified(lambda: _root(-(-ball(d)).expm1()), within=_NONNEGATIVE)
+    pinsker = certified(lambda: (ball(d) / 2).sqrt(), within=NONNEGATIVE)
+    far = certified(lambda: (-(-ball(d)).expm1()).sqrt(), within=NONNEGATIVE)
     return min(pinsker.upper, far.upper, 1.0)
 
 
@@ -350,18 +342,6 @@ def _checked_delta(delta: Real) -> Fraction:
     return share
 
 
-def _rounded(formula: Callable[[], "arb"]) -> float:
+def _rounded(formula: Callable[[], Arb]) -> float:
     """The upper end of a number that is at least 0 by nature."""
-    return max(certified(formula, within=Interval(-math.inf, math.inf)).upper, 0.0)
-
-
-def _log(number: Fraction) -> "arb":
-    return ball(number).log()
-
-
-def _exp(value: "arb") -> "arb":
-    return value.exp()
-
-
-def _root(value: "arb") -> "arb":
-    return value.sqrt()
+    return max(certified(formula, within=REAL).upper, 0.0)

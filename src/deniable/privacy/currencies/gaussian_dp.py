@@ -2,16 +2,11 @@
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import decimal_above
 from deniable.numbers.roots import largest
-
-if TYPE_CHECKING:
-    from flint import arb
-
 
 DIGITS = 12  # significant decimal digits of a mu^2 that is rounded up
 
@@ -25,7 +20,7 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Interval:
     if mu_squared == 0:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         mu, x = ball(mu_squared).sqrt(), ball(epsilon)
         return _upper_normal(x / mu - mu / 2) - x.exp() * _upper_normal(x / mu + mu / 2)
 
@@ -54,13 +49,13 @@ def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
     if epsilon > 200:
         return 8 * epsilon
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         return 8 * (ball(epsilon) / 2).tanh().erfinv() ** 2
 
     return decimal_above(Fraction(certified(formula, within=Interval(0.0, 1600.0)).upper), DIGITS)
 
 
-def _upper_normal(x: "arb") -> "arb":
+def _upper_normal(x: Arb) -> Arb:
     """P(N(0, 1) > x)."""
     from flint import arb
 

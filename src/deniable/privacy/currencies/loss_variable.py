@@ -13,21 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import PROBABILITIES, Interval, round_down, round_up
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, PROBABILITIES, REAL, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, probability
 from deniable.privacy.currencies.renyi import directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT
 
 if TYPE_CHECKING:
-    from flint import arb
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
 _POINTS = 2**16  # of the grid of an integral
 _FARTHEST, _SMALLEST = 600.0, 1e-300
-_REAL = Interval(-math.inf, math.inf)
 
 
 def outcome_loss(p: Real, q: Real) -> Interval:
@@ -46,7 +44,7 @@ def outcome_loss(p: Real, q: Real) -> Interval:
     if without == 0 or with_unit == 0:
         infinite = math.inf if without == 0 else -math.inf
         return Interval(infinite, infinite)
-    return certified(lambda: _log(ball(with_unit / without)), within=_REAL)
+    return certified(lambda: ball(with_unit / without).log(), within=REAL)
 
 
 class LossVariable:
@@ -120,7 +118,7 @@ class LossVariable:
         """E[L^2] - E[L]^2, to a relative width of about 1e-3."""
         mean, square = self.mean(), self.moment(2)
         if math.isinf(square.upper):
-            return Interval(0.0, math.inf)
+            return NONNEGATIVE
         low = Fraction(square.lower) - Fraction(mean.upper) ** 2
         return Interval(max(round_down(low), 0.0), round_up(Fraction(square.upper) - Fraction(mean.lower) ** 2))
 
@@ -132,7 +130,7 @@ class LossVariable:
         """
         count = positive_integer("power", power)
         if self._law.infinite > 0:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         positive, negative = self._tail_moment(count, below=False), self._tail_moment(count, below=True)
         if count % 2:
             return Interval(
@@ -166,12 +164,12 @@ class LossVariable:
         Source: Dwork, Rothblum (2016), arXiv:1603.01887.
         """
         if self._law.infinite > 0:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         from deniable.privacy.currencies.conversion import mean_concentrated_of_concentrated
 
         if self.loss.normal_mu_squared is not None:
             mu = self.loss.normal_mu_squared
-            return certified(lambda: ball(mu).sqrt(), within=Interval(0.0, math.inf))
+            return certified(lambda: ball(mu).sqrt(), within=NONNEGATIVE)
         ends = [math.inf]
         if math.isfinite(self._law.highest - self._law.lowest):
             ends.append((self._law.highest - self._law.lowest) / 2 * (1 + 16 * UNIT))
@@ -260,13 +258,5 @@ class LossVariable:
 
 def _exp(rate: Fraction, divergence: float) -> Interval:
     if math.isinf(divergence):
-        return Interval(math.inf, math.inf) if rate > 0 else PROBABILITIES
-    return certified(lambda: _exponential(ball(rate * Fraction(divergence))), within=Interval(0.0, math.inf))
-
-
-def _log(value: "arb") -> "arb":
-    return value.log()
-
-
-def _exponential(value: "arb") -> "arb":
-    return value.exp()
+        return INFINITE if rate > 0 else PROBABILITIES
+    return certified(lambda: ball(rate * Fraction(divergence)).exp(), within=NONNEGATIVE)

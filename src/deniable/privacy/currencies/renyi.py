@@ -11,21 +11,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy.pld.law import LossLaw, Pairs
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from deniable.privacy.currencies.renyi_integral import Tail
     from deniable.privacy.loss import PrivacyLoss
 
 Directions = tuple[Interval, Interval]  # (with the unit, without it) and (without, with)
-
-NONNEGATIVE = Interval(0.0, math.inf)
-INFINITE = Interval(math.inf, math.inf)
 
 
 def renyi(loss: "PrivacyLoss", order: Real) -> Interval:
@@ -135,7 +130,7 @@ def bounded_divergence(limit: Fraction, order: Fraction) -> Interval:
     if limit == 0:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         e = ball(limit)
         if order == 1:
             return e * (e / 2).tanh()

@@ -7,13 +7,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_up
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_up
 
 Divergence = Callable[[Fraction], float]  # an upper bound for each order > 1
 
@@ -59,13 +55,13 @@ def group_divergence(single: Divergence, size: int, order: Fraction) -> float:
 def mixture_divergence(parts: list[tuple[Fraction, float]], order: Fraction) -> Interval:
     """ln(sum of weight e^((order - 1) D)) / (order - 1), and at order 1 the mean of D."""
     if any(divergence == math.inf for _, divergence in parts):
-        return Interval(math.inf, math.inf)
+        return INFINITE
     known = [(weight, Fraction(divergence)) for weight, divergence in parts]
     if order == 1:
         return Interval.around(sum((weight * divergence for weight, divergence in known), Fraction(0)))
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         total = sum((ball(w) * ball((order - 1) * d).expm1() for w, d in known), ball(Fraction(0)))
         return total.log1p() / ball(order - 1)
 
-    return certified(formula, within=Interval(0.0, math.inf))
+    return certified(formula, within=NONNEGATIVE)

@@ -12,21 +12,18 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.numbers.balls import ball
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.privacy.around.sampling.poisson import SampledLaw
 from deniable.privacy.around.sampling.poisson_replace import ExchangedNormalLaw
 from deniable.privacy.around.sampling.subsets import MirroredLaw
 from deniable.privacy.pld.law import UNIT, LossLaw, Tails
 from deniable.privacy.pld.laws import NormalLaw
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Floats = NDArray[np.float64]
 
@@ -56,12 +53,12 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
             that of the law, which may then have an infinite loss.
     """
     if law.infinite > 0 and tail is None:
-        return Interval(math.inf, math.inf)
+        return INFINITE
     if tail is None:
         tail = partial(moment_above, law, 2.0 if order == 1 else float(order))
     elif law.infinite == 0:
         tail = partial(_smaller, tail, partial(moment_above, law, 2.0 if order == 1 else float(order)))
-    found, points = Interval(0.0, math.inf), _FIRST_POINTS
+    found, points = NONNEGATIVE, _FIRST_POINTS
     end = _far_end(law, tail)
     while points <= _MOST_POINTS:
         fresh, before = _on_grid(law, order, end, points, tail), found.width
@@ -78,7 +75,7 @@ def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
     Both weights fall by themselves, so that beyond a loss l no more than delta(l) exp((a - 1) l)/(1 - a) is left; the
     share of I of infinite losses is P(L = inf)/(1 - a) + Q(L = -inf)/a.
     """
-    found, points = Interval(0.0, math.inf), _FIRST_POINTS
+    found, points = NONNEGATIVE, _FIRST_POINTS
     front, back = _weighted_end(law, 1 - order, back=False), _weighted_end(law, order, back=True)
     slack = law.slack(max(front, back))
     forward, backward = _forward(law, slack), _backward(law, slack, law.vanishing)
@@ -123,8 +120,8 @@ def _below_one(order: Fraction, parts: list[tuple[float, float]], rest: float) -
         integral = sum((arb(value) * arb(log).exp() for log, value in parts), arb(0))
         held = 1 - ball(order * (1 - order)) * integral - arb(rest)
         if not held > 0:
-            return Interval(0.0, math.inf)
-        return Interval.of_ball(-held.log() / ball(1 - order), within=Interval(0.0, math.inf))
+            return NONNEGATIVE
+        return Interval.of_ball(-held.log() / ball(1 - order), within=NONNEGATIVE)
 
 
 def _smaller(first: Tail, second: Tail, loss: float) -> float:
@@ -248,7 +245,7 @@ def _divergence(order: Fraction, inner: list[tuple[float, float]], rest: list[tu
         if order == 1:
             return Interval.of_ball(integral + more)
         a = ball(order)
-        return Interval.of_ball((1 + a * (a - 1) * integral + more).log() / (a - 1), within=Interval(0.0, math.inf))
+        return Interval.of_ball((1 + a * (a - 1) * integral + more).log() / (a - 1), within=NONNEGATIVE)
 
 
 Curve = Callable[[Floats, int], Floats]  # numbers below the curve (side -1) or above it (+1)
@@ -321,7 +318,7 @@ def _weights(power: Fraction, step: Fraction) -> tuple[float, float, float]:
     """
     from flint import ctx
 
-    def integral_of(exponent: Fraction) -> "arb":
+    def integral_of(exponent: Fraction) -> Arb:
         return ball(step) if exponent == 0 else ball(exponent * step).expm1() / ball(exponent)
 
     with ctx.workprec(256):

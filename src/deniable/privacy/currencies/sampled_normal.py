@@ -5,15 +5,14 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
 
 if TYPE_CHECKING:
-    from flint import acb, arb
+    from flint import acb
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, centre)
 
-_NONNEGATIVE = Interval(0.0, math.inf)
 _MOST_TERMS = 100_000  # of the binomial sum of an integer order
 _MOST_BROKEN = 2000  # from this order on only integers are computed
 _LARGE, _HUGE = 100, 400  # mu^2 from which simple bounds are tried, and from which they must do
@@ -33,16 +32,16 @@ def sampled_normal_divergence(mu_squared: Fraction, rate: Fraction, order: Fract
     if mu_squared == 0:
         return Interval(0.0, 0.0)
     if order.denominator == 1 and 1 < order <= _MOST_TERMS:
-        return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=_NONNEGATIVE)
+        return certified(lambda: _binomial_sum(mu_squared, rate, int(order)), within=NONNEGATIVE)
     if mu_squared >= _LARGE:
-        found = certified(lambda: _between(mu_squared, rate, order), within=_NONNEGATIVE)
+        found = certified(lambda: _between(mu_squared, rate, order), within=NONNEGATIVE)
         if mu_squared >= _HUGE or found.width <= _SHARP * found.upper:
             return found
     if order >= _MOST_TERMS:
-        return certified(lambda: _between(mu_squared, rate, order), within=_NONNEGATIVE)
+        return certified(lambda: _between(mu_squared, rate, order), within=NONNEGATIVE)
     if order >= _MOST_BROKEN:
         return _between_integers(mu_squared, rate, order)
-    return certified(lambda: _quadrature(mu_squared, rate, order), within=_NONNEGATIVE)
+    return certified(lambda: _quadrature(mu_squared, rate, order), within=NONNEGATIVE)
 
 
 def _between_integers(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Interval:
@@ -56,7 +55,7 @@ def _between_integers(mu_squared: Fraction, rate: Fraction, order: Fraction) -> 
     return Interval(below.lower, max(round_up(grown / (order - 1)), below.lower))
 
 
-def _between(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
+def _between(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Arb:
     """Bounds for large mu: x^a + y^a <= (x + y)^a from below, and Minkowski's inequality from above.
 
     At order 1: ln((1 - q) u + q v) is at least both ln((1 - q) u) and ln(q v), and convexity.
@@ -68,7 +67,7 @@ def _between(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
     return ((rest**a + hit**a).log() / (a - 1)).union(a * (rest + hit).log() / (a - 1))
 
 
-def _binomial_sum(mu_squared: Fraction, rate: Fraction, order: int) -> "arb":
+def _binomial_sum(mu_squared: Fraction, rate: Fraction, order: int) -> Arb:
     """ln sum_k C(a, k) (1 - q)^(a-k) q^k exp(k (k - 1) mu^2/2) / (a - 1), by ratios of neighbouring terms."""
     q, grown = ball(rate), ball(mu_squared).exp()
     term = (1 - q) ** order
@@ -80,7 +79,7 @@ def _binomial_sum(mu_squared: Fraction, rate: Fraction, order: int) -> "arb":
     return total.log() / (order - 1)
 
 
-def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> "arb":
+def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Arb:
     """The same by integration; what lies outside of the range is added as a ball."""
     from flint import acb, arb
 
@@ -118,19 +117,19 @@ def mixture_divergence(p: Mixture, q: Mixture, order: Fraction) -> Interval:
     widest = max(abs(c - d) for _, c in p for _, d in q)
     if (order - 1) * widest**2 > _STEEPEST:
         least = mixture_divergence(p, q, 1 + _STEEPEST / widest**2).lower  # of a smaller order
-        upper = min(certified(partial(_by_norms, p, base, order), within=_NONNEGATIVE).upper for base in q)
+        upper = min(certified(partial(_by_norms, p, base, order), within=NONNEGATIVE).upper for base in q)
         return Interval(min(least, upper), upper)
-    return certified(lambda: _mixture_quadrature(p, q, order), within=_NONNEGATIVE)
+    return certified(lambda: _mixture_quadrature(p, q, order), within=NONNEGATIVE)
 
 
-def _by_norms(p: Mixture, base: tuple[Fraction, Fraction], order: Fraction) -> "arb":
+def _by_norms(p: Mixture, base: tuple[Fraction, Fraction], order: Fraction) -> Arb:
     """Minkowski's inequality, with one part of the second mixture in place of all of it."""
     a, (weight, centre) = ball(order), base
     norm = sum((ball(w) * (ball(order - 1) * ball(c - centre) ** 2 / 2).exp() for w, c in p), ball(Fraction(0)))
     return a * norm.log() / (a - 1) - ball(weight).log()
 
 
-def _mixture_quadrature(p: Mixture, q: Mixture, order: Fraction) -> "arb":
+def _mixture_quadrature(p: Mixture, q: Mixture, order: Fraction) -> Arb:
     from flint import acb, arb, ctx
 
     a, norm = ball(order), (2 * arb.pi()).sqrt()
@@ -153,7 +152,7 @@ def _mixture_quadrature(p: Mixture, q: Mixture, order: Fraction) -> "arb":
             excess = ratio.pow(acb(a), analytic=analytic) - 1 - a * (ratio - 1)
         return excess * bottom * (-x * x / 2).exp() / norm
 
-    def ratio_at(x: "arb") -> "arb":
+    def ratio_at(x: Arb) -> Arb:
         top, bottom = (sum(((x * c - c * c / 2).exp() * w for w, c in side), arb(0)) for side in (ours, theirs))
         return top / bottom
 
@@ -183,7 +182,7 @@ def _range_of(mu_squared: Fraction, rate: Fraction, order: Fraction) -> tuple[fl
     return -reach, a * mu + math.sqrt(2 * (bits + above))
 
 
-def _upper_normal(x: "arb") -> "arb":
+def _upper_normal(x: Arb) -> Arb:
     from flint import arb
 
     return (x / arb(2).sqrt()).erfc() / 2

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, probability
 from deniable.privacy.currencies.tradeoff_curve import Rates, TradeOffCurve
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, checked_tolerance
 
 if TYPE_CHECKING:
-    from flint import arb
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
@@ -82,7 +81,7 @@ class TradeOff:
         if steep <= 0:
             raise InvalidParameterError(f"slope must be < 0, got {slope!r}")
         rate = max(steep, 1 / steep)
-        found = delta_between(self.loss, lambda: _log(ball(rate)))
+        found = delta_between(self.loss, lambda: ball(rate).log())
         ends = [min(steep, Fraction(1)) * (Fraction(end) - 1) for end in (found.lower, found.upper)]
         return Interval(round_down(ends[0]), round_up(ends[1]))
 
@@ -182,7 +181,7 @@ class TradeOff:
         """
         share = _checked_prior(prior)
         share = min(share, 1 - share)
-        found = delta_between(self.loss, lambda: _log(ball(1 - share) / ball(share)))
+        found = delta_between(self.loss, lambda: (ball(1 - share) / ball(share)).log())
         ends = [share * (1 - Fraction(end)) for end in (found.upper, found.lower)]
         return Interval(max(round_down(ends[0]), 0.0), min(round_up(ends[1]), 0.5))
 
@@ -220,10 +219,10 @@ class TradeOff:
         """
         least = probability("least_rate", least_rate)
         if least == 0 and self.loss.infinite_mass > 0:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         exact = self._curve.mu_squared
         if exact is not None:
-            return certified(lambda: _root(ball(exact)), within=Interval(0.0, math.inf))
+            return certified(lambda: ball(exact).sqrt(), within=NONNEGATIVE)
         hopeless = least == 0 and self.loss.pure_epsilon is None
         reached = max(float(least), _MU_RATE if hopeless else _LEAST_RATE)
         places: Floats = np.geomspace(reached, 0.5, _MU_POINTS)
@@ -242,21 +241,13 @@ class TradeOff:
         return draw_tradeoff(self, points=points, ax=ax)
 
 
-def delta_between(loss: PrivacyLoss, formula: Callable[[], "arb"]) -> Interval:
+def delta_between(loss: PrivacyLoss, formula: Callable[[], Arb]) -> Interval:
     """delta of a loss at a certified epsilon >= 0."""
-    at = certified(formula, within=Interval(0.0, math.inf))
+    at = certified(formula, within=NONNEGATIVE)
     return Interval(
         loss.delta(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0,
         loss.delta(Fraction(at.lower)).upper,
     )
-
-
-def _log(value: "arb") -> "arb":
-    return value.log()
-
-
-def _root(value: "arb") -> "arb":
-    return value.sqrt()
 
 
 def _loss_quantile(loss: PrivacyLoss, failure: Fraction) -> Interval:
@@ -273,14 +264,14 @@ def _mu_of(alarms: Fraction, misses_: Fraction) -> Interval:
     if alarms + misses_ >= 1:
         return Interval(0.0, 0.0)
     if alarms <= 0 or misses_ <= 0:
-        return Interval(math.inf, math.inf)
+        return INFINITE
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         return arb(2).sqrt() * ((1 - 2 * ball(alarms)).erfinv() + (1 - 2 * ball(misses_)).erfinv())
 
-    return certified(formula, within=Interval(0.0, math.inf))
+    return certified(formula, within=NONNEGATIVE)
 
 
 def _believed(prior: Fraction, loss: float) -> Interval:

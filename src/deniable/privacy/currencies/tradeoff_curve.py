@@ -2,20 +2,17 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import PROBABILITIES, Interval, round_up
 from deniable.privacy.currencies.convex import Corner, Point, corners, hits, misses, polygon
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import Wish
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Floats = NDArray[np.float64]
 
@@ -229,7 +226,7 @@ def _gaussian_misses(mu_squared: Fraction, rate: float, *, hits: bool = False) -
         missed = share == 0
         return Interval(1.0, 1.0) if missed != hits else Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         place = arb(2).sqrt() * (1 - 2 * ball(share)).erfinv() - ball(mu_squared).sqrt()

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable.numbers.interval import PROBABILITIES, Interval
+from deniable.numbers.interval import INFINITE, PROBABILITIES, Interval
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
-from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
+from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ApproximateLoss(PrivacyLoss):
     """Any (epsilon, delta)-DP mechanism, known by nothing else: `ApproximateLoss(epsilon=1, delta="1e-6")`.
 
@@ -27,13 +27,11 @@ class ApproximateLoss(PrivacyLoss):
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon", "failed": "delta"}
     limit: Fraction
     failed: Fraction
+    mu_squared = None
 
     def __init__(self, epsilon: Real, delta: Real) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "failed", probability("delta", delta))
-
-    def __repr__(self) -> str:
-        return f"ApproximateLoss({str(self.limit)!r}, {str(self.failed)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return mixed_with_failure(pure_delta(self.limit, epsilon), self.failed)
@@ -59,10 +57,6 @@ class ApproximateLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self.limit
-
-    @property
-    def mu_squared(self) -> None:
-        return None
 
 
 def mixed_with_failure(rest: Interval, failure: Fraction) -> Interval:

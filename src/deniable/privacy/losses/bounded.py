@@ -2,16 +2,12 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import Interval
 from deniable.privacy.pld.law import FiniteLaw
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 def bounded_delta(most: Fraction, least: Fraction, epsilon: Fraction) -> Interval:
@@ -23,10 +19,7 @@ def bounded_delta(most: Fraction, least: Fraction, epsilon: Fraction) -> Interva
     if epsilon >= most:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
-        return ball(epsilon - most).expm1() * ball(-least).expm1() / -ball(-most - least).expm1()
-
-    return certified(formula)
+    return certified(lambda: ball(epsilon - most).expm1() * ball(-least).expm1() / -ball(-most - least).expm1())
 
 
 def bounded_law(most: float, least: float) -> FiniteLaw:

@@ -4,27 +4,23 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import FiniteLaw, Pairs
-from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.relation import Relation
+from deniable.privacy.pld.laws import NOTHING, randomized_response_law
 from deniable.privacy.sensitivity import Sensitivity
 
-if TYPE_CHECKING:
-    from flint import arb
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class BoundedLaplaceLoss(PrivacyLoss):
     """Answers P(y) ~ exp(-|y - x| / scale) on a range of width + 1 integers that holds x, on every coordinate.
 
@@ -46,10 +42,6 @@ class BoundedLaplaceLoss(PrivacyLoss):
         object.__setattr__(self, "width", positive_integer("width", width))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
 
-    def __repr__(self) -> str:
-        fields = f"scale={str(self.scale)!r}, width={self.width}"
-        return f"BoundedLaplaceLoss({fields}, sensitivity={self.sensitivity!r})"
-
     @property
     def _shift(self) -> int:
         """The largest change of one coordinate; the range leaves room for no larger one."""
@@ -68,7 +60,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
         return [(start, self._log_odds(start)) for start in (0, (self.width - self._shift) // 2)]
 
     def _log_odds(self, start: int) -> Fraction:
-        found = certified(lambda: self._total(start + self._shift) / self._total(start), within=Interval(0.0, math.inf))
+        found = certified(lambda: self._total(start + self._shift) / self._total(start), within=NONNEGATIVE)
         return Fraction(math.log(found.lower))
 
     def _pair_delta(self, start: int, log_odds: Fraction, epsilon: Fraction) -> float:
@@ -77,21 +69,21 @@ class BoundedLaplaceLoss(PrivacyLoss):
         best = (self._shift - (epsilon - log_odds) * self.scale) / 2
         last = min(max(start + math.ceil(best) - 1, start), end - 1)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             ours = 1 + self._power(1) - self._power(start + 1) - self._power(last - start + 1)
             theirs = self._power(end - last) - self._power(end + 1)
             return ours / self._total(start) - ball(epsilon).exp() * theirs / self._total(end)
 
         return certified(formula).lower
 
-    def _power(self, exponent: int) -> "arb":
+    def _power(self, exponent: int) -> Arb:
         return ball(-exponent / self.scale).exp()
 
-    def _total(self, place: int) -> "arb":
+    def _total(self, place: int) -> Arb:
         """(1 - q) times the sum of q^|y - place| over the range from 0."""
         return 1 + self._power(1) - self._power(place + 1) - self._power(self.width - place + 1)
 
-    def _cost(self, shift: int) -> "arb":
+    def _cost(self, shift: int) -> Arb:
         """g: the largest loss of one coordinate that changes by `shift`."""
         return ball(shift / self.scale) + (self._total(shift) / self._total(0)).log()
 
@@ -104,14 +96,14 @@ class BoundedLaplaceLoss(PrivacyLoss):
             return Fraction(0)
         each, more = divmod(min(l1, changed * self._shift), changed)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             return more * self._cost(each + 1) + (changed - more) * self._cost(each)
 
-        return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
+        return decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS)
 
     def laws(self) -> Pairs:
         if self._shift == 0:
-            return Pairs.symmetric(randomized_response_law(0.0))
+            return Pairs.symmetric(NOTHING)
         law = self._attained_law()
         upper = randomized_response_law(float(self.failing_epsilon))
         return Pairs((upper, upper), law)
@@ -119,7 +111,7 @@ class BoundedLaplaceLoss(PrivacyLoss):
     def _attained_law(self) -> tuple[FiniteLaw, FiniteLaw]:
         """Laws of the event that the answer is an end of the range: at that end, and at `_shift` inside."""
 
-        def at_end(place: int) -> "arb":
+        def at_end(place: int) -> Arb:
             return (self._power(place) - self._power(place + 1)) / self._total(place)
 
         from flint import ctx
@@ -132,7 +124,3 @@ class BoundedLaplaceLoss(PrivacyLoss):
         there = FiniteLaw(np.array([low, high]), above, below, spacing=high - low)
         back = FiniteLaw(np.array([-high, -low]), below[::-1], above[::-1], spacing=high - low)
         return there, back
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})

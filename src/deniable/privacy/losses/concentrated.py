@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.renyi import INFINITE, Directions, both_ways, bounded_divergence
+from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ConcentratedLoss(PrivacyLoss):
     """Any rho-zCDP mechanism, known by nothing else: `ConcentratedLoss(rho="1/2")`.
 
@@ -32,15 +32,12 @@ class ConcentratedLoss(PrivacyLoss):
     limit: Fraction
     shift: Fraction
     failed: Fraction
+    mu_squared = None
 
     def __init__(self, rho: Real, shift: Real = 0, delta: Real = 0) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("rho", rho))
         object.__setattr__(self, "shift", nonnegative_rational("shift", shift))
         object.__setattr__(self, "failed", probability("delta", delta))
-
-    def __repr__(self) -> str:
-        more = [f", {name}={str(value)!r}" for name, value in (("shift", self.shift), ("delta", self.failed)) if value]
-        return f"ConcentratedLoss({str(self.limit)!r}{''.join(more)})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         lower = gaussian_delta(2 * self.limit, epsilon).lower
@@ -79,7 +76,3 @@ class ConcentratedLoss(PrivacyLoss):
         if self.shift == 0:
             return self.limit
         return None if self.limit else self.shift**2 / 2
-
-    @property
-    def mu_squared(self) -> None:
-        return None

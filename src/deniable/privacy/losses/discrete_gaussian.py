@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, positive_rational
 from deniable.numbers.theta import total, upper_tail
 from deniable.privacy.currencies.concentrated import concentrated_delta
@@ -25,14 +25,11 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import DiscreteGaussianLaw, NormalLaw
 from deniable.privacy.sensitivity import Sensitivity
 
-if TYPE_CHECKING:
-    from flint import arb
-
 _LARGEST_TABLE = 10**8  # sigma^2 of a law that is tabulated
 _LARGEST_SHIFT = 10**6
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteGaussianLoss(IntegerNoiseLoss):
     """Independent noise P(k) ~ exp(-k^2 / (2 sigma_squared)) on every coordinate of a vector of integers.
 
@@ -50,9 +47,6 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
     def __init__(self, sigma_squared: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "sigma_squared", positive_rational("sigma_squared", sigma_squared))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
-
-    def __repr__(self) -> str:
-        return f"DiscreteGaussianLoss(sigma_squared={str(self.sigma_squared)!r}, sensitivity={self.sensitivity!r})"
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteGaussianLoss":
         return DiscreteGaussianLoss(self.sigma_squared, sensitivity)
@@ -114,7 +108,7 @@ class DiscreteGaussianLoss(IntegerNoiseLoss):
 @lru_cache(maxsize=64)
 def shift_law(sigma_squared: Fraction, shift: int) -> DiscreteGaussianLaw:
     """The law of the loss between one noisy integer and the same moved by `shift` >= 1."""
-    whole = certified(lambda: total(sigma_squared), within=Interval(0.0, math.inf))
+    whole = certified(lambda: total(sigma_squared), within=NONNEGATIVE)
     return DiscreteGaussianLaw(float(sigma_squared), whole.upper, shift)
 
 
@@ -130,12 +124,12 @@ def shift_delta(sigma_squared: Fraction, shift: int, epsilon: Fraction) -> Inter
         return Interval(0.0, 0.0)
     m = math.floor(epsilon * sigma_squared / shift - Fraction(shift, 2)) + 1
 
-    def survival(start: int, whole: "arb") -> "arb":
+    def survival(start: int, whole: Arb) -> Arb:
         if start >= 1:
             return upper_tail(sigma_squared, start) / whole
         return 1 - upper_tail(sigma_squared, 1 - start) / whole
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         whole = total(sigma_squared)
         return survival(m, whole) - ball(epsilon).exp() * survival(m + shift, whole)
 
@@ -149,7 +143,7 @@ def shifted_divergence(sigma_squared: Fraction, shift: int, order: Fraction) -> 
     if place == 0:
         return Interval.around(plain)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import acb, arb
 
         tau = acb(0, 2 * arb.pi() * ball(sigma_squared))
@@ -176,14 +170,14 @@ def attained_at_least(sigma_squared: Fraction, change: Change, epsilon: Fraction
         return 0.0
     share = sigma_squared * t / (sigma_squared - t)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         q = (-2 * arb.pi() ** 2 * ball(t)).exp()
         ripple = 2 * q / (1 - q)
         return count * ((1 + ripple) / (1 - ripple)).log()
 
-    lost = Fraction(certified(formula, within=Interval(0.0, math.inf)).upper)
+    lost = Fraction(certified(formula, within=NONNEGATIVE).upper)
     real = gaussian_delta(squares_of(change) / (sigma_squared + share), epsilon + 2 * lost)
     return max(round_down(Fraction(real.lower) * (1 - lost)), 0.0)
 
@@ -202,7 +196,7 @@ def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
         return None
     share = Fraction(_best_share(float(min(sigma_squared, Fraction(10**30)))))
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         q = (-2 * arb.pi() ** 2 * ball(share)).exp()
@@ -210,7 +204,7 @@ def mu_squared_of_step(sigma_squared: Fraction) -> Fraction | None:
         step = 1 / ball(sigma_squared - share).sqrt() + (2 * arb.pi()).sqrt() * ((1 + ripple) / (1 - ripple)).log()
         return step**2
 
-    return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
+    return decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS)
 
 
 def _best_share(sigma_squared: float) -> float:

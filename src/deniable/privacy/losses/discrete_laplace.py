@@ -3,21 +3,18 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.losses.integer_noise import IntegerNoiseLoss, extreme_changes, sum_of
 from deniable.privacy.pld.laws import DiscreteLaplaceLaw
 from deniable.privacy.sensitivity import Sensitivity
 
-if TYPE_CHECKING:
-    from flint import arb
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteLaplaceLoss(IntegerNoiseLoss):
     """Independent noise P(k) ~ exp(-|k| / scale) on every coordinate of a vector of integers.
 
@@ -34,9 +31,6 @@ class DiscreteLaplaceLoss(IntegerNoiseLoss):
     def __init__(self, scale: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "scale", positive_rational("scale", scale))
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
-
-    def __repr__(self) -> str:
-        return f"DiscreteLaplaceLoss(scale={str(self.scale)!r}, sensitivity={self.sensitivity!r})"
 
     def _with(self, sensitivity: Sensitivity) -> "DiscreteLaplaceLoss":
         return DiscreteLaplaceLoss(self.scale, sensitivity)
@@ -70,7 +64,7 @@ def shift_delta(scale: Fraction, shift: int, epsilon: Fraction) -> Interval:
         return Interval(0.0, 0.0)
     m = math.floor((epsilon * scale + shift) / 2) + 1
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         below = ball(-(shift - m + 1) / scale).exp()
         above = ball(epsilon - m / scale).exp()
         return 1 - (below + above) / (1 + ball(-1 / scale).exp())
@@ -83,7 +77,7 @@ def shifted_divergence(scale: Fraction, shift: int, order: Fraction) -> Interval
     if shift == 0:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         q = ball(-1 / scale).exp()
         inner, far = (1 - q) / (1 + q), ball(shift / scale)
         if order == 1:

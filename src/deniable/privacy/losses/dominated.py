@@ -14,7 +14,7 @@ from deniable.numbers.rationals import decimal_above
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw, Tails
-from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation, Replace
 
 Probabilities = Callable[[Floats], tuple[Floats, Floats]]
@@ -156,14 +156,7 @@ class DominatedLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         upper = self._both
-        if self.attained:
-            return Pairs(upper, upper)
-        nothing = randomized_response_law(0.0)
-        return Pairs(upper, (nothing, nothing))
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
+        return Pairs(upper, upper if self.attained else (NOTHING, NOTHING))
 
     @property
     def infinite_mass(self) -> Fraction:

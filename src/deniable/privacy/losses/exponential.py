@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy.around.repeated_choice import chosen_one_after_another
@@ -19,15 +19,12 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import BoundedRangeLaw, LaplaceLaw
 from deniable.privacy.relation import AddRemove, Relation
 
-if TYPE_CHECKING:
-    from flint import arb
-
 # Of the pairs of two candidates, those that bound compositions from below; good ones for many compositions.
 _SHARE = 0.6  # of the interval of losses that is above 0, for the exponential mechanism
 _THRESHOLD = 0.8  # of the way between the centres of the noise, for permute-and-flip
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class _SelectionLoss(PrivacyLoss):
     """A choice among candidates by their scores; it is `epsilon`-DP."""
 
@@ -52,9 +49,6 @@ class _SelectionLoss(PrivacyLoss):
         """
         moved = positive_rational("rate", rate) * positive_rational("sensitivity", sensitivity)
         return cls(moved if monotone else 2 * moved, monotone=monotone)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.limit)!r}{', monotone=True' if self.monotone else ''})"
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -82,24 +76,18 @@ class ExponentialMechanismLoss(_SelectionLoss):
     """
 
     kind: ClassVar[str] = "exponential_mechanism"
+    divergences_are_closed = True
 
     def _delta(self, epsilon: Fraction) -> Interval:
         if epsilon >= self.limit:
             return Interval(0.0, 0.0)
 
-        def formula() -> "arb":
-            return ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1()
-
-        return certified(formula)
-
-    @property
-    def divergences_are_closed(self) -> bool:
-        return True
+        return certified(lambda: ball((epsilon - self.limit) / 2).expm1() ** 2 / -ball(-self.limit).expm1())
 
     def _divergences(self, order: Fraction) -> Directions:
         """Divergences of two candidates, with the losses that are worst for the order."""
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             odds = ball(-self.limit).exp()
             if order == 1:
                 least = ball(self.limit) * odds / (1 - odds)  # exp(-greatest loss)

@@ -6,21 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.privacy.currencies.gaussian_dp import DIGITS, mu_squared_of_pure
-from deniable.privacy.currencies.renyi import INFINITE, NONNEGATIVE, Directions, both_ways, largest
+from deniable.privacy.currencies.renyi import Directions, both_ways, largest
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.polygon import Polygon
 from deniable.privacy.pld.law import LossLaw, Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Masses = tuple[Fraction, ...]
 
@@ -127,12 +124,12 @@ class FiniteLoss(PrivacyLoss):
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         """From the least odds >= 1 with p - odds q <= delta at every corner (q, p) of the trade-off."""
         if delta < self.infinite_mass:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         odds = Fraction(1)
         for way in self._ways:
             spare = [(run, Fraction(up) - delta * way.total) for run, up in way.corners if run]
             odds = max([odds, *(rise / run for run, rise in spare)])
-        return certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
+        return certified(lambda: ball(odds).log(), within=NONNEGATIVE)
 
     def exact_delta(self, odds: Real) -> Fraction:
         """delta at epsilon = ln(odds) as a rational number; `odds` is any number >= 1."""
@@ -163,10 +160,6 @@ class FiniteLoss(PrivacyLoss):
     def _poisson_sampled(self, rate: Fraction) -> "FiniteLoss":
         mixed = [([rest + rate * (here - rest) for here, rest in zip(p, q, strict=True)], q) for p, q in self.pairs]
         return FiniteLoss.of_pairs(mixed, relation=AddRemove)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
 
     @property
     def infinite_mass(self) -> Fraction:
@@ -205,10 +198,6 @@ class FiniteLoss(PrivacyLoss):
                 ends.append((polygon.ratio(0) * share, polygon.ratio(polygon.losses.size - 1) * share))
         return ends
 
-    def to_data(self) -> dict[str, object]:
-        pairs = [[[str(mass) for mass in masses] for masses in pair] for pair in self.pairs]
-        return {"loss": self.kind, "pairs": pairs, "relation": self.relation.value}
-
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
         pairs, relation = values.get("pairs"), values.get("relation")
@@ -227,7 +216,7 @@ def _divergence(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: Fractio
         return INFINITE
     pairs = [(x, y) for x, y in zip(p, q, strict=True) if x]
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         if order == 1:
             return sum((ball(x) * ball(x / y).log() for x, y in pairs), ball(Fraction(0)))
         return sum((ball(y) * ball(x / y) ** ball(order) for x, y in pairs), ball(Fraction(0))).log() / ball(order - 1)
@@ -280,10 +269,7 @@ def _logarithm_above(odds: Fraction) -> Fraction:
     if odds == 1:
         return Fraction(0)
 
-    def formula() -> "arb":
-        return ball(odds).log()
-
-    return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
+    return decimal_above(Fraction(certified(lambda: ball(odds).log(), within=NONNEGATIVE).upper), DIGITS)
 
 
 def _shown(masses: Masses) -> str:

@@ -14,7 +14,7 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import NormalLaw
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GaussianLoss(PrivacyLoss):
     """Real Gaussian noise whose standard deviation is `noise_multiplier` times the l2 sensitivity, in any dimension.
 
@@ -28,9 +28,6 @@ class GaussianLoss(PrivacyLoss):
 
     def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
-
-    def __repr__(self) -> str:
-        return f"GaussianLoss(noise_multiplier={str(self.noise_multiplier)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return gaussian_delta(self.mu_squared, epsilon)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import (
     Real,
     decimal_above,
@@ -26,12 +26,9 @@ from deniable.privacy.currencies.renyi import Directions, both_ways, known_diver
 from deniable.privacy.currencies.sampled_normal import mixture_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian_mixture_law import MixtureLaw
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.relation import Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]  # (weight, shift), shifts increasing
 
@@ -108,11 +105,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     def _above_both(self) -> LossLaw:
         """The pair of a polygon through points of the greater of the two curves."""
 
-        def upper(epsilon: Fraction) -> float:
-            return self._delta(epsilon).upper
-
-        points = heights_above(upper, odds_grid(upper, None, _POINTS))
-        return law_above(points, points)
+        return pairs_above(self._upper_delta, None, _POINTS).upper[0]
 
     @property
     def _in_sigmas(self) -> tuple[Mixture, Mixture]:
@@ -133,10 +126,6 @@ class GaussianMixtureLoss(PrivacyLoss):
         return self.mixture == tuple((w, turn - c) for w, c in reversed(self.against))
 
     @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
-
-    @property
     def failing_epsilon(self) -> Fraction | None:
         """Only mixtures with the same least and the same greatest shift have a bounded loss."""
         ends = [(self.mixture[place], self.against[place]) for place in (0, -1)]
@@ -145,7 +134,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         odds = max(max(w / v, v / w) for (w, _), (v, _) in ends)
         if odds == 1:
             return Fraction(0)
-        found = certified(lambda: ball(odds).log(), within=Interval(0.0, math.inf))
+        found = certified(lambda: ball(odds).log(), within=NONNEGATIVE)
         return decimal_above(Fraction(found.upper), DIGITS)
 
     @property
@@ -231,7 +220,7 @@ def _one_way(p: Mixture, q: Mixture, epsilon: Fraction, guess: float) -> Interva
     if _is_below(p, q, end, epsilon):
         return Interval(0.0, _NEGLIGIBLE)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb, ctx
 
         limit, place = ball(epsilon), arb(guess)
@@ -255,13 +244,13 @@ def _is_below(p: Mixture, q: Mixture, place: Fraction, epsilon: Fraction) -> boo
         return bool(_loss_at(ball(place), p, q)[0] <= ball(epsilon))
 
 
-def _loss_at(place: "arb", p: Mixture, q: Mixture) -> tuple["arb", "arb"]:
+def _loss_at(place: Arb, p: Mixture, q: Mixture) -> tuple[Arb, Arb]:
     """The loss at a place, and its slope."""
     (ours, our_mean), (theirs, their_mean) = (_moments(place, side) for side in (p, q))
     return (ours / theirs).log(), our_mean - their_mean
 
 
-def _moments(place: "arb", side: Mixture) -> tuple["arb", "arb"]:
+def _moments(place: Arb, side: Mixture) -> tuple[Arb, Arb]:
     """sum w exp(c x - c^2/2), and the mean of c under these weights."""
     terms = [ball(weight) * (ball(shift) * place - ball(shift**2 / 2)).exp() for weight, shift in side]
     total = sum(terms[1:], terms[0])
@@ -269,7 +258,7 @@ def _moments(place: "arb", side: Mixture) -> tuple["arb", "arb"]:
     return total, moment / total
 
 
-def _above(place: "arb", side: Mixture) -> "arb":
+def _above(place: Arb, side: Mixture) -> Arb:
     """The probability of values above a place."""
     from flint import arb
 

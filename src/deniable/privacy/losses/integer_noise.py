@@ -15,7 +15,7 @@ from deniable.privacy.currencies.renyi import Directions, both_ways, total
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, unit_of_epsilon
 from deniable.privacy.pld.law import LossLaw, Pairs
-from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.relation import Relation
 from deniable.privacy.sensitivity import Sensitivity
 
@@ -75,6 +75,7 @@ class IntegerNoiseLoss(PrivacyLoss):
     """
 
     sensitivity: Sensitivity
+    divergences_are_closed = True
 
     @abstractmethod
     def _with(self, sensitivity: Sensitivity) -> "IntegerNoiseLoss":
@@ -113,14 +114,6 @@ class IntegerNoiseLoss(PrivacyLoss):
             for change in extreme_changes(self.sensitivity)
         )
         return both_ways(Interval(min(attained.lower, worst.upper), worst.upper))
-
-    @property
-    def divergences_are_closed(self) -> bool:
-        return True
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Closed forms are tried first."""
@@ -161,7 +154,7 @@ class IntegerNoiseLoss(PrivacyLoss):
         """None where no table is made of a law, or the change is too large for one."""
         worst, attained = extreme_changes(self.sensitivity)
         if not worst:
-            return Pairs.symmetric(randomized_response_law(0.0))
+            return Pairs.symmetric(NOTHING)
         single = self._law(worst[0][0])
         if single is None or self._is_single:
             return None if single is None else Pairs.symmetric(single)

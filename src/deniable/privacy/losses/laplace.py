@@ -2,21 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, both_ways
+from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import LaplaceLaw
 
-if TYPE_CHECKING:
-    from flint import arb
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class LaplaceLoss(PrivacyLoss):
     """Real Laplace noise whose scale is `noise_multiplier` times the l1 sensitivity.
 
@@ -27,12 +24,10 @@ class LaplaceLoss(PrivacyLoss):
 
     kind: ClassVar[str] = "laplace"
     noise_multiplier: Fraction
+    divergences_are_closed = True
 
     def __init__(self, noise_multiplier: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
-
-    def __repr__(self) -> str:
-        return f"LaplaceLoss(noise_multiplier={str(self.noise_multiplier)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         gap = self.failing_epsilon - epsilon
@@ -46,7 +41,7 @@ class LaplaceLoss(PrivacyLoss):
     def _divergences(self, order: Fraction) -> Directions:
         """ln(a/(2a - 1) e^((a-1) e) + (a - 1)/(2a - 1) e^(-a e))/(a - 1); at order 1 e + e^-e - 1 (Mironov 2017)."""
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             a, e = ball(order), ball(self.failing_epsilon)
             if order == 1:
                 return e + (-e).expm1()
@@ -60,10 +55,6 @@ class LaplaceLoss(PrivacyLoss):
     @property
     def laplace_epsilon(self) -> Fraction:
         return self.failing_epsilon
-
-    @property
-    def divergences_are_closed(self) -> bool:
-        return True
 
     @property
     def failing_epsilon(self) -> Fraction:

@@ -9,17 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.privacy.pld.law import FiniteLaw
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Whole = NDArray[Any]  # of whole numbers: int64 where products of floats are exact, else Python's own
 
@@ -111,10 +108,10 @@ class Polygon:
         if guess == 0 and (edges == 0 or self.ratio(0) < 1 + epsilon):  # e^x >= 1 + x
             return Interval.around(self.infinite)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             odds = ball(epsilon).exp()
 
-            def gain(edge: int) -> "arb":
+            def gain(edge: int) -> Arb:
                 rise, run = (int(line[edge + 1] - line[edge]) for line in (self.p, self.q))
                 return rise - odds * run
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, nonnegative_rational
 from deniable.privacy.currencies.renyi import Directions, both_ways, bounded_divergence
@@ -15,11 +15,8 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.laws import randomized_response_law
 
-if TYPE_CHECKING:
-    from flint import arb
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class PureLoss(PrivacyLoss):
     """Any mechanism whose privacy loss is at most `epsilon`, known by nothing else: `PureLoss(epsilon=1)`.
 
@@ -32,12 +29,10 @@ class PureLoss(PrivacyLoss):
     kind: ClassVar[str] = "pure"
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction
+    divergences_are_closed = True
 
     def __init__(self, epsilon: Real) -> None:
         object.__setattr__(self, "limit", nonnegative_rational("epsilon", epsilon))
-
-    def __repr__(self) -> str:
-        return f"PureLoss({str(self.limit)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return pure_delta(self.limit, epsilon)
@@ -51,10 +46,6 @@ class PureLoss(PrivacyLoss):
     @property
     def response(self) -> tuple[Fraction, Fraction]:
         return self.limit, Fraction(0)
-
-    @property
-    def divergences_are_closed(self) -> bool:
-        return True
 
     @property
     def failing_epsilon(self) -> Fraction:
@@ -80,7 +71,7 @@ def randomized_responses_delta(limit: Fraction, failed: Fraction, count: int, ep
     """
     least = math.floor((epsilon / limit + count) / 2) + 1 if limit else count + 1
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         survival = (1 - ball(failed)) ** count
         if least > count:
             return 1 - survival

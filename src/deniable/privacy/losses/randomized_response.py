@@ -4,22 +4,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, positive_integer, positive_rational
 from deniable.privacy.around.shuffling.randomizers import Channel, KaryResponse, Randomizer
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import FiniteLaw, Pairs
-from deniable.privacy.relation import Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.privacy.relation import Replace
 
 _MOST_CHOICES = 16  # of a channel that is written out
 
@@ -43,6 +40,7 @@ class RandomizedResponseLoss(PrivacyLoss):
     truth: Fraction | None
     words: ClassVar[Mapping[str, str]] = {"limit": "epsilon"}
     limit: Fraction | None
+    relations = frozenset({Replace})
 
     def __init__(self, *, truth: Real | None = None, choices: object = 2, epsilon: Real | None = None) -> None:
         object.__setattr__(self, "choices", positive_integer("choices", choices))
@@ -84,13 +82,13 @@ class RandomizedResponseLoss(PrivacyLoss):
         if self.truth is None and self.limit is not None and epsilon >= self.limit:
             return Interval(0.0, 0.0)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             high, low = self._masses()
             return high - ball(epsilon).exp() * low
 
         return certified(formula)
 
-    def _masses(self) -> tuple["arb", "arb"]:
+    def _masses(self) -> tuple[Arb, Arb]:
         """The probabilities of the likelier and of the less likely of the two true answers."""
         if self.truth is not None:
             low = self._low
@@ -144,15 +142,11 @@ class RandomizedResponseLoss(PrivacyLoss):
         return Channel(rows=[[self.truth if said == held else other for said in answers] for held in answers])
 
     @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
-
-    @property
     def failing_epsilon(self) -> Fraction:
         if self.truth is None:
             assert self.limit is not None
             return self.limit
         if self._odds == 1:
             return Fraction(0)
-        found = certified(lambda: ball(self._odds).log(), within=Interval(0.0, math.inf))
+        found = certified(lambda: ball(self._odds).log(), within=NONNEGATIVE)
         return decimal_above(Fraction(found.upper), DIGITS)

@@ -14,7 +14,7 @@ from deniable.privacy.currencies.renyi import Directions, both_ways
 from deniable.privacy.loss import PrivacyLoss
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class RenyiLoss(PrivacyLoss):
     """Any mechanism whose divergence of each order is at most that given: `RenyiLoss([2, 8], ["0.1", "0.5"])`.
 
@@ -27,6 +27,8 @@ class RenyiLoss(PrivacyLoss):
     kind: ClassVar[str] = "renyi"
     orders: tuple[Fraction, ...]
     divergences: tuple[Fraction, ...]
+    failing_rho = None
+    mu_squared = None
 
     def __init__(self, orders: Iterable[object], divergences: Iterable[object]) -> None:
         given = [positive_rational("order", order) for order in orders]
@@ -41,10 +43,6 @@ class RenyiLoss(PrivacyLoss):
         pairs = sorted(zip(given, bounds, strict=True))
         object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
         object.__setattr__(self, "divergences", tuple(value for _, value in pairs))
-
-    def __repr__(self) -> str:
-        orders, values = ([str(value) for value in values] for values in (self.orders, self.divergences))
-        return f"RenyiLoss({orders!r}, {values!r})"
 
     def divergence(self, order: Fraction) -> Interval:
         """Bounds on the greatest divergence of this order that the description allows; infinite above all orders."""
@@ -82,11 +80,3 @@ class RenyiLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction | None:
         return None if any(self.divergences) else Fraction(0)
-
-    @property
-    def failing_rho(self) -> None:
-        return None
-
-    @property
-    def mu_squared(self) -> None:
-        return None

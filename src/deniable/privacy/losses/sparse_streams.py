@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import PROBABILITIES, Interval, round_down
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import PROBABILITIES, REAL, Interval, round_down
 from deniable.privacy.pld.law import FiniteLaw, Floats
-from deniable.privacy.pld.laws import randomized_response_law
+from deniable.privacy.pld.laws import NOTHING
 
 if TYPE_CHECKING:
-    from flint import acb, arb
+    from flint import acb
 
 _MOST_ABOVE = 50  # that are counted
 _DOUBLINGS = 12  # of the number of questions
 _NEAR = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # levels that are tried, in sums of both scales
 _NODES = 601  # of the integrals in floats
 _LEAST = 1e-9  # events that are rarer are not looked at
-_ANYWHERE = Interval(-math.inf, math.inf)
 _FARTHEST = 700
 _PRECISION = 128  # bits
 _REACH = 70  # scales of the threshold's noise; what lies beyond has a probability below 1e-30
@@ -78,7 +77,7 @@ class Streams:
         if gains[best] <= 0:
             return 0.0
         ours, theirs = self._certified(self.events[best])
-        growth = Fraction(certified(lambda: ball(epsilon).exp(), within=_ANYWHERE).upper)
+        growth = Fraction(certified(lambda: ball(epsilon).exp(), within=REAL).upper)
         return round_down(max(Fraction(ours.lower) - growth * Fraction(theirs.upper), Fraction(0)))
 
     def law(self) -> FiniteLaw:
@@ -89,7 +88,7 @@ class Streams:
         event = self.events[int(np.argmax(gains))]
         p, q = (found.lower for found in self._certified(event))
         if not 0 < q < p < 1:  # nothing is found where scales are extreme
-            return randomized_response_law(0.0)
+            return NOTHING
         losses = np.array([_log_ratio(1 - p, 1 - q), _log_ratio(p, q)])
         spacing = float(losses[1] - losses[0])
         return FiniteLaw(losses, np.array([1 - p, p]), np.array([1 - q, q]), spacing=spacing, roundings=2**14)
@@ -104,7 +103,7 @@ class Streams:
             self._known[event] = ours, theirs
         return self._known[event]
 
-    def chance(self, event: Event, world: int) -> "arb":
+    def chance(self, event: Event, world: int) -> Arb:
         """The probability of an event, in ball arithmetic: analytic on each piece of the line."""
         from flint import acb, arb
 
@@ -178,7 +177,7 @@ def _events(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int
 
 
 def _log_ratio(a: float, b: float) -> float:
-    return certified(lambda: ball(Fraction(a) / Fraction(b)).log(), within=_ANYWHERE).lower
+    return certified(lambda: ball(Fraction(a) / Fraction(b)).log(), within=REAL).lower
 
 
 def _rounded(place: float) -> Fraction:

@@ -15,7 +15,7 @@ from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class SparseVectorLoss(PrivacyLoss):
     """AboveThreshold as one interactive mechanism: it stops after `answers` answers "above".
 
@@ -70,11 +70,6 @@ class SparseVectorLoss(PrivacyLoss):
             answers=count,
             monotone=monotone,
         )
-
-    def __repr__(self) -> str:
-        scales = f"{str(self.threshold_multiplier)!r}, query_multiplier={str(self.query_multiplier)!r}"
-        tail = ", monotone=True" if self.monotone else ""
-        return f"SparseVectorLoss(threshold_multiplier={scales}, answers={self.answers}{tail})"
 
     @property
     def _reach(self) -> tuple[Fraction, Fraction]:

@@ -2,27 +2,23 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.losses.pure import pure_delta
 from deniable.privacy.pld.law import FiniteLaw, Pairs
-from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.relation import Relation
+from deniable.privacy.pld.laws import NOTHING, randomized_response_law
 from deniable.privacy.sensitivity import Sensitivity
 
-if TYPE_CHECKING:
-    from flint import arb
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class StaircaseLoss(PrivacyLoss):
     """Independent noise P(k) ~ exp(-rate floor((|k| + step - centre) / step)) on every coordinate of integers.
 
@@ -46,10 +42,6 @@ class StaircaseLoss(PrivacyLoss):
         object.__setattr__(self, "sensitivity", checked_sensitivity(sensitivity))
         if self.centre > self.step:
             raise InvalidParameterError(f"centre must be at most step={self.step}, got {centre!r}")
-
-    def __repr__(self) -> str:
-        stairs = f"rate={str(self.rate)!r}, step={self.step}, centre={self.centre}"
-        return f"StaircaseLoss({stairs}, sensitivity={self.sensitivity!r})"
 
     @property
     def crossed(self) -> int:
@@ -80,7 +72,7 @@ class StaircaseLoss(PrivacyLoss):
             return Interval(0.0, 0.0)
         return certified(lambda: -self._masses()[0] * ball(epsilon - self.rate).expm1())
 
-    def _masses(self) -> tuple["arb", "arb"]:
+    def _masses(self) -> tuple[Arb, Arb]:
         """P(loss = rate) and P(loss = 0) for a change by `_shift`; P(loss = -rate) is b times the first."""
         ratio, gap, top, shift = ball(-self.rate).exp(), -ball(-self.rate).expm1(), 2 * self.centre - 1, self._shift
         whole = top * gap + 2 * self.step * ratio
@@ -90,7 +82,7 @@ class StaircaseLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         if self._shift == 0:
-            return Pairs.symmetric(randomized_response_law(0.0))
+            return Pairs.symmetric(NOTHING)
         attained = self._one_step_law()
         if self._is_one_step:
             return Pairs.symmetric(attained)
@@ -105,10 +97,6 @@ class StaircaseLoss(PrivacyLoss):
         if self._shift == self.step == 2 * self.centre - 1:  # then every outcome is on another step
             losses, p = losses[[0, 2]], p[[0, 2]]
         return FiniteLaw(losses, p, p[::-1], spacing=limit * (2 if losses.size == 2 else 1))
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})
 
     @property
     def failing_epsilon(self) -> Fraction:

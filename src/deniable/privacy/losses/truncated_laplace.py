@@ -3,29 +3,25 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, decimal_above, positive_integer, positive_rational, probability
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.discrete_laplace import checked_sensitivity
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
-from deniable.privacy.pld.laws import randomized_response_law
-from deniable.privacy.relation import Relation
+from deniable.privacy.pld.laws import NOTHING
 from deniable.privacy.sensitivity import Sensitivity
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _MOST_ATOMS = 2**12
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class TruncatedLaplaceLoss(PrivacyLoss):
     """Real noise with density e^(-|z|/b) / (2 b (1 - e^(-t/b))) on |z| <= t.
 
@@ -42,6 +38,7 @@ class TruncatedLaplaceLoss(PrivacyLoss):
     kind: ClassVar[str] = "truncated_laplace"
     noise_multiplier: Fraction
     bound: Fraction
+    mu_squared = None
 
     def __init__(self, noise_multiplier: Real, bound: Real) -> None:
         object.__setattr__(self, "noise_multiplier", positive_rational("noise_multiplier", noise_multiplier))
@@ -61,21 +58,15 @@ class TruncatedLaplaceLoss(PrivacyLoss):
         if not 0 < failed <= Fraction(1, 2):
             raise InvalidParameterError(f"delta must be in (0, 1/2], got {delta!r}")
 
-        def formula() -> "arb":
-            return (1 + ball(limit).expm1() / ball(2 * failed)).log() / ball(limit)
-
-        least = certified(formula, within=Interval(0.0, math.inf))
+        least = certified(lambda: (1 + ball(limit).expm1() / ball(2 * failed)).log() / ball(limit), within=NONNEGATIVE)
         return cls(1 / limit, decimal_above(Fraction(least.upper), DIGITS))
-
-    def __repr__(self) -> str:
-        return f"TruncatedLaplaceLoss(noise_multiplier={str(self.noise_multiplier)!r}, bound={str(self.bound)!r})"
 
     def _delta(self, epsilon: Fraction) -> Interval:
         limit = self.failing_epsilon
         if epsilon >= limit:
             return self._infinite
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             end = ball(-self.bound * limit)
             above = 2 - end.exp() - 2 * ball((epsilon - limit) / 2).exp() + (ball(epsilon) + end).exp()
             return above / (-2 * end.expm1())
@@ -104,12 +95,8 @@ class TruncatedLaplaceLoss(PrivacyLoss):
     def failing_epsilon(self) -> Fraction:
         return 1 / self.noise_multiplier
 
-    @property
-    def mu_squared(self) -> None:
-        return None
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     """Independent noise P(k) ~ exp(-|k| / scale) on the integers |k| <= bound, on every coordinate of a vector.
 
@@ -123,6 +110,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     scale: Fraction
     bound: int
     sensitivity: Sensitivity
+    mu_squared = None
 
     def __init__(self, scale: Real, bound: Real, sensitivity: Sensitivity) -> None:
         object.__setattr__(self, "scale", positive_rational("scale", scale))
@@ -133,10 +121,6 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
                 f"bound must be at least the l1 sensitivity {self._shift}, got {bound!r}: below it half of all answers "
                 "give the unit away"
             )
-
-    def __repr__(self) -> str:
-        ends = f"bound={self.bound}, sensitivity={self.sensitivity!r}"
-        return f"DiscreteTruncatedLaplaceLoss(scale={str(self.scale)!r}, {ends})"
 
     @property
     def _shift(self) -> int:
@@ -160,7 +144,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
             return self._infinite(shift)
         m = math.ceil((shift - epsilon * self.scale) / 2) - 1
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             beyond, single, ours, theirs = (ball(-k / self.scale).exp() for k in (self.bound + 1, 1, m + 1, shift - m))
             whole = 1 + single - 2 * beyond
             return 1 - (ours - beyond) / whole - ball(epsilon).exp() * (theirs - beyond) / whole
@@ -168,7 +152,7 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
         return certified(formula)
 
     def _infinite(self, shift: int) -> Interval:
-        def formula() -> "arb":
+        def formula() -> Arb:
             beyond = ball(-(self.bound + 1) / self.scale).exp()
             whole = 1 + ball(-1 / self.scale).exp() - 2 * beyond
             return beyond * ball(shift / self.scale).expm1() / whole
@@ -177,19 +161,15 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
 
     def laws(self) -> Pairs:
         if self._shift == 0:
-            return Pairs.symmetric(randomized_response_law(0.0))
+            return Pairs.symmetric(NOTHING)
         upper = self._law(self._shift)
         return Pairs.symmetric(upper) if self._single == self._shift else Pairs.symmetric(upper, self._lower())
 
     def _lower(self) -> LossLaw:
-        return self._law(self._single) if self._single else randomized_response_law(0.0)
+        return self._law(self._single) if self._single else NOTHING
 
     def _law(self, shift: int) -> "DiscreteTruncatedLaplaceLaw":
         return DiscreteTruncatedLaplaceLaw(float(self.scale), self.bound, shift, self._infinite(shift).upper)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.sensitivity.relation})
 
     @property
     def failure(self) -> Fraction:
@@ -202,10 +182,6 @@ class DiscreteTruncatedLaplaceLoss(PrivacyLoss):
     @property
     def failing_epsilon(self) -> Fraction:
         return self._shift / self.scale
-
-    @property
-    def mu_squared(self) -> None:
-        return None
 
 
 class _MirroredLaw(LossLaw):

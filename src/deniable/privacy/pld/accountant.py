@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.interval import INFINITE, Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT
 from deniable.privacy.pld.search import SMALLEST_DELTA, Aim, CurveBounds, Part, Search, consistent
 
@@ -90,7 +90,7 @@ def composed_epsilon(
     def answer(search: Search, least: float) -> Interval:
         greatest = composed_limit([search.parts]).upper
         if goal < search.infinite * (1 - 64 * UNIT):
-            return Interval(math.inf, math.inf)
+            return INFINITE
         if greatest <= least:
             return Interval(0.0, least)
         finite = max(goal - search.infinite, goal * 1e-6)

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from deniable.privacy.pld.law import FiniteLaw
+from deniable.privacy.pld.law import FiniteLaw, LossLaw, Pairs
+from deniable.privacy.pld.laws import NOTHING
 
 End = Callable[[Fraction], float]  # one end of delta at an epsilon
 Point = tuple[Fraction, Fraction]  # x = exp(loss) and a height
@@ -34,6 +35,26 @@ def odds_grid(upper: End, limit: Fraction | None, points: int) -> list[Fraction]
         else:
             top = middle
     return [Fraction(math.exp(place)) for place in top * np.linspace(0.0, 1.0, points + 1) ** 1.5]
+
+
+def pairs_above(
+    upper: End,
+    limit: Fraction | None,
+    points: int,
+    attained: tuple[LossLaw, LossLaw] | None = None,
+    *,
+    least: float = 0.0,
+) -> Pairs:
+    """One pair whose curve is above `upper` in both directions; below it what is attained, or nothing.
+
+    Args:
+        limit: the greatest loss, where there is one.
+        points: how many intervals of epsilon the curve is cut into.
+        least: the height at which `upper` levels out.
+    """
+    heights = heights_above(upper, odds_grid(lambda epsilon: upper(epsilon) - least, limit, points))
+    law = law_above(heights, heights)
+    return Pairs((law, law), attained or (NOTHING, NOTHING))
 
 
 def heights_above(upper: End, odds: Sequence[Fraction]) -> list[Point]:

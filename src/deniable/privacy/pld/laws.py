@@ -183,3 +183,6 @@ def randomized_response_law(limit: float, *, failed: float = 0.0) -> FiniteLaw:
         spacing=2 * limit,
         roundings=8 + 2 * limit,
     )
+
+
+NOTHING = randomized_response_law(0.0)  # the law of a mechanism that reveals nothing

@@ -7,15 +7,13 @@ Fourier integral short, and the smoothing is bounded on both sides. Proofs: docs
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.numbers.interval import Interval
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.numbers.balls import Arb
+from deniable.numbers.interval import NONNEGATIVE, Interval
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +41,7 @@ class StepBounds:
     weights: Floats
 
     @classmethod
-    def of_balls(cls, values: Sequence["arb"], weights: Sequence["arb"]) -> "StepBounds":
+    def of_balls(cls, values: Sequence[Arb], weights: Sequence[Arb]) -> "StepBounds":
         """Bounds of a step with these values and probabilities, and 0 with what is left to 1."""
         from flint import arb
 
@@ -63,9 +61,13 @@ class Bound(NamedTuple):
     gap: float
 
 
-def positive_part_above(steps: StepBounds, count: int, tolerance: float) -> Bound:
-    """An upper bound on E(X_1 + ... + X_count)_+, with a gap of `tolerance` where that is possible."""
-    lower, upper = _bounds(steps.above, steps.weights, count, tolerance)
+def positive_part_above(steps: StepBounds, count: int, tolerance: float, *, effort: int = _MOST_TERMS) -> Bound:
+    """An upper bound on E(X_1 + ... + X_count)_+, with a gap of `tolerance` where that is possible.
+
+    Args:
+        effort: how many terms a Fourier sum may have, frequencies times values; with fewer the gap may be wider.
+    """
+    lower, upper = _bounds(steps.above, steps.weights, count, tolerance, effort)
     drifted = float(upper) * math.exp(4 * _UNIT * count) * (1 + 4 * _UNIT)  # the weights may drift
     most = float(steps.above.max())
     return Bound(drifted + _UNDERFLOW * (1 + count * most) if most > 0 else drifted, _gap(lower, upper))
@@ -81,7 +83,9 @@ def _gap(lower: float, upper: float) -> float:
     return float((upper - lower) / upper) if upper > 0 else 0.0
 
 
-def _bounds(values: Floats, weights: Floats, count: int, tolerance: float) -> tuple[float, float]:
+def _bounds(
+    values: Floats, weights: Floats, count: int, tolerance: float, effort: int = _MOST_TERMS
+) -> tuple[float, float]:
     """Both bounds, for values and weights that are these very floats."""
     values, weights = values[weights > 0], weights[weights > 0]
     if values.size == 0 or values.max() <= 0:
@@ -92,7 +96,7 @@ def _bounds(values: Floats, weights: Floats, count: int, tolerance: float) -> tu
     few = _enumerated(values, weights, count, tolerance)
     if few is not None:
         return few
-    return _smoothed(values, weights, count, tolerance)
+    return _smoothed(values, weights, count, tolerance, effort)
 
 
 def _enumerated(values: Floats, weights: Floats, count: int, tolerance: float) -> tuple[float, float] | None:
@@ -161,11 +165,11 @@ def _compositions(total: int, parts: int) -> NDArray[np.int64]:
     return np.column_stack([ways, total - ways.sum(axis=1)])
 
 
-def _smoothed(values: Floats, weights: Floats, count: int, tolerance: float) -> tuple[float, float]:
+def _smoothed(values: Floats, weights: Floats, count: int, tolerance: float, effort: int) -> tuple[float, float]:
     """Narrower and narrower smoothing, until the bounds are as close as asked."""
-    tilted = _Tilted(values, weights, count, tolerance)
+    tilted = _Tilted(values, weights, count, tolerance, effort)
     most = tilted.chernoff()
-    if most < _SMALLEST or tilted.narrowest > tilted.widest:
+    if most < _SMALLEST or not tilted.narrowest <= tilted.widest:
         return 0.0, most
     lower, upper = 0.0, most
     width = tilted.widest
@@ -184,7 +188,9 @@ class _Tilted:
     widest, narrowest: standard deviations of the first smoothing, and of the last whose Fourier sum is short enough.
     """
 
-    def __init__(self, values: Floats, weights: Floats, count: int, tolerance: float) -> None:
+    def __init__(
+        self, values: Floats, weights: Floats, count: int, tolerance: float, effort: int = _MOST_TERMS
+    ) -> None:
         self.values, self.weights, self.count = values, weights, count
         self.tilt = _saddle(values, weights)
         for _ in range(20):  # a larger tilt narrows the law, so that more tilt may be needed
@@ -198,7 +204,7 @@ class _Tilted:
         self.widest = 0.75 * math.sqrt(tolerance) / self.tilt
         self.cut = math.sqrt(2 * math.log(1e4 / tolerance))  # standard deviations of the frequencies that are kept
         self.period, self.alias = self._period(1e-3 * tolerance)
-        points = min(_MOST_POINTS, _MOST_TERMS // values.size)
+        points = min(_MOST_POINTS, effort // values.size)
         self.narrowest = self.cut * self.period / (2 * math.pi * points)
 
     def _moment(self, tilt: float, power: int) -> float:
@@ -212,7 +218,7 @@ class _Tilted:
             tilt = arb(self.tilt)
             terms = (arb(w) * (tilt * arb(v)).exp() for v, w in zip(self.values, self.weights, strict=True))
             log = self.count * sum(terms, arb(0)).log() + (tilt * arb(width)) ** 2 / 2
-            return Interval.of_ball(log.exp(), within=Interval(0.0, math.inf))
+            return Interval.of_ball(log.exp(), within=NONNEGATIVE)
 
     def chernoff(self) -> float:
         """x_+ is at most exp(tilt x) / (e tilt)."""
@@ -270,7 +276,7 @@ class _Tilted:
         while True:
             near = 8 * half * math.exp(-self.tilt * half)
             far = self._beyond(half, variance) / self.tilt
-            if near + far <= goal or half > 1e6 * (1 / self.tilt + self.spread):
+            if near + far <= goal or not half < 1e6 * (1 / self.tilt + self.spread):
                 return 2 * half, near + far
             half *= 1.15
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw
 from deniable.privacy.pld.search import Part, consistent
 
@@ -86,7 +86,7 @@ def rounded_delta(directions: Sequence[Sequence[Part]], epsilon: Fraction, toler
 
 def rounded_epsilon(directions: Sequence[Sequence[Part]], delta: Fraction, tolerance: float) -> Interval:
     """The least epsilon for delta in the worse direction, likewise; the upper end may be infinite."""
-    ends = [Interval(0.0, math.inf) for _ in directions]
+    ends = [NONNEGATIVE for _ in directions]
     for points in _POINTS:
         for place, parts in enumerate(directions):
             for _ in range(_MOST_ENDS if points == _POINTS[0] else 1):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.privacy.pld.discretise import Discretised, Grid, Mesh, discretise
 from deniable.privacy.pld.enumeration import enumeration
 from deniable.privacy.pld.law import UNIT, LossLaw
@@ -109,7 +109,7 @@ class Search:
         few = enumeration([(part.law, part.count) for part in self.parts])
         if few is not None:
             return read(CurveBounds(few.above, self.certain.upper, few.below, self.certain.lower, lambda _: 0.0))
-        found = Interval(0.0, math.inf)
+        found = NONNEGATIVE
         for kept in self._kept:
             old = read(kept)
             if old.upper <= known.lower or (

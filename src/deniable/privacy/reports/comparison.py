@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import Arb
 from deniable.numbers.interval import Interval, round_down
 from deniable.numbers.rationals import exact_root
 from deniable.numbers.roots import inverse
@@ -16,9 +16,6 @@ from deniable.privacy.around.compose import compose
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Parts = list[tuple[PrivacyLoss, int]]
 
@@ -68,7 +65,7 @@ def _basic(parts: Parts, delta: Fraction) -> float:
     return min(pure, shared) * (1 + 1e-14)
 
 
-def _advanced(parts: Parts, delta: Fraction, drift: Callable[["arb"], "arb"]) -> float:
+def _advanced(parts: Parts, delta: Fraction, drift: Callable[[Arb], Arb]) -> float:
     """The sum of drifts plus sqrt(2 ln(1/slack) times the sum of squares)."""
     runs = sum(count for _, count in parts)
     if runs == 0:

@@ -11,7 +11,6 @@ from typing import Any
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.rationals import (
-    Real,
     decimal_below,
     decimal_text,
     exact_rational,
@@ -32,7 +31,7 @@ from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
 from deniable.privacy.losses.laplace import LaplaceLoss
 from deniable.privacy.losses.pure import PureLoss
 from deniable.privacy.losses.randomized_response import RandomizedResponseLoss
-from deniable.privacy.relation import AddRemove, Relation
+from deniable.privacy.relation import AddRemove, Relation, Replace
 from deniable.privacy.sensitivity import Sensitivity
 
 Reader = Callable[[object, Relation], PrivacyLoss]
@@ -94,11 +93,7 @@ def _opacus_row(row: object) -> PrivacyLoss:
     if not isinstance(row, Sequence) or len(row) != 3:
         raise InvalidParameterError(f"a row of an Opacus history is (noise multiplier, rate, steps), got {row!r}")
     noise, rate, steps = row
-    return compose(_sampled(GaussianLoss(noise), rate, AddRemove), steps)
-
-
-def _sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> PrivacyLoss:
-    return loss.poisson_sampled(rate=rate, relation=relation)
+    return compose(GaussianLoss(noise).poisson_sampled(rate=rate), steps)
 
 
 def _name(event: object) -> str:
@@ -128,14 +123,9 @@ def _reach(relation: Relation) -> int:
     return 1 if relation is AddRemove else 2
 
 
-def _gaussian(event: object, relation: Relation) -> PrivacyLoss:
-    noise = positive_rational("noise_multiplier", _field(event, "noise_multiplier"))
-    return GaussianLoss(noise / _reach(relation))
-
-
-def _laplace(event: object, relation: Relation) -> PrivacyLoss:
-    noise = positive_rational("noise_multiplier", _field(event, "noise_multiplier"))
-    return LaplaceLoss(noise / _reach(relation))
+def _noise(event: object, relation: Relation) -> Fraction:
+    """Standard deviation, or scale, over what one record can move a sum."""
+    return positive_rational("noise_multiplier", _field(event, "noise_multiplier")) / _reach(relation)
 
 
 def _discrete_laplace(event: object, relation: Relation) -> PrivacyLoss:
@@ -145,11 +135,7 @@ def _discrete_laplace(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _randomized_response(event: object, relation: Relation) -> PrivacyLoss:
-    if relation is AddRemove:
-        raise UnprovedError(
-            "RandomizedResponseDpEvent hides which answer a person gives, not that they give one: it is proved for "
-            "replace. Use of_dp_event(event, relation=Replace)."
-        )
+    _only(Replace, event, relation, "hides which answer a person gives, not that they give one")
     share = 1 - nonnegative_rational("noise_parameter", _field(event, "noise_parameter"))
     return RandomizedResponseLoss.of_coin(share, choices=_whole(event, "num_buckets"))
 
@@ -165,18 +151,14 @@ def _concentrated(event: object, relation: Relation) -> PrivacyLoss:
 
 def _tree(event: object, relation: Relation) -> PrivacyLoss:
     """A record is in one node of each level of one tree: as many as the number of steps has binary digits."""
-    if relation is AddRemove:
-        raise UnprovedError(
-            "SingleEpochTreeAggregationDpEvent exchanges what one step sees: it is proved for replace. Use "
-            "of_dp_event(event, relation=Replace)."
-        )
+    _only(Replace, event, relation, "exchanges what one step sees")
     counts = _field(event, "step_counts")
     steps = [
         whole_number("step_counts", count, lower=1) for count in (counts if isinstance(counts, list) else [counts])
     ]
     if not steps:
         raise InvalidParameterError("step_counts of SingleEpochTreeAggregationDpEvent must not be empty")
-    return compose(_gaussian(event, relation), max(steps).bit_length())
+    return compose(GaussianLoss(_noise(event, relation)), max(steps).bit_length())
 
 
 def _best(event: object, relation: Relation) -> PrivacyLoss:
@@ -211,16 +193,12 @@ def _stop(mean: Fraction, shape: Fraction) -> Fraction:
 def _poisson(event: object, relation: Relation) -> PrivacyLoss:
     """The mechanism on the sample is described for one record more or less, whatever the result is to hold for."""
     inner = _read(_field(event, "event"), AddRemove)
-    return _sampled(inner, _field(event, "sampling_probability"), relation)
+    return inner.poisson_sampled(rate=_field(event, "sampling_probability"), relation=relation)
 
 
 def _fixed_size(event: object, relation: Relation) -> tuple[PrivacyLoss, int, int]:
     """The loss on a sample, how many records it has, and out of how many."""
-    if relation is AddRemove:
-        raise UnprovedError(
-            f"{_name(event)} draws a sample of a fixed size: it is proved for replace. Use "
-            "of_dp_event(event, relation=Replace)."
-        )
+    _only(Replace, event, relation, "draws a sample of a fixed size")
     inner = _read(_field(event, "event"), relation)
     return inner, _whole(event, "sample_size"), _whole(event, "source_dataset_size")
 
@@ -236,14 +214,14 @@ def _with_replacement(event: object, relation: Relation) -> PrivacyLoss:
 
 
 def _capped(event: object, relation: Relation) -> PrivacyLoss:
-    _only_add_remove(event, relation)
+    _only(AddRemove, event, relation, "cuts a Poisson sample")
     noise = GaussianLoss(_field(event, "noise_multiplier"))
     cap, population = _whole(event, "truncated_batch_size"), _whole(event, "dataset_size")
     return CappedPoissonLoss(noise, _field(event, "sampling_probability"), cap, population)
 
 
 def _mixture(event: object, relation: Relation) -> PrivacyLoss:
-    _only_add_remove(event, relation)
+    _only(AddRemove, event, relation, "has one unit in one of several places")
     weights, shifts = _field(event, "sampling_probs"), _field(event, "sensitivities")
     if not isinstance(weights, Iterable) or not isinstance(shifts, Iterable):
         raise InvalidParameterError("sampling_probs and sensitivities of MixtureOfGaussiansDpEvent must be lists")
@@ -268,9 +246,12 @@ def _normalised(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, 
     return [pair for pair in ordered if pair[0]]
 
 
-def _only_add_remove(event: object, relation: Relation) -> None:
-    if relation is not AddRemove:
-        raise UnprovedError(f"{_name(event)} is stated for add/remove. Use of_dp_event(event).")
+def _only(needed: Relation, event: object, relation: Relation, what: str) -> None:
+    if relation is not needed:
+        name = "AddRemove" if needed is AddRemove else "Replace"
+        raise UnprovedError(
+            f"{_name(event)} {what}: it is proved for {needed}. Use of_dp_event(event, relation={name})."
+        )
 
 
 def _repeated(event: object, relation: Relation) -> PrivacyLoss:
@@ -288,8 +269,8 @@ _ROUNDED = Fraction(1, 10**9)  # how far from 1 floats may leave the sum of weig
 
 _READERS: dict[str, Reader] = {
     "NoOpDpEvent": lambda event, relation: compose([]),
-    "GaussianDpEvent": _gaussian,
-    "LaplaceDpEvent": _laplace,
+    "GaussianDpEvent": lambda event, relation: GaussianLoss(_noise(event, relation)),
+    "LaplaceDpEvent": lambda event, relation: LaplaceLoss(_noise(event, relation)),
     "DiscreteLaplaceDpEvent": _discrete_laplace,
     "RandomizedResponseDpEvent": _randomized_response,
     "EpsilonDeltaDpEvent": _pair,

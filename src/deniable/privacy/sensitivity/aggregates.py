@@ -69,13 +69,7 @@ class Sensitivity(metaclass=InWords):
     def __mul__(self, factor: object) -> "Sensitivity":
         """The sensitivity of the aggregate times a public rational factor."""
         size = abs(exact_rational("factor", factor))
-        return Sensitivity(
-            l1=self.l1 * size,
-            l2_squared=self.l2_squared * size**2,
-            linf=self.linf * size,
-            relation=self.relation,
-            coordinates=self.coordinates,
-        )
+        return replace(self, l1=self.l1 * size, l2_squared=self.l2_squared * size**2, linf=self.linf * size)
 
     __rmul__ = __mul__
 
@@ -85,13 +79,7 @@ class Sensitivity(metaclass=InWords):
         Valid because l1, linf and the square of l2 of an integer vector are integers.
         """
         l1 = math.floor(self.l1)
-        return Sensitivity(
-            l1=Fraction(l1),
-            l2_squared=Fraction(min(math.floor(self.l2_squared), l1**2)),
-            linf=Fraction(math.floor(self.linf)),
-            relation=self.relation,
-            coordinates=self.coordinates,
-        )
+        return replace(self, l1=l1, l2_squared=min(math.floor(self.l2_squared), l1**2), linf=math.floor(self.linf))  # type: ignore[arg-type]
 
     def of_group(self, size: int) -> "Sensitivity":
         """The sensitivity of an aggregate of integers to `size` units: every norm, and the number of coordinates.
@@ -103,13 +91,8 @@ class Sensitivity(metaclass=InWords):
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, with rationals as text."""
-        return {
-            "l1": str(self.l1),
-            "l2_squared": str(self.l2_squared),
-            "linf": str(self.linf),
-            "relation": str(self.relation),
-            "coordinates": self.coordinates,
-        }
+        norms = {name: str(getattr(self, name)) for name in ("l1", "l2_squared", "linf")}
+        return {**norms, "relation": str(self.relation), "coordinates": self.coordinates}
 
     @classmethod
     def from_data(cls, data: object) -> "Sensitivity":

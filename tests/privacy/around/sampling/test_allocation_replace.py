@@ -96,3 +96,10 @@ def test_replace_in_blocks_of_one_run_is_an_exchange_in_every_run() -> None:
     run = GaussianLoss(4).randomly_allocated(of=3, uses=3, relation=Replace)
     assert run.epsilon("1e-5").upper == pytest.approx((GaussianLoss(2) * 3).epsilon("1e-5").upper, rel=1e-2)
     assert (GaussianLoss(4).randomly_allocated(of=6, uses=3, relation=Replace)).relations == {Replace}
+
+
+def test_many_runs_with_little_noise_are_answered() -> None:
+    """It did not end: the tilt overflowed, and Fourier sums of 2^22 terms were asked for."""
+    loss = GaussianLoss("0.7").randomly_allocated(of=1000, relation=Replace)
+    found, alone = loss.epsilon("1e-6"), GaussianLoss("0.7").randomly_allocated(of=1000).epsilon("1e-6")
+    assert alone.lower <= found.upper < 1.02

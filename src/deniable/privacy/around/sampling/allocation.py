@@ -9,21 +9,21 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.errors import InvalidParameterError
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.compose import compose
 from deniable.privacy.around.sampling.allocated_law import allocated_law, nothing
-from deniable.privacy.around.sampling.poisson import SampledLoss, known_laws
+from deniable.privacy.around.sampling.poisson import SampledLoss, checked_base, known_laws
 from deniable.privacy.around.sampling.poisson_replace import poisson_replaced
-from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed
+from deniable.privacy.currencies.renyi import Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs, ReversedLaw
 from deniable.privacy.relation import AddRemove, Relation
 
 if TYPE_CHECKING:
-    from flint import arb, arb_poly
+    from flint import arb_poly
 
 _MOST_RUNS = 10**6
 _MOST_MOMENTS = 128  # orders of the closed form
@@ -44,26 +44,18 @@ class RandomlyAllocatedLoss(SampledLoss):
     kind: ClassVar[str] = "randomly_allocated"
     base: PrivacyLoss
     runs: int
+    share = Fraction(1)
+    relations = frozenset({AddRemove})
 
     def __init__(self, base: PrivacyLoss, runs: object) -> None:
         count = positive_integer("runs", runs)
         if not 2 <= count <= _MOST_RUNS:
             raise InvalidParameterError(f"runs must be from 2 to {_MOST_RUNS}, got {count}")
-        known_laws(base)
-        if AddRemove not in base.relations:
-            raise UnprovedError(
-                f"random allocation is proved for losses under add/remove; {base!r} is stated for replace. State the "
-                "loss for AddRemove; randomly_allocated(..., relation=Replace) then gives the guarantee under replace."
-            )
-        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "random allocation", "randomly_allocated"))
         object.__setattr__(self, "runs", count)
 
     def __repr__(self) -> str:
         return f"{self.base!r}.randomly_allocated(of={self.runs})"
-
-    @property
-    def share(self) -> Fraction:
-        return Fraction(1)
 
     def laws(self) -> Pairs:
         return _pairs(self)
@@ -107,7 +99,7 @@ class RandomlyAllocatedLoss(SampledLoss):
         if math.isinf(divergences[-1]):
             return math.inf
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             from flint import arb, arb_poly
 
             terms, factor = [arb(1), arb(1)], arb(1)
@@ -141,20 +133,12 @@ class RandomlyAllocatedLoss(SampledLoss):
         return lambda loss: _raised(min(log - more * loss for more, log in known))
 
     @property
-    def failing_epsilon(self) -> Fraction | None:
-        return self.base.failing_epsilon
-
-    @property
     def failing_rho(self) -> Fraction | None:
         return self.base.failing_rho
 
     @property
     def mu_squared(self) -> Fraction | None:
         return self.base.mu_squared
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
 
 
 def _raised(log: float) -> float:

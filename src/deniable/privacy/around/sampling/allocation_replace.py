@@ -22,13 +22,14 @@ from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import UNIT, Floats, LossLaw, Pairs, ReversedLaw
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.positive_part import StepBounds, positive_part_above
-from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.relation import Replace
 
 _PLACES = 64  # of the ratio of one run
 _POINTS = 32  # of the curve
 _TOLERANCE = 0.05  # of delta at each of them
 _FAINT = 1e-6  # of the law: ratios so small are not told apart
 _TRIALS = 12
+_EFFORT = 2**18  # of each of these
 _SHARE = 1e-2  # of delta that may be lost to ratios that are too large
 _LEAST = 1e-12  # of delta that is computed so, before rounding matters
 
@@ -49,6 +50,8 @@ class AllocatedReplacedLoss(SampledLoss):
     kind: ClassVar[str] = "allocated_replaced"
     base: PrivacyLoss
     runs: int
+    share = Fraction(1)
+    relations = frozenset({Replace})
 
     def __init__(self, base: PrivacyLoss, runs: object) -> None:
         checked = RandomlyAllocatedLoss(base, runs)
@@ -57,10 +60,6 @@ class AllocatedReplacedLoss(SampledLoss):
 
     def __repr__(self) -> str:
         return f"{self.base!r}.randomly_allocated(of={self.runs}, relation=Replace)"
-
-    @property
-    def share(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def _twice(self) -> GroupLoss:
@@ -85,10 +84,6 @@ class AllocatedReplacedLoss(SampledLoss):
     @property
     def mu_squared(self) -> Fraction | None:
         return self._twice.mu_squared
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
 
 @lru_cache(maxsize=32)
@@ -143,7 +138,8 @@ class _Curve:
         for _ in range(_TRIALS):
             cells = self._cells(self._unlikely(self._guess))
             with np.errstate(over="ignore", invalid="ignore"):
-                found = positive_part_above(cells.steps(growth), self._runs, _TOLERANCE).value / self._runs
+                total = positive_part_above(cells.steps(growth), self._runs, _TOLERANCE, effort=_EFFORT)
+            found = total.value / self._runs
             best = min(best, (cells.lost + found + cells.missing(growth)) * (1 + 8 * UNIT))
             if cells.lost <= 0.05 * best or best < _LEAST:
                 break

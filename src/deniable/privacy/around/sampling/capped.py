@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
+from deniable.numbers.balls import Arb, ball, certified
 from deniable.numbers.interval import Interval, round_up
-from deniable.numbers.rationals import Real, exact_rational, positive_integer
+from deniable.numbers.rationals import Real, positive_integer
 from deniable.privacy.around.mixture import MixedLaw
 from deniable.privacy.around.sampling.poisson import (
     SampledLaw,
     SampledLoss,
     amplified_limit,
+    checked_base,
+    checked_rate,
     known_laws,
     mixed_pairs,
     removed_delta,
@@ -25,9 +26,6 @@ from deniable.privacy.currencies.gaussian_dp import gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Pairs, ReversedLaw
 from deniable.privacy.relation import AddRemove, Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _RANGES = 256  # of sizes of the data: the last one is so short a part of all, the others are longer and longer
 _SHORTEST = 16  # but not above such a part of what is left
@@ -55,6 +53,7 @@ class CappedPoissonLoss(SampledLoss):
     cap: int
     population: int
     relation: Relation
+    failure = Fraction(0)
 
     def __init__(
         self,
@@ -64,19 +63,9 @@ class CappedPoissonLoss(SampledLoss):
         population: object,
         relation: Relation | str = AddRemove,
     ) -> None:
-        share = exact_rational("rate", rate)
         most, whole = positive_integer("cap", cap), positive_integer("population", population)
-        if not 0 < share < 1:
-            raise InvalidParameterError(f"rate must be in (0, 1), got {rate!r}")
-        known_laws(base)
-        if AddRemove not in base.relations:
-            raise UnprovedError(
-                f"Poisson sampling is proved for losses under add/remove; {base!r} is stated for replace. State the "
-                "loss for AddRemove; capped_poisson_sampled(..., relation=Replace) then gives the guarantee under "
-                "replace. Or use sampled_without_replacement()."
-            )
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "rate", share)
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "capped_poisson_sampled"))
+        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
         object.__setattr__(self, "cap", most)
         object.__setattr__(self, "population", whole)
         object.__setattr__(self, "relation", Relation(relation))
@@ -85,15 +74,6 @@ class CappedPoissonLoss(SampledLoss):
         size = f"rate={str(self.rate)!r}, cap={self.cap}, population={self.population}"
         relation = ", relation=Replace" if self.relation is Replace else ""
         return f"{self.base!r}.capped_poisson_sampled({size}{relation})"
-
-    def to_data(self) -> dict[str, object]:
-        size: dict[str, object] = {"rate": str(self.rate), "cap": self.cap, "population": self.population}
-        stated = {"relation": str(self.relation)} if self.relation is Replace else {}
-        return {"loss": self.kind, "base": self.base.to_data(), **size, **stated}
-
-    @property
-    def share(self) -> Fraction:
-        return self.rate
 
     @property
     def full(self) -> Interval:
@@ -118,7 +98,7 @@ class CappedPoissonLoss(SampledLoss):
     def _kept(self, size: int) -> Interval:
         """r for `size` units in all; it falls with their number. cap/size P(Bin(size, rate) > cap) is f r."""
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             share = ball(self.rate)
             more = share.beta_lower(self.cap + 1, size - self.cap, 1)
             return more * self.cap / size / share.beta_lower(self.cap, size - self.cap, 1)
@@ -152,17 +132,9 @@ class CappedPoissonLoss(SampledLoss):
         return Interval(min(alone.lower, upper), upper)
 
     @property
-    def failure(self) -> Fraction:
-        return Fraction(0)
-
-    @property
     def failing_epsilon(self) -> Fraction | None:
         limit = self.base.pure_epsilon
         return None if limit is None else amplified_limit(2 * limit, self.rate)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
 
 
 @lru_cache(maxsize=64)
@@ -184,10 +156,3 @@ def _pairs(loss: CappedPoissonLoss) -> Pairs:
 def _weight(loss: CappedPoissonLoss) -> Fraction:
     """A bound on f r / rate."""
     return max((f * min(r / loss.rate, Fraction(1)) for f, r in loss.cuts), default=Fraction(0))
-
-
-def capped_poisson_sampled(
-    loss: PrivacyLoss, rate: Real, cap: object, population: object, relation: Relation
-) -> PrivacyLoss:
-    """`loss` on a Poisson sample that is cut to `cap` units."""
-    return CappedPoissonLoss(loss, rate, cap, population, relation)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, positive_integer
 from deniable.privacy.around.sampling.drawn_noise import attained_laws
-from deniable.privacy.around.sampling.poisson import SampledLoss, known_laws
+from deniable.privacy.around.sampling.poisson import SampledLoss, checked_base, known_laws
 from deniable.privacy.around.sampling.subsets import MirroredLaw
 from deniable.privacy.currencies.gaussian_dp import DIGITS
 from deniable.privacy.loss import PrivacyLoss
@@ -24,10 +24,7 @@ from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.pld.pilot import span
 from deniable.privacy.pld.points import law_of_points
 from deniable.privacy.pld.single import read
-from deniable.privacy.relation import Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.privacy.relation import Replace
 
 _NEGLIGIBLE = 1e-50
 _MOST_DRAWS = 10**7
@@ -64,6 +61,7 @@ class DrawnLoss(SampledLoss):
     base: PrivacyLoss
     draws: int
     population: int
+    relations = frozenset({Replace})
 
     def __init__(self, base: PrivacyLoss, draws: object, population: object) -> None:
         count, whole = positive_integer("draws", draws), positive_integer("population", population)
@@ -72,12 +70,7 @@ class DrawnLoss(SampledLoss):
                 f"draws must be at most {_MOST_DRAWS} and {_MOST_TIMES} for each unit, and population from 2 to "
                 f"{_MOST_UNITS}, got draws={count}, population={whole}"
             )
-        known_laws(base)
-        if Replace not in base.relations:
-            raise UnprovedError(
-                f"draws with replacement are proved for losses under replace; {base!r} is stated for add/remove, where "
-                "the number of units is not public. State the loss for Replace, or use poisson_sampled()."
-            )
+        checked_base(base, Replace, "drawing with replacement", "sampled_with_replacement")
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "draws", count)
         object.__setattr__(self, "population", whole)
@@ -119,7 +112,7 @@ class DrawnLoss(SampledLoss):
             return Fraction(0)
         drawn = _drawn(self._weights)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             grown = _mean_growth(limit, self.draws, self.population) - 1
             return ball(failed) * grown / ball(limit).expm1() / ball(drawn)
 
@@ -130,10 +123,6 @@ class DrawnLoss(SampledLoss):
     def failing_epsilon(self) -> Fraction | None:
         limit = self.base.failing_epsilon
         return None if limit is None else _pure_limit(limit, self.draws, self.population)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
 
 @lru_cache(maxsize=32)
@@ -247,7 +236,7 @@ def _raised(law: LossLaw, losses: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def _binomial(draws: int, population: int) -> list[Interval]:
-    def weight(times: int) -> "arb":
+    def weight(times: int) -> Arb:
         chance = ball(Fraction(1, population))
         return ball(Fraction(math.comb(draws, times))) * chance**times * (1 - chance) ** (draws - times)
 
@@ -272,7 +261,7 @@ def _more_than(times: int, draws: int, population: int) -> Interval:
     return certified(lambda: ball(Fraction(1, population)).beta_lower(times + 1, draws - times, 1))
 
 
-def _mean_growth(limit: Fraction, draws: int, population: int) -> "arb":
+def _mean_growth(limit: Fraction, draws: int, population: int) -> Arb:
     """sum w_j e^(j limit)."""
     return (1 + ball(limit).expm1() / population) ** draws
 
@@ -290,7 +279,7 @@ def _pure_limit(limit: Fraction, draws: int, population: int) -> Fraction | None
     chances = [*(Fraction(weight.upper) for weight in weights), Fraction(rest.upper)]
     with ctx.workprec(256):
 
-        def excess(x: "arb") -> "tuple[arb, arb]":
+        def excess(x: Arb) -> tuple[Arb, Arb]:
             value, slope = _mean_growth(limit, draws, population) - x, arb(1)
             for times, chance in enumerate(chances, 1):
                 beyond = x - ball(times * limit).exp()
@@ -306,10 +295,5 @@ def _pure_limit(limit: Fraction, draws: int, population: int) -> Fraction | None
         x *= 1 + ball(Fraction(1, 10**12))
         if not excess(x)[0] <= 0:
             return None
-        found = Interval.of_ball(x.log(), within=Interval(0.0, math.inf)).upper
+        found = Interval.of_ball(x.log(), within=NONNEGATIVE).upper
         return decimal_above(Fraction(found), DIGITS) if math.isfinite(found) else None
-
-
-def sampled_with_replacement(loss: PrivacyLoss, draws: object, population: object) -> PrivacyLoss:
-    """`loss` on units drawn with replacement."""
-    return DrawnLoss(loss, draws, population)

@@ -6,29 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval, round_down, round_up
 from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
 from deniable.numbers.roots import Curve, inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.gaussian_dp import DIGITS
-from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed, integrated, tail_of, upper_divergence
+from deniable.privacy.currencies.renyi import Directions, directed, integrated, tail_of, upper_divergence
 from deniable.privacy.currencies.sampled_normal import sampled_normal_divergence
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE
-from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
+from deniable.privacy.pld.curve_law import pairs_above
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, ReversedLaw, Tails
-from deniable.privacy.pld.laws import randomized_response_law
 from deniable.privacy.pld.single import single_delta, single_epsilon
 from deniable.privacy.relation import AddRemove, Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _FARTHEST = Fraction(600)  # beyond, a curve no longer falls
 _POINTS = 512  # of a curve that is all that is known
@@ -100,11 +96,12 @@ class SampledLoss(PrivacyLoss):
     """A mechanism `base` that sees a unit by chance only. The curve is computed from the pairs of laws."""
 
     base: PrivacyLoss
+    rate: Fraction
 
     @property
-    @abstractmethod
     def share(self) -> Fraction:
         """A bound on the probability that a unit takes part."""
+        return self.rate
 
     @abstractmethod
     def laws(self) -> Pairs: ...
@@ -130,7 +127,7 @@ class SampledLoss(PrivacyLoss):
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         limit = self.failing_epsilon if delta >= self.share * self.failure else None
         if self._closed_delta(Fraction(0)) is None:
             return single_epsilon(self.laws(), delta, tolerance, limit)
@@ -175,29 +172,15 @@ class PoissonSampledLoss(SampledLoss):
     kind: ClassVar[str] = "poisson_sampled"
     base: PrivacyLoss
     rate: Fraction
+    relations = frozenset({AddRemove})
 
     def __init__(self, base: PrivacyLoss, rate: Real) -> None:
-        share = exact_rational("rate", rate)
-        if not 0 < share < 1:
-            raise InvalidParameterError(
-                f"rate must be in (0, 1), got {shown(rate)}. Without sampling use the loss itself."
-            )
         _laws_or_curve(base)
-        if AddRemove not in base.relations:
-            raise UnprovedError(
-                f"Poisson sampling is proved for losses under add/remove; {base!r} is stated for replace, where the "
-                "size of the sample may reveal who is in it. State the loss for AddRemove; "
-                "poisson_sampled(rate=..., relation=Replace) then gives the guarantee under replace."
-            )
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "rate", share)
+        object.__setattr__(self, "rate", checked_rate(rate, below_one=True))
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
         return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r})"
-
-    @property
-    def share(self) -> Fraction:
-        return self.rate
 
     def laws(self) -> Pairs:
         return mixed_pairs(_laws_or_curve(self.base), self.rate)
@@ -280,16 +263,12 @@ class PoissonSampledLoss(SampledLoss):
 
         return sampled_gaussian_group(self.base.normal_mu_squared, self.rate, units, relation, one_direction)
 
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({AddRemove})
-
 
 def _by_moments(base: PrivacyLoss, rate: Fraction, order: int) -> Interval:
     """E_Q (1 - q + q T)^a = 1 + sum over k >= 2 of C(a, k) q^k (1 - q)^(a-k) (exp((k - 1) D_k) - 1)."""
     divergences = [directed(base, Fraction(k))[0] for k in range(2, order + 1)]
 
-    def formula(ends: list[float]) -> "arb":
+    def formula(ends: list[float]) -> Arb:
         q, total = ball(rate), ball(Fraction(0))
         for k, end in enumerate(ends, start=2):
             total += math.comb(order, k) * q**k * (1 - q) ** (order - k) * ball((k - 1) * Fraction(end)).expm1()
@@ -306,13 +285,38 @@ def poisson_sampled(loss: PrivacyLoss, rate: Real, relation: Relation) -> Privac
         from deniable.privacy.around.sampling.poisson_replace import poisson_replaced
 
         return poisson_replaced(loss, rate)
-    share = exact_rational("rate", rate)
-    if not 0 < share <= 1:
-        raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
+    share = checked_rate(rate)
     if share == 1:
         return loss
     base, rate = loss.as_sample
     return PoissonSampledLoss(base, rate * share)
+
+
+def checked_rate(rate: Real, *, below_one: bool = False) -> Fraction:
+    """A sampling probability, exact; `below_one`: it must leave somebody out."""
+    share = exact_rational("rate", rate)
+    if not 0 < share <= 1 or (below_one and share == 1):
+        ends, cure = ("(0, 1)", ". Without sampling use the loss itself.") if below_one else ("(0, 1]", "")
+        raise InvalidParameterError(f"rate must be in {ends}, got {shown(rate)}{cure}")
+    return share
+
+
+def checked_base(base: PrivacyLoss, relation: Relation, sampling: str, method: str) -> PrivacyLoss:
+    """`base`, if it may be sampled in a way that is proved for losses under `relation`."""
+    if not (isinstance(base, PrivacyLoss) and base.is_bound and method == "poisson_sampled"):
+        known_laws(base)
+    if relation in base.relations:
+        return base
+    if relation is AddRemove:
+        raise UnprovedError(
+            f"{sampling} is proved for losses under add/remove; {base!r} is stated for replace, where the size of the "
+            f"sample may reveal who is in it. State the loss for AddRemove; {method}(..., relation=Replace) then gives "
+            "the guarantee under replace. Or use sampled_without_replacement()."
+        )
+    raise UnprovedError(
+        f"{sampling} is proved for losses under replace; {base!r} is stated for add/remove, where the number of units "
+        "is not public. State the loss for Replace, or use poisson_sampled()."
+    )
 
 
 def known_laws(base: PrivacyLoss) -> Pairs:
@@ -336,13 +340,7 @@ def _laws_or_curve(base: PrivacyLoss) -> Pairs:
 
 @lru_cache(maxsize=32)
 def _pairs_above(loss: PrivacyLoss) -> Pairs:
-    def above(epsilon: Fraction) -> float:
-        return loss._delta(epsilon).upper
-
-    left = above(_FARTHEST)
-    points = heights_above(above, odds_grid(lambda epsilon: above(epsilon) - left, loss.failing_epsilon, _POINTS))
-    law, nothing = law_above(points, points), randomized_response_law(0.0)
-    return Pairs((law, law), (nothing, nothing))
+    return pairs_above(loss._upper_delta, loss.failing_epsilon, _POINTS, least=loss._upper_delta(_FARTHEST))
 
 
 def mixed_pairs(base: Pairs, rate: Fraction) -> Pairs:
@@ -358,10 +356,10 @@ def _mixed(both: tuple[LossLaw, LossLaw], rate: Fraction) -> tuple[LossLaw, Loss
 def amplified_limit(limit: Fraction, rate: Fraction) -> Fraction:
     """ln(1 + rate (e^limit - 1)), rounded up."""
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         return (1 + ball(rate) * ball(limit).expm1()).log()
 
-    return min(decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS), limit)
+    return min(decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS), limit)
 
 
 def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
@@ -373,7 +371,7 @@ def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
     ends = [removed_delta(curve, rate, epsilon)]
     share = certified(lambda: 1 - ball(epsilon).exp() * ball(1 - rate))
     if share.upper > 0:
-        added = _between(curve, lambda: -_log_of(1 - (1 - ball(-epsilon).exp()) / ball(rate)))
+        added = _between(curve, lambda: -(1 - (1 - ball(-epsilon).exp()) / ball(rate)).log())
         low, high = (Fraction(s) * Fraction(d) for s, d in ((share.lower, added.lower), (share.upper, added.upper)))
         ends.append(Interval(round_down(low), round_up(high)))
     return Interval(max(end.lower for end in ends), min(max(end.upper for end in ends), 1.0))
@@ -381,17 +379,13 @@ def sampled_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
 
 def removed_delta(curve: Curve, rate: Fraction, epsilon: Fraction) -> Interval:
     """rate delta(ln(1 + (exp(epsilon) - 1)/rate))."""
-    found = _between(curve, lambda: _log_of(1 + ball(epsilon).expm1() / ball(rate)))
+    found = _between(curve, lambda: (1 + ball(epsilon).expm1() / ball(rate)).log())
     return Interval(round_down(rate * Fraction(found.lower)), min(round_up(rate * Fraction(found.upper)), 1.0))
 
 
-def _log_of(value: "arb") -> "arb":
-    return value.log()
-
-
-def _between(curve: Curve, formula: Callable[[], "arb"]) -> Interval:
+def _between(curve: Curve, formula: Callable[[], Arb]) -> Interval:
     """A decreasing curve at a certified argument >= 0."""
-    at = certified(formula, within=Interval(0.0, math.inf))
+    at = certified(formula, within=NONNEGATIVE)
     lower = curve(Fraction(at.upper)).lower if math.isfinite(at.upper) else 0.0
     return Interval(lower, curve(Fraction(at.lower)).upper)
 

@@ -9,16 +9,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
+from deniable.numbers.rationals import Real, decimal_above, exact_rational
 from deniable.privacy.around.sampling.poisson import (
     SampledLoss,
+    checked_base,
+    checked_rate,
     known_laws,
     mixed_pairs,
 )
@@ -27,10 +28,7 @@ from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, FiniteLaw, Floats, LossLaw, Pairs, Tails
 from deniable.privacy.pld.laws import NormalLaw
 from deniable.privacy.pld.pilot import span
-from deniable.privacy.relation import AddRemove, Relation, Replace
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.privacy.relation import AddRemove, Replace
 
 _BINS = 2**13
 _FARTHEST = 300.0
@@ -247,27 +245,16 @@ class PoissonReplacedLoss(SampledLoss):
     kind: ClassVar[str] = "poisson_replaced"
     base: PrivacyLoss
     rate: Fraction
+    failure = Fraction(0)
+    relations = frozenset({Replace})
 
     def __init__(self, base: PrivacyLoss, rate: Real) -> None:
-        share = exact_rational("rate", rate)
-        if not 0 < share <= 1:
-            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(rate)}")
         known_laws(base)
-        if AddRemove not in base.relations:
-            raise UnprovedError(
-                f"Poisson sampling needs a loss under add/remove also when the guarantee is for replace; {base!r} is "
-                "stated for replace alone, where the size of the sample may reveal who is in it, and nothing is "
-                "gained. State the loss for AddRemove, or use sampled_without_replacement()."
-            )
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "rate", share)
+        object.__setattr__(self, "rate", checked_rate(rate))
+        object.__setattr__(self, "base", checked_base(base, AddRemove, "Poisson sampling", "poisson_sampled"))
 
     def __repr__(self) -> str:
         return f"{self.base!r}.poisson_sampled(rate={str(self.rate)!r}, relation=Replace)"
-
-    @property
-    def share(self) -> Fraction:
-        return self.rate
 
     def laws(self) -> Pairs:
         return _pairs(self)
@@ -277,10 +264,6 @@ class PoissonReplacedLoss(SampledLoss):
         return None if moved is None else exchanged_normal_delta(moved, self.rate, epsilon)
 
     @property
-    def failure(self) -> Fraction:
-        return Fraction(0)
-
-    @property
     def failing_epsilon(self) -> Fraction | None:
         limit = self.base.pure_epsilon
         if limit is None:
@@ -288,15 +271,11 @@ class PoissonReplacedLoss(SampledLoss):
         if self.rate == 1:
             return 2 * limit
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             rate = ball(self.rate)
             return ((1 + rate * ball(limit).expm1()) / (1 + rate * ball(-limit).expm1())).log()
 
-        return decimal_above(Fraction(certified(formula, within=Interval(0.0, math.inf)).upper), DIGITS)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
+        return decimal_above(Fraction(certified(formula, within=NONNEGATIVE).upper), DIGITS)
 
 
 @lru_cache(maxsize=64)
@@ -316,7 +295,7 @@ def exchanged_normal_delta(mu_squared: Fraction, rate: Fraction, epsilon: Fracti
     if mu_squared == 0:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb
 
         mu, q, e = ball(mu_squared).sqrt(), ball(rate), ball(epsilon).exp()

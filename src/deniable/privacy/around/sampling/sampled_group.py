@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval, round_up
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, exact_root, positive_integer, positive_rational
-from deniable.privacy.currencies.renyi import NONNEGATIVE, Directions, directed
+from deniable.privacy.currencies.renyi import Directions, directed
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.dominated import curve_of
 from deniable.privacy.losses.gaussian_mixture import GaussianMixtureLoss
@@ -21,15 +21,12 @@ from deniable.privacy.pld.curve_law import heights_above, law_above, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.relation import AddRemove, Relation, Replace
 
-if TYPE_CHECKING:
-    from flint import arb
-
 MOST_UNITS = 64
 _POINTS_ABOVE = 320
 _MOST_MOMENTS = 256  # orders of the closed form
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class SampledGaussianGroupLoss(PrivacyLoss):
     """Gaussian noise on a Poisson sample, as seen by a group of `size` units that differ together.
 
@@ -69,17 +66,6 @@ class SampledGaussianGroupLoss(PrivacyLoss):
             raise InvalidParameterError(f"size must be at most {MOST_UNITS}, got {size!r}")
         if self.relation is Replace and self.size % 2:
             raise InvalidParameterError(f"under replace size counts removed and added units: it is even, got {size!r}")
-
-    def __repr__(self) -> str:
-        return (
-            f"SampledGaussianGroupLoss({str(self.noise_multiplier)!r}, rate={str(self.rate)!r}, size={self.size}, "
-            f"relation={self.relation}{', one_direction=True' if self.one_direction else ''})"
-        )
-
-    def to_data(self) -> dict[str, object]:
-        shown = {"noise_multiplier": str(self.noise_multiplier), "rate": str(self.rate)}
-        stated = {"one_direction": True} if self.one_direction else {}
-        return {"loss": self.kind, **shown, "size": self.size, "relation": str(self.relation), **stated}
 
     @cached_property
     def pairs(self) -> list[GaussianMixtureLoss]:
@@ -164,10 +150,6 @@ class SampledGaussianGroupLoss(PrivacyLoss):
         return Pairs((law_above(first, second), law_above(second, first)), attained.lower)
 
     @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({self.relation})
-
-    @property
     def mu_squared(self) -> Fraction:
         """At most that of the whole group in every sample."""
         return (self.size / self.noise_multiplier) ** 2
@@ -192,7 +174,7 @@ def one_sided_divergence(units: int, rate: Fraction, mu_squared: Fraction, order
     if units == 0:
         return Interval(0.0, 0.0)
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         from flint import arb, arb_poly
 
         weights = [weight for weight, _ in _binomial(units, rate, +1)]

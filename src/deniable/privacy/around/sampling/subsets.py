@@ -15,6 +15,7 @@ from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.sampling.poisson import (
     SampledLaw,
     SampledLoss,
+    checked_base,
     known_laws,
     mixed_pairs,
     removed_delta,
@@ -22,7 +23,7 @@ from deniable.privacy.around.sampling.poisson import (
 from deniable.privacy.around.sampling.triangle import triangle_law
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import UNIT, Atoms, Floats, LossLaw, Pairs, Tails
-from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.relation import Replace
 
 _ROUNDING = 1e-9
 
@@ -110,6 +111,7 @@ class SubsetSampledLoss(SampledLoss):
     base: PrivacyLoss
     size: int
     population: int
+    relations = frozenset({Replace})
 
     def __init__(self, base: PrivacyLoss, size: object, population: object) -> None:
         units, whole = positive_integer("size", size), positive_integer("population", population)
@@ -117,13 +119,8 @@ class SubsetSampledLoss(SampledLoss):
             raise InvalidParameterError(
                 f"size must be below population={whole}, got {units}. Without sampling use the loss itself."
             )
-        pairs = known_laws(base)
-        if Replace not in base.relations:
-            raise UnprovedError(
-                f"a sample of fixed size is proved for losses under replace; {base!r} is stated for add/remove, where "
-                "the number of units is not public. State the loss for Replace, or use poisson_sampled()."
-            )
-        if not pairs.is_symmetric:
+        checked_base(base, Replace, "a sample of fixed size", "sampled_without_replacement")
+        if not known_laws(base).is_symmetric:
             raise UnprovedError(
                 f"a sample of fixed size is proved for losses whose two directions have one law; those of {base!r} "
                 "differ. Use a loss that bounds both, such as PureLoss."
@@ -148,10 +145,6 @@ class SubsetSampledLoss(SampledLoss):
 
     def _closed_delta(self, epsilon: Fraction) -> Interval:
         return removed_delta(self.base._delta, self.share, epsilon)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
 
 def sampled_without_replacement(loss: PrivacyLoss, size: object, population: object) -> PrivacyLoss:

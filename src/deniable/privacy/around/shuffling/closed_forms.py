@@ -1,17 +1,11 @@
 """Closed forms of amplification by shuffling, for comparison; `ShuffledLoss` is tighter wherever they hold."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from deniable.errors import UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, REAL
 from deniable.numbers.rationals import Real, decimal_text, positive_integer, positive_rational, probability
-
-if TYPE_CHECKING:
-    from flint import arb
-
-_ANYWHERE = Interval(0.0, float("inf"))
 
 
 def clones_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
@@ -23,22 +17,19 @@ def clones_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
     """
     local, n, failed = _read(epsilon, users, delta)
 
-    def largest() -> "arb":
-        return (n / (16 * (2 / ball(failed)).log())).log()
-
-    range_ = certified(largest, within=Interval(float("-inf"), float("inf")))
+    range_ = certified(lambda: (n / (16 * (2 / ball(failed)).log())).log(), within=REAL)
     if Fraction(range_.lower) < local:
         raise UnprovedError(
             f"the closed form of clones is proved for epsilon <= ln(n / (16 ln(2/delta))) = {range_.lower:.6g}, "
             f"got epsilon={decimal_text(local)}. Use ShuffledLoss(AnyRandomizer(epsilon=...), users=...)."
         )
 
-    def formula() -> "arb":
+    def formula() -> Arb:
         grown = ball(local).exp()
         spread = (grown * (4 / ball(failed)).log() / n).sqrt()
         return ((grown - 1) / (grown + 1) * (8 * spread + 8 * grown / n)).log1p()
 
-    return certified(formula, within=_ANYWHERE).upper
+    return certified(formula, within=NONNEGATIVE).upper
 
 
 def first_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
@@ -53,7 +44,7 @@ def first_epsilon(*, epsilon: Real, users: object, delta: Real) -> float:
             "this bound is proved for epsilon < 1/2, n >= 1000 and delta < 1/100, "
             f"got epsilon={decimal_text(local)}, n={n}, delta={decimal_text(failed)}. Use ShuffledLoss."
         )
-    return certified(lambda: 12 * ball(local) * ((1 / ball(failed)).log() / n).sqrt(), within=_ANYWHERE).upper
+    return certified(lambda: 12 * ball(local) * ((1 / ball(failed)).log() / n).sqrt(), within=NONNEGATIVE).upper
 
 
 def _read(epsilon: Real, users: object, delta: Real) -> tuple[Fraction, int, Fraction]:

@@ -3,21 +3,17 @@
 How their shuffled reports are bounded: `shuffled.py` and docs/theory/privacy/shuffling.md.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import decimal_above, nonnegative_rational, positive_integer, positive_rational
 from deniable.privacy.currencies.gaussian_dp import DIGITS
-
-if TYPE_CHECKING:
-    from flint import arb
 
 _MOST_CELLS = 10**5
 
@@ -30,9 +26,9 @@ class Report(NamedTuple):
     copies: how many such reports there are.
     """
 
-    first: "arb"
-    second: "arb"
-    hidden: "arb"
+    first: Arb
+    second: Arb
+    hidden: Arb
     copies: int
 
 
@@ -60,7 +56,7 @@ class Randomizer(ABC):
     @property
     def largest_loss(self) -> Interval:
         """Around the local epsilon."""
-        return Interval(math.inf, math.inf) if self.pure_epsilon is None else Interval.around(self.pure_epsilon)
+        return INFINITE if self.pure_epsilon is None else Interval.around(self.pure_epsilon)
 
     @property
     def infinite_mass(self) -> Fraction:
@@ -129,7 +125,7 @@ class KaryResponse(Randomizer):
 
         return [evenly, at(1), at(0)] + ([at(2)] if self.categories > 2 else [])
 
-    def _odds(self) -> "tuple[arb, arb]":
+    def _odds(self) -> tuple[Arb, Arb]:
         """The probabilities of a given other value and of the true one."""
         grown = ball(self.epsilon).exp()
         rare = 1 / (grown + self.categories - 1)
@@ -197,8 +193,8 @@ class Channel(Randomizer):
     def largest_loss(self) -> Interval:
         ratio = self._largest_ratio
         if ratio is None:
-            return Interval(math.inf, math.inf)
-        return certified(lambda: ball(ratio).log(), within=Interval(0.0, math.inf))
+            return INFINITE
+        return certified(lambda: ball(ratio).log(), within=NONNEGATIVE)
 
     @property
     def _largest_ratio(self) -> Fraction | None:

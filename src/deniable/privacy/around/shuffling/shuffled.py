@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.balls import ball
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
 from deniable.privacy.loss import PrivacyLoss
@@ -20,7 +20,7 @@ from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.pld.positive_part import PRECISION, Bound, StepBounds, positive_part_above, positive_part_below
-from deniable.privacy.relation import Relation, Replace
+from deniable.privacy.relation import Replace
 
 _SHARE = 0.1  # of the tolerance, for delta on each side
 _FINE = 0.01  # of the tolerance, for the search of epsilon
@@ -32,7 +32,7 @@ _COARSE = 5e-3  # of curves that are composed
 _POINTS_ABOVE, _POINTS_BELOW = 192, 128  # of the curves that are composed
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ShuffledLoss(PrivacyLoss):
     """The shuffled reports of `users` users who all apply `randomizer`; one report each, no sender, no order, no time.
 
@@ -50,16 +50,11 @@ class ShuffledLoss(PrivacyLoss):
     kind: ClassVar[str] = "shuffled"
     randomizer: Randomizer
     users: int
+    relations = frozenset({Replace})
 
     def __init__(self, randomizer: Randomizer | PrivacyLoss, users: object) -> None:
         object.__setattr__(self, "randomizer", _randomizer_of(randomizer))
         object.__setattr__(self, "users", positive_integer("users", users))
-
-    def __repr__(self) -> str:
-        return f"ShuffledLoss({self.randomizer!r}, users={self.users})"
-
-    def to_data(self) -> dict[str, object]:
-        return {"loss": self.kind, "randomizer": self.randomizer.to_data(), "users": self.users}
 
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
@@ -68,10 +63,6 @@ class ShuffledLoss(PrivacyLoss):
             raise InvalidParameterError(f"randomizer must be one of {sorted(RANDOMIZERS)} with its fields")
         inner = {str(name): value for name, value in found.items() if name != "randomizer"}
         return cls(RANDOMIZERS[str(found["randomizer"])](**inner), **values)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        return frozenset({Replace})
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return self._delta_within(epsilon, DEFAULT_TOLERANCE)
@@ -84,7 +75,7 @@ class ShuffledLoss(PrivacyLoss):
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
         if delta < self.infinite_mass:
-            return Interval(math.inf, math.inf)
+            return INFINITE
         limit = self.randomizer.largest_loss
         if delta == 0:
             return limit

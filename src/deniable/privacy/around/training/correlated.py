@@ -236,15 +236,6 @@ class CorrelatedLoss(PrivacyLoss):
             f"separation={self.separation})"
         )
 
-    def to_data(self) -> dict[str, object]:
-        return {
-            "loss": self.kind,
-            "strategy": self.strategy.to_data(),
-            "noise_multiplier": str(self.noise_multiplier),
-            "participations": self.participations,
-            "separation": self.separation,
-        }
-
     @classmethod
     def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
         found = values.pop("strategy", None)

@@ -3,15 +3,15 @@
 Proofs: docs/theory/privacy/iteration.md.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import Interval
+from deniable.numbers.balls import Arb, ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval
 from deniable.numbers.rationals import (
     decimal_above,
     decimal_below,
@@ -23,15 +23,12 @@ from deniable.numbers.rationals import (
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.law import Floats, LossLaw, Pairs
-from deniable.privacy.pld.laws import NormalLaw, randomized_response_law
-
-if TYPE_CHECKING:
-    from flint import arb
+from deniable.privacy.pld.laws import NOTHING, NormalLaw
 
 _MOST_STARTS = 100_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LastIterateLoss(PrivacyLoss):
     """The last iterate of w <- project(w - learning_rate (gradient(w) + noise)); earlier ones stay secret.
 
@@ -94,15 +91,6 @@ class LastIterateLoss(PrivacyLoss):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
 
-    def __repr__(self) -> str:
-        shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        texts = [
-            f"{name}={value if isinstance(value, int) else repr(str(value))}"
-            for name, value in shown.items()
-            if value is not None
-        ]
-        return f"LastIterateLoss({', '.join(texts)})"
-
     @property
     def contraction(self) -> Fraction:
         """Factor by which one step brings two iterates closer, at least."""
@@ -120,7 +108,7 @@ class LastIterateLoss(PrivacyLoss):
         if self.diameter is not None and self.gradient_sensitivity is not None:
             far = self.diameter / (self.learning_rate * self.gradient_sensitivity)
             shifts.append(_best_start(self.contraction, self.batches, self.steps_after, self.uses, far))
-        best = min(certified(shift.cost, within=_POSITIVE).upper for shift in shifts)
+        best = min(certified(shift.cost, within=NONNEGATIVE).upper for shift in shifts)
         plain = Fraction(self.uses)  # all steps together
         return min(decimal_above(Fraction(best), DIGITS), plain) / self.noise_multiplier**2
 
@@ -131,12 +119,12 @@ class LastIterateLoss(PrivacyLoss):
         if kept < 0 or self.diameter is not None:
             return Fraction(0)
 
-        def formula() -> "arb":
+        def formula() -> Arb:
             c = ball(kept)
             drift = c**self.steps_after * _sum_of_powers(c**self.batches, self.uses)
             return drift**2 / _sum_of_powers(c**2, self.steps)
 
-        found = decimal_below(Fraction(certified(formula, within=_POSITIVE).lower), DIGITS)
+        found = decimal_below(Fraction(certified(formula, within=NONNEGATIVE).lower), DIGITS)
         return min(found / self.noise_multiplier**2, self.mu_squared)
 
     def _delta(self, epsilon: Fraction) -> Interval:
@@ -144,13 +132,10 @@ class LastIterateLoss(PrivacyLoss):
         return Interval(min(gaussian_delta(self.attained_mu_squared, epsilon).lower, upper), upper)
 
     def laws(self) -> Pairs:
-        lower: LossLaw = randomized_response_law(0.0)
+        lower: LossLaw = NOTHING
         if self.attained_mu_squared:
             lower = NormalLaw(float(self.attained_mu_squared) ** 0.5)
         return Pairs.symmetric(NormalLaw(float(self.mu_squared) ** 0.5), lower)
-
-
-_POSITIVE = Interval(0.0, float("inf"))
 
 
 @dataclass(frozen=True)
@@ -166,7 +151,7 @@ class _Schedule:
     uses: int
     start: Fraction
 
-    def cost(self) -> "arb":
+    def cost(self) -> Arb:
         """The least sum of squared shifts that brings the two processes together at the end."""
         c = ball(self.contraction)
         steps = self.after + (self.uses - 1) * self.period + 1
@@ -178,7 +163,7 @@ class _Schedule:
         return first**2 / early + (total - first) ** 2 / (room - early)
 
 
-def _sum_of_powers(ratio: "arb", count: int) -> "arb":
+def _sum_of_powers(ratio: Arb, count: int) -> Arb:
     """1 + ratio + ... + ratio^(count - 1)."""
     gap = 1 - ratio
     if gap.contains(0):
