@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NoReturn
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_integer, shown
@@ -33,7 +32,9 @@ class Relation(Enum):
         return value
 
     @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
+    def _missing_(cls, value: object) -> "Relation":
+        if isinstance(value, str) and value in cls.__members__:  # as older ledgers write it in parallel losses
+            return cls[value]
         raise InvalidParameterError(
             f'relation must be dn.AddRemove or dn.Replace, in text "add/remove" or "replace", got {shown(value)}'
         )

@@ -250,3 +250,10 @@ def test_a_stated_pair_is_booked() -> None:
 def test_bad_partitions_are_refused(losses: list[PrivacyLoss], relation: Relation, more: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         parallel(losses, relation=relation, **more)  # type: ignore[arg-type]
+
+
+def test_the_relation_is_read_as_older_ledgers_write_it() -> None:
+    loss = parallel([LaplaceLoss(3), LaplaceLoss(4)], relation=Replace, inside=[LaplaceLoss(2)] * 2)
+    text = loss.to_json()
+    assert '"replace"' in text
+    assert PrivacyLoss.from_json(text.replace('"replace"', '"REPLACE"')) == PrivacyLoss.from_json(text) == loss
