@@ -307,3 +307,12 @@ def test_wrong_calls_are_answered_in_words() -> None:
         PureLoss()
     with pytest.raises(InvalidParameterError, match="losses must be a privacy loss or a list of them, got 3"):
         compose(3)
+
+
+def test_an_answer_that_is_wider_than_was_asked_for_says_so() -> None:
+    """A group of sampled Laplace noise is known from above and from below by two laws."""
+    gap = LaplaceLoss(1).poisson_sampled(rate="0.1").group(2).epsilon("1e-6")
+    assert gap.width > 1e-3 * gap.upper
+    assert gap.wide
+    assert "all that is known" in str(gap)
+    assert not LaplaceLoss(1).poisson_sampled(rate="0.1").epsilon("1e-6").wide

@@ -3,7 +3,7 @@
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar, overload
@@ -14,7 +14,7 @@ from deniable.numbers.rationals import Real, Reals, nonnegative_rational, probab
 from deniable.numbers.roots import inverse
 from deniable.privacy.call import InWords
 from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
-from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, checked_tolerance
+from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, SMALL_DELTA, SMALL_EPSILON, checked_tolerance
 from deniable.privacy.pld.law import Pairs
 from deniable.privacy.readings import Readings
 from deniable.privacy.relation import Relation
@@ -71,7 +71,10 @@ class PrivacyLoss(Readings, metaclass=InWords):
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
         width = checked_tolerance(tolerance)
-        return each(lambda one: self._delta_within(nonnegative_rational("epsilon", one), width), epsilon)
+        return each(
+            lambda one: _marked(self._delta_within(nonnegative_rational("epsilon", one), width), width, SMALL_DELTA),
+            epsilon,
+        )
 
     @overload
     def epsilon(self, delta: Reals, *, tolerance: float = ...) -> Intervals: ...  # type: ignore[overload-overlap]
@@ -89,7 +92,9 @@ class PrivacyLoss(Readings, metaclass=InWords):
         Raises: InvalidParameterError if you gave a tolerance and it cannot be reached.
         """
         width = checked_tolerance(tolerance)
-        return each(lambda one: self._epsilon_within(probability("delta", one), width), delta)
+        return each(
+            lambda one: _marked(self._epsilon_within(probability("delta", one), width), width, SMALL_EPSILON), delta
+        )
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether (epsilon, delta)-DP is proved; may be quicker than `delta`."""
@@ -419,6 +424,12 @@ class PrivacyLoss(Readings, metaclass=InWords):
     def from_json(text: str) -> "PrivacyLoss":
         """The inverse of `to_json`."""
         return PrivacyLoss.from_data(read_json(text, "a loss"))
+
+
+def _marked(found: Interval, tolerance: float, smallest: float) -> Interval:
+    """The answer, marked as wide where what is known from above and below lies further apart than was asked for."""
+    wide = found.width > tolerance * max(found.upper, smallest)
+    return replace(found, wide=True) if wide and not found.wide else found
 
 
 def _encoded(value: object) -> object:

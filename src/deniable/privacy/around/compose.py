@@ -23,6 +23,7 @@ from deniable.privacy.losses.approximate import mixed_with_failure
 from deniable.privacy.losses.pure import pure_delta, randomized_responses_delta
 from deniable.privacy.pld.accountant import (
     DEFAULT_TOLERANCE,
+    SMALL_DELTA,
     composed_delta,
     composed_epsilon,
     composed_limit,
@@ -43,7 +44,6 @@ _MOST_MU_SQUARED = 64
 _MOST_SHARES = 50
 _MANY = 10**7  # steps from which moments may be all that is needed
 _UNKNOWN = 0.2  # the relative width from which moments may tell more
-_NOTHING = 1e-40  # no width is promised for a delta below it
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -120,7 +120,7 @@ class Composed(PrivacyLoss):
         directions = self._directions()
         if self._is_long and summed.upper > summed.lower:
             far = narrowed(summed, delta_by_moments(self, self.parts, epsilon))
-            if far.width <= tolerance * far.upper or far.upper <= _NOTHING:
+            if far.width <= tolerance * far.upper or far.upper <= SMALL_DELTA:
                 return far, []
             summed = far
         if directions is not None and summed.upper > summed.lower:
@@ -134,7 +134,7 @@ class Composed(PrivacyLoss):
             return summed, []
         greatest = min(computed[0].upper, summed.upper)
         found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
-        if found.upper > _NOTHING and any(one.width > _UNKNOWN * one.upper for one in computed):
+        if found.upper > SMALL_DELTA and any(one.width > _UNKNOWN * one.upper for one in computed):
             found = narrowed(found, delta_by_moments(self, self.parts, epsilon))
             computed = [narrowed(computed[0], found)]
         return found, computed

@@ -27,7 +27,7 @@ DEFAULT_TOLERANCE = Wish(1e-3)
 CURVE_TOLERANCE = Wish(0.01)  # of each of many points
 
 SMALL_EPSILON = 0.01  # widths of a smaller one are relative to it
-_NOTHING = 1e-40  # no width is promised for a delta below it
+SMALL_DELTA = 1e-40  # no width is promised for a delta below it
 
 _HOPELESS = 0.5  # the relative width of an answer that the other direction may well improve
 
@@ -73,7 +73,7 @@ def composed_delta(
             lambda bounds: consistent(bounds.below(round_up(epsilon)), bounds.above(round_down(epsilon))),
             aim,
             lambda found: (
-                found.width / (tolerance * max(found.upper, least)) if found.upper > _NOTHING and at < edge else 0.0
+                found.width / (tolerance * max(found.upper, least)) if found.upper > SMALL_DELTA and at < edge else 0.0
             ),
             Interval(least, max(least, most)),
         )
@@ -127,7 +127,7 @@ def reached(found: Interval, tolerance: float, unit: float, name: str) -> Interv
 
     An answer that is only wider than wished for is marked as such.
     """
-    if found.width <= tolerance * unit or found.upper <= _NOTHING:
+    if found.width <= tolerance * unit or found.upper <= SMALL_DELTA:
         return found
     if isinstance(tolerance, Wish):
         return replace(found, wide=True)
