@@ -1,6 +1,6 @@
 """How fast and how narrow is a certified epsilon beside the estimates of other accountants?
 
-python benchmarks/privacy/around/compose.py [--dp-accounting PYTHON] [--prv PYTHON] [--opacus PYTHON]
+python benchmarks/privacy/compose.py [--dp-accounting PYTHON] [--prv PYTHON] [--opacus PYTHON]
                                      [--only TASK,...] [--rounds 3] [--limit 120] [--output FILE.md]
 
 PYTHON is an interpreter that has the package. Every answer comes from a process of its own, which first answers a small

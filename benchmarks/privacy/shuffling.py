@@ -1,6 +1,6 @@
 """How fast and how narrow is a certified epsilon of shuffled reports beside the plain sum for its upper bound?
 
-python benchmarks/privacy/around/shuffling/shuffled.py [--rounds 3] [--output FILE.md]
+python benchmarks/privacy/shuffling.py [--rounds 3] [--output FILE.md]
 
 The plain sum is the privacy blanket for k-ary response as it is usually coded: over the number of reports that matter
 and the number of others, with the inner binomial in closed form, in floats without a certificate, and with bisection
