@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
@@ -71,6 +71,11 @@ class Interval:
     def width(self) -> float:
         """upper - lower, rounded up; 0 for [inf, inf]."""
         return 0.0 if self.lower == self.upper else math.nextafter(self.upper - self.lower, math.inf)
+
+    def marked(self, tolerance: float, smallest: float) -> "Interval":
+        """The same interval, marked as wide if its width is above `tolerance` times the upper end, or `smallest`."""
+        wide = self.width > tolerance * max(self.upper, smallest)
+        return replace(self, wide=True) if wide and not self.wide else self
 
     def contains(self, value: float | Fraction) -> bool:
         """Whether `value` lies in the interval, ends included."""

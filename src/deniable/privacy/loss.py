@@ -3,7 +3,7 @@
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar, overload
@@ -72,7 +72,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
         """
         width = checked_tolerance(tolerance)
         return each(
-            lambda one: _marked(self._delta_within(nonnegative_rational("epsilon", one), width), width, SMALL_DELTA),
+            lambda one: self._delta_within(nonnegative_rational("epsilon", one), width).marked(width, SMALL_DELTA),
             epsilon,
         )
 
@@ -93,7 +93,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
         """
         width = checked_tolerance(tolerance)
         return each(
-            lambda one: _marked(self._epsilon_within(probability("delta", one), width), width, SMALL_EPSILON), delta
+            lambda one: self._epsilon_within(probability("delta", one), width).marked(width, SMALL_EPSILON), delta
         )
 
     def proves(self, epsilon: Fraction, delta: Fraction) -> bool:
@@ -424,12 +424,6 @@ class PrivacyLoss(Readings, metaclass=InWords):
     def from_json(text: str) -> "PrivacyLoss":
         """The inverse of `to_json`."""
         return PrivacyLoss.from_data(read_json(text, "a loss"))
-
-
-def _marked(found: Interval, tolerance: float, smallest: float) -> Interval:
-    """The answer, marked as wide where what is known from above and below lies further apart than was asked for."""
-    wide = found.width > tolerance * max(found.upper, smallest)
-    return replace(found, wide=True) if wide and not found.wide else found
 
 
 def _encoded(value: object) -> object:
