@@ -25,9 +25,15 @@ _DISTANCES: Codes = np.unique(np.floor(2.0 ** (np.arange(62 * _PER_OCTAVE + 1) /
 _LARGEST_RANK = 2**40
 
 
-def aside(end: ExponentialQuantile, side: int, level: float) -> ExponentialQuantile:
-    """The draw of an end that lies below (-1) or above (1) the quantile with chance (1 + level) / 2."""
-    return replace(end, shift=Fraction(side * margin(end.rate, level)))
+def ends_around(
+    draw: ExponentialQuantile, level: float, sides: tuple[int, ...] = (-1, 1)
+) -> tuple[ExponentialQuantile, ...]:
+    """The draws of ends that lie below (-1) or above (1) the quantile, each with chance (1 + level) / 2.
+
+    Args:
+        draw: of the quantile itself, among `CELLS` points.
+    """
+    return tuple(replace(draw, shift=Fraction(side * margin(draw.rate, level))) for side in sides)
 
 
 def margin(rate: Fraction, level: float) -> int:

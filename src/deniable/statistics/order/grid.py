@@ -1,5 +1,6 @@
 """The public points among which a quantile is chosen, and how values are put on them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log10
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms.ranks.base import OneQuantile
 from deniable.mechanisms.ranks.points import LARGEST_SIZE, Codes, Points
 from deniable.mechanisms.ranks.records import RankWindow
 from deniable.numbers.rationals import exact_rational, positive_rational, shown
@@ -112,6 +114,11 @@ class ValueGrid:
         """The points as codes with weights, each parted into 2^digits."""
         offset = int(self.first / self.step) % 10**self.levels if self.levels else 0
         return Points(self.size << digits, offset, self.levels, digits)
+
+    def seen_by(self, values: Values, draws: Iterable[OneQuantile]) -> RankWindow:
+        """The rows of the ranks that some of these draws should know."""
+        spans = [draw.looked_at(values.size) for draw in draws]
+        return self.ranked(values, min(low for low, _ in spans), max(high for _, high in spans))
 
     def ranked(self, values: Values, first: int, last: int) -> RankWindow:
         """The rows of ranks `first` to `last`, clamped to those that exist; all rows where that is hardly dearer."""

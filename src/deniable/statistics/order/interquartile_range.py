@@ -18,7 +18,7 @@ from deniable.release.columns import Bounds
 from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
+from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantile import selections
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
@@ -83,8 +83,7 @@ class InterquartileRange(OrderStatistic):
         codes, ends = [], []
         for draw in replace(self._draws[0], points=grid.candidates()).draws:
             sides = self._sides(draw.quantile)
-            spans = [each.looked_at(column.size) for each in (draw, *sides)]
-            rows = grid.ranked(column, min(low for low, _ in spans), max(high for _, high in spans))
+            rows = grid.seen_by(column, (draw, *sides))
             code = draw.release(rows, bits=bits).value
             codes.append(code)
             if sides:
@@ -97,12 +96,12 @@ class InterquartileRange(OrderStatistic):
         estimate = Estimate(name=self.name, estimates=np.array([difference]), ends=known)
         return Answer(parts=(estimate,), notes=self._notes(grid))
 
-    def _sides(self, quantile: Fraction) -> list[ExponentialQuantile]:
+    def _sides(self, quantile: Fraction) -> tuple[ExponentialQuantile, ...]:
         """The draws of the ends below and above a quartile, if any: four ends, not two, hold together."""
         end = self._draws[1]
         if end is None:
-            return []
-        return [aside(replace(end, quantile=quantile), side, (1 + (self.interval or 0.0)) / 2) for side in (-1, 1)]
+            return ()
+        return ends_around(replace(end, quantile=quantile), (1 + (self.interval or 0.0)) / 2)
 
 
 @in_words

@@ -21,7 +21,7 @@ from deniable.release.columns import Bounds
 from deniable.rows import Container
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
+from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
 
@@ -99,20 +99,16 @@ class Quantile(OrderStatistic):
     @cached_property
     def _ends(self) -> tuple[ExponentialQuantile, ...]:
         """The draws of the ends of the interval, one for each side."""
-        return tuple(
-            aside(
-                ExponentialQuantile.calibrated(self._records, epsilon=epsilon, quantile=self._quantile, points=CELLS),
-                side,
-                self.interval or 0,
-            )
-            for side, epsilon in zip(self.sides, self.epsilons[1:], strict=False)
-        )
+        if self.interval is None:
+            return ()
+        epsilon = self.epsilons[1]  # of every end
+        draw = ExponentialQuantile.calibrated(self._records, epsilon=epsilon, quantile=self._quantile, points=CELLS)
+        return ends_around(draw, self.interval, self.sides)
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
         estimate = replace(self._estimate, points=grid.candidates())
-        spans = [draw.looked_at(column.size) for draw in (estimate, *self._ends)]
-        rows = grid.ranked(column, min(low for low, _ in spans), max(high for _, high in spans))
+        rows = grid.seen_by(column, (estimate, *self._ends))
         code = estimate.release(grid.codes(column) if self._flips else rows, bits=bits).value
         low, high = 0, grid.size - 1
         for side, end in zip(self.sides, self._ends, strict=False):

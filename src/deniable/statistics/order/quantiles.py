@@ -26,7 +26,7 @@ from deniable.release import Estimate, Key, Release
 from deniable.rows import Container, Floats
 from deniable.statistics.call import in_words
 from deniable.statistics.order.base import OrderStatistic
-from deniable.statistics.order.ends import CELLS, aside, lower_end, upper_end
+from deniable.statistics.order.ends import CELLS, ends_around, lower_end, upper_end
 from deniable.statistics.order.grid import ValueGrid, Values
 from deniable.statistics.order.quantile import known_ends, selections
 from deniable.statistics.statistic import Answer, BoundsLike, Options, release
@@ -79,16 +79,21 @@ class Quantiles(OrderStatistic):
             raise InvalidParameterError(
                 f"shares must be a list of shares such as [0.25, 0.5, 0.75], got {self.shares!r}"
             )
-        object.__setattr__(self, "shares", tuple(read_quantile("share", q) for q in self.shares))
+        object.__setattr__(self, "shares", self._quantiles)
         if len(self._distinct) >= LARGEST_COUNT:
             raise InvalidParameterError(f"shares must be fewer than {LARGEST_COUNT}, got {len(self._distinct)}")
         if self.method not in (None, *(kind.name for kind in _METHODS)):
             raise InvalidParameterError(f'method must be "recursion", "joint", "slices" or None, got {self.method!r}')
 
     @cached_property
+    def _quantiles(self) -> tuple[Fraction, ...]:
+        """The shares as they were asked for, exact."""
+        return tuple(read_quantile("share", share) for share in self.shares)
+
+    @cached_property
     def _distinct(self) -> list[Fraction]:
         """The different ones, in order."""
-        return sorted({read_quantile("shares", q) for q in self.shares})
+        return sorted(set(self._quantiles))
 
     @cached_property
     def _prices(self) -> tuple[Price, Price | None]:
@@ -165,7 +170,7 @@ class Quantiles(OrderStatistic):
         )
 
     @cached_property
-    def ends(self) -> tuple[tuple[ExponentialQuantile, ExponentialQuantile], ...]:
+    def ends(self) -> tuple[tuple[ExponentialQuantile, ...], ...]:
         """The draws of both ends of every one of few quantiles; each misses with an equal part of the chance."""
         price = self._prices[1]
         if price is None or not self._few:
@@ -176,7 +181,7 @@ class Quantiles(OrderStatistic):
             ExponentialQuantile.calibrated(self._records, epsilon=epsilon, quantile=share, points=CELLS)
             for share in self._distinct
         ]
-        return tuple((aside(draw, -1, alone), aside(draw, 1, alone)) for draw in draws)
+        return tuple(ends_around(draw, alone) for draw in draws)
 
     @property
     def _interval_share(self) -> str:
@@ -214,7 +219,7 @@ class Quantiles(OrderStatistic):
             low, high = self._drawn(rows, digits, codes, grid.size, bits)
             ends = partial(known_ends, self.interval, grid, low[order], high[order])
         estimate = Estimate(name="value", estimates=grid.points(codes[order]), ends=ends)
-        key = Key(name="share", values=[float(read_quantile("shares", q)) for q in self.shares], kind="double")
+        key = Key(name="share", values=[float(share) for share in self._quantiles], kind="double")
         return Answer(parts=(key, estimate), notes=self._notes(grid))
 
     def _rows(self, column: Values, grid: ValueGrid, bits: Bits) -> tuple[SortedRecords, int]:

@@ -18,7 +18,7 @@ from deniable.privacy import PrivacyLoss, of_count
 from deniable.release import Bounds
 from deniable.rows import Floats
 from deniable.statistics.order.base import checked_level
-from deniable.statistics.order.ends import aside, lower_end, upper_end
+from deniable.statistics.order.ends import ends_around, lower_end, upper_end
 from deniable.statistics.order.quantile import selections
 from deniable.statistics.regression.linear import Regression, Rows
 from deniable.statistics.regression.matchings import matched
@@ -83,10 +83,10 @@ class TheilSen(Regression):
                 matchings=self.matchings,
                 points=_SIZE,
             )
-            for epsilon in self.epsilons
+            for epsilon in self.epsilons[:2]  # both ends cost the same
         )
         level = (1 + (self.interval or 0.0)) / 2
-        sides = (aside(end, side, level) for side, end in zip((-1, 1), ends, strict=False))
+        sides = ends_around(ends[0], level) if ends else ()
         return replace(estimate, interpolated=True), *sides
 
     def expected_error(self, size: int) -> float:
