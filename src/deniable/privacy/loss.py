@@ -204,6 +204,11 @@ class PrivacyLoss(Readings, metaclass=InWords):
         return self.to_json()
 
     @property
+    def unrestricted(self) -> "PrivacyLoss":
+        """The same loss without the one relation that its sensitivity was measured under, where it is held to one."""
+        return self
+
+    @property
     def as_sample(self) -> "tuple[PrivacyLoss, Fraction]":
         """(base, rate) such that this is the loss of `base` on a Poisson sample; (itself, 1) where it is on none."""
         return self, Fraction(1)

@@ -16,12 +16,22 @@ from deniable.noise import laplace
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import round_up
-from deniable.numbers.rationals import positive_rational, probability
+from deniable.numbers.rationals import positive_rational, probability, shown
 
 if TYPE_CHECKING:
     from flint import arb
 
 _PRECISION = 256  # bits in which tails are compared with a level
+
+
+def additive(name: str, value: object) -> "AdditiveNoise":
+    """The reader of a parameter that is additive noise.
+
+    Raises: InvalidParameterError.
+    """
+    if not isinstance(value, AdditiveNoise):
+        raise InvalidParameterError(f"{name} must be additive, such as Laplace or Gaussian, got {shown(value)}")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)

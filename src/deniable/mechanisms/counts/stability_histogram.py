@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Gaussian, TruncatedLaplace
-from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import NO_ANSWER, Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.selection.top_k import transcripts
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, shown, whole_number
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
 from deniable.privacy import AddRemove, ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
 from deniable.privacy.around.stated import StatedLoss
 
@@ -45,22 +45,17 @@ class StabilityHistogram(Mechanism):
 
     kind: ClassVar[str] = "stability_histogram"
 
-    noise: AdditiveNoise
+    noise: Annotated[AdditiveNoise, additive]
     threshold: Annotated[int, partial(whole_number, lower=1)]
     groups: Annotated[int, positive_integer] = 1
     failure: Annotated[Fraction, probability] = Fraction(0)
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
+    epsilon: Annotated[Fraction | None, positive_rational] = None
+    delta: Annotated[Fraction | None, probability] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.noise, AdditiveNoise):
-            raise InvalidParameterError(f"noise must be additive, such as TruncatedLaplace, got {shown(self.noise)}")
         if (self.epsilon is None) != (self.delta is None):
             raise InvalidParameterError("epsilon and delta go together: give both, or none")
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", positive_rational("epsilon", self.epsilon))
-            object.__setattr__(self, "delta", probability("delta", self.delta))
 
     @classmethod
     def calibrated(

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers, clamped
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import shown, whole_number
+from deniable.numbers.rationals import whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.rows import Floats
@@ -47,14 +47,9 @@ class TreeOfCounts(Mechanism):
 
     kind: ClassVar[str] = "tree_of_counts"
 
-    noise: AdditiveNoise
+    noise: Annotated[AdditiveNoise, additive]
     cells: Annotated[int, partial(whole_number, lower=1, upper=LARGEST_COUNT)]
     branch: Annotated[int, partial(whole_number, lower=2)]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.noise, AdditiveNoise):
-            raise InvalidParameterError(f"noise must be additive, such as Laplace, got {shown(self.noise)}")
 
     @classmethod
     def best(

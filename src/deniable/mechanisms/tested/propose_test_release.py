@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import NO_ANSWER, Released, WorstCase
 from deniable.mechanisms.integers import clamped
 from deniable.mechanisms.records import loss_of_rows
 from deniable.mechanisms.tested.distance import DistanceTest, least_margin, of_steps, tail
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy import ApproximateLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 
 
@@ -38,13 +38,8 @@ class ProposeTestRelease(DistanceTest):
 
     kind: ClassVar[str] = "propose_test_release"
 
-    noise: AdditiveNoise
+    noise: Annotated[AdditiveNoise, additive]
     bound: Annotated[int, positive_integer]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.noise, AdditiveNoise):
-            raise InvalidParameterError(f"noise must be additive, such as Laplace or Gaussian, got {shown(self.noise)}")
 
     @classmethod
     def calibrated(cls, *, bound: int, epsilon: Real, delta: Real) -> "ProposeTestRelease":

@@ -22,7 +22,6 @@ from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import checked_bounds, shown, whole_number
 from deniable.privacy import PrivacyLoss, Relation, Replace, Sensitivity, of_count
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import plain
 
 Rows = NDArray[Any]
@@ -56,15 +55,13 @@ class SampleAndAggregate(Mechanism):
     blocks: Annotated[int, partial(whole_number, lower=1, upper=_MOST_BLOCKS)]
     lower: int
     upper: int
-    columns: int | None = None
+    columns: Annotated[int | None, partial(whole_number, lower=1, upper=_MOST_BLOCKS)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         lower, upper = checked_bounds(self.lower, self.upper, largest=LARGEST_BOUND)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
-        if self.columns is not None:
-            object.__setattr__(self, "columns", whole_number("columns", self.columns, lower=1, upper=_MOST_BLOCKS))
         if not isinstance(self.inner, AdditiveNoise | InverseQuantile | SmoothStatistic):
             raise InvalidParameterError(
                 f"inner must be additive noise, InverseQuantile or a smooth statistic, got {shown(self.inner)}"
@@ -77,7 +74,7 @@ class SampleAndAggregate(Mechanism):
             one = self.inner.privacy_loss(of_steps(self.upper - self.lower, sensitivity.relation))
         else:
             one = self.inner.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=Replace))
-            one = one.loss if isinstance(one, RestrictedLoss) else one  # one block is replaced under either relation
+            one = one.unrestricted  # one block is replaced under either relation
         return loss_of_rows(one, sensitivity, proved=frozenset(Relation), counted=False)  # blocks are, units are not
 
     def release(

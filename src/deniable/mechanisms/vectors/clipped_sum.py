@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
-from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import Mechanism, Released, WorstCase
 from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.records import records_of
@@ -38,7 +38,7 @@ class OfClippedRows(Mechanism):
         centre: of the ball; the origin if it is left out.
     """
 
-    noise: AdditiveNoise
+    noise: Annotated[AdditiveNoise, additive]
     columns: Annotated[int, partial(whole_number, lower=1, upper=_MOST_COLUMNS)]
     radius: Annotated[Fraction, positive_rational]
     steps: Annotated[int, partial(whole_number, lower=1)]
@@ -46,8 +46,6 @@ class OfClippedRows(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.noise, AdditiveNoise):
-            raise InvalidParameterError(f"noise must be additive, such as Gaussian, got {shown(self.noise)}")
         if self.steps**2 * self.columns > 2**62:
             raise InvalidParameterError(f"steps^2 columns must be at most 2^62, got steps={shown(self.steps)}")
         object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))

@@ -43,7 +43,7 @@ class SubsetSampled(SampledWrapper):
         return loss.sampled_without_replacement(size=self.size, population=self.population)
 
     def _samples(self, units: int, runs: int, bits: Bits) -> NDArray[np.bool_]:
-        """Those with the least of independent random words; where two words are equal, all are drawn again.
+        """The units with the least of independent random words; where two words are equal, all are drawn again.
 
         Given that they differ, words are in any order with the same probability.
         """

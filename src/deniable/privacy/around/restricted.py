@@ -39,6 +39,10 @@ class RestrictedLoss(WrappedLoss):
             return ((self, 1),)
         return tuple((RestrictedLoss(part, self.relation), count) for part, count in found)
 
+    @property
+    def unrestricted(self) -> PrivacyLoss:
+        return self.loss
+
     def _grouped(self, units: int) -> PrivacyLoss | None:
         found = self.loss._grouped(units)
         return None if found is None else RestrictedLoss(found, self.relation)

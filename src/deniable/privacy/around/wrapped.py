@@ -41,6 +41,10 @@ class WrappedLoss(PrivacyLoss):
     def dominates(self, other: PrivacyLoss) -> bool:
         return self.loss.dominates(other.loss if isinstance(other, WrappedLoss) else other)
 
+    @property
+    def unrestricted(self) -> PrivacyLoss:
+        return self
+
     def _replaced(self) -> PrivacyLoss:
         return self.loss.under_replace()
 
