@@ -77,6 +77,11 @@ class Interval:
         wide = self.width > tolerance * max(self.upper, smallest)
         return replace(self, wide=True) if wide and not self.wide else self
 
+    def narrowed(self, other: "Interval") -> "Interval":
+        """What two intervals around one truth tell together."""
+        upper = min(self.upper, other.upper)
+        return Interval(min(max(self.lower, other.lower), upper), upper)
+
     def contains(self, value: float | Fraction) -> bool:
         """Whether `value` lies in the interval, ends included."""
         return self.lower <= value <= self.upper

@@ -11,6 +11,7 @@ from deniable.errors import InvalidParameterError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Made = TypeVar("Made")
 
 
 class InWords(ABCMeta):
@@ -99,6 +100,17 @@ def check_kind(name: str, value: object, kind: type) -> None:
     """Refuse a value of another class; the message has its class alone."""
     if not isinstance(value, kind):
         raise InvalidParameterError(f"{name} must be of class {kind.__name__}, got one of {type(value).__name__}")
+
+
+def made_of(name: str, data: object, kinds: Mapping[str, Callable[..., Made]]) -> Made:
+    """What plain data describe that name one of several kinds in the field `name`, beside the parameters of it.
+
+    Raises: InvalidParameterError if they name none.
+    """
+    kind = data.get(name) if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(kind, str) or kind not in kinds:
+        raise InvalidParameterError(f"{name} must be one of {sorted(kinds)} with its fields")
+    return kinds[kind](**{str(word): value for word, value in data.items() if word != name})
 
 
 def _unknown(name: str, word: str, known: Iterable[str]) -> str:

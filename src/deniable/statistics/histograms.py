@@ -61,7 +61,7 @@ class Histogram(Noised):
 
     @property
     def _edges(self) -> tuple[float, ...]:
-        """Those of the bins."""
+        """Edges of the bins."""
         return self.bins if isinstance(self.bins, tuple) else ()
 
     @cached_property

@@ -15,7 +15,7 @@ from deniable.numbers.roots import inverse
 from deniable.privacy.charge import Charge
 from deniable.privacy.currencies.concentrated import concentrated_delta
 from deniable.privacy.currencies.gaussian_dp import gaussian_delta
-from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments, narrowed
+from deniable.privacy.currencies.moments import delta_by_moments, epsilon_by_moments
 from deniable.privacy.currencies.renyi import Directions as Divergences
 from deniable.privacy.currencies.renyi import directed, total
 from deniable.privacy.loss import PrivacyLoss
@@ -119,7 +119,7 @@ class Composed(PrivacyLoss):
         summed = self._summed(epsilon)
         directions = self._directions()
         if self._is_long and summed.upper > summed.lower:
-            far = narrowed(summed, delta_by_moments(self, self.parts, epsilon))
+            far = summed.narrowed(delta_by_moments(self, self.parts, epsilon))
             if far.width <= tolerance * far.upper or far.upper <= SMALL_DELTA:
                 return far, []
             summed = far
@@ -135,8 +135,8 @@ class Composed(PrivacyLoss):
         greatest = min(computed[0].upper, summed.upper)
         found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
         if found.upper > SMALL_DELTA and any(one.width > _UNKNOWN * one.upper for one in computed):
-            found = narrowed(found, delta_by_moments(self, self.parts, epsilon))
-            computed = [narrowed(computed[0], found)]
+            found = found.narrowed(delta_by_moments(self, self.parts, epsilon))
+            computed = [computed[0].narrowed(found)]
         return found, computed
 
     def _epsilon_within(self, delta: Fraction, tolerance: float) -> Interval:
@@ -160,7 +160,7 @@ class Composed(PrivacyLoss):
             greatest = min(computed[0].upper, summed.upper)
             found = Interval(min(max(computed[-1].lower, summed.lower), greatest), greatest)
             if found.width > _UNKNOWN * unit_of_epsilon(found):
-                found = narrowed(found, far)
+                found = found.narrowed(far)
             return reached(found, tolerance, unit_of_epsilon(found), "epsilon")
         upper, lower = directions
         limit = composed_limit(upper).upper
@@ -181,8 +181,8 @@ class Composed(PrivacyLoss):
             computed.append(composed_epsilon(lower, delta, tolerance))
         found = Interval(min(computed[-1].lower, computed[0].upper), computed[0].upper)
         if any(one.width > _UNKNOWN * unit_of_epsilon(one) for one in computed):
-            found = narrowed(found, epsilon_by_moments(self, self.parts, delta))
-            computed = [narrowed(computed[0], found)]
+            found = found.narrowed(epsilon_by_moments(self, self.parts, delta))
+            computed = [computed[0].narrowed(found)]
         wide = any(reached(one, tolerance, unit_of_epsilon(one), "epsilon").wide for one in computed)
         return replace(found, wide=wide)
 
@@ -289,7 +289,7 @@ class Composed(PrivacyLoss):
         return Pairs.symmetric(NormalLaw(math.sqrt(mu_squared))) if mu_squared else composed_pairs(self)
 
     def exact_laws(self) -> Pairs | None:
-        """Those of real Gaussians alone, or of few runs with few values."""
+        """Pairs of real Gaussians alone, or of few runs with few values."""
         from deniable.privacy.around.parallel import laws_of_few
 
         if self.normal_mu_squared is not None:

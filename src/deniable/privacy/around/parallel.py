@@ -81,7 +81,7 @@ class ParallelLoss(OneOf):
         return _strongest((*inside, *_moves(_proved(self.parts, AddRemove))))
 
     def laws(self) -> Pairs | None:
-        """Those of the one alternative that is above all others; else, of finitely many values, a pair above all."""
+        """The pairs of the one alternative above all others; else, of finitely many values, a pair above all."""
         found = [loss.exact_laws() for loss in self.alternatives]
         known = [pairs for pairs in found if pairs is not None]
         if len(known) < len(found):

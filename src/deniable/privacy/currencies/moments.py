@@ -57,12 +57,6 @@ def delta_by_moments(loss: "PrivacyLoss", parts: Counted, epsilon: Fraction) -> 
     return Interval(min(lower, upper), upper)
 
 
-def narrowed(found: Interval, other: Interval) -> Interval:
-    """What two bounds tell together."""
-    upper = min(found.upper, other.upper)
-    return Interval(min(max(found.lower, other.lower), upper), upper)
-
-
 def _means(parts: Counted) -> list[tuple[float, float]]:
     """For each direction at most the mean of the loss, and at least its variance, which may be infinite.
 

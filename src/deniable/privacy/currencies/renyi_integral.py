@@ -62,7 +62,7 @@ def law_divergence(law: LossLaw, order: Fraction, tail: Tail | None = None) -> I
     end = _far_end(law, tail)
     while points <= _MOST_POINTS:
         fresh, before = _on_grid(law, order, end, points, tail), found.width
-        found = Interval(max(found.lower, fresh.lower), max(min(found.upper, fresh.upper), found.lower))
+        found = found.narrowed(fresh)
         if not _ENOUGH * found.upper < found.width < before / 2:
             break
         points *= 4
@@ -91,7 +91,7 @@ def law_divergence_below_one(law: LossLaw, order: Fraction) -> Interval:
         before = found.width
         lower = _below_one(order, [(part.log, part.lower) for part in parts], infinite * (1 - 1e-12)).lower
         upper = _below_one(order, [(part.log, part.upper) for part in parts], beyond * (1 + 1e-9)).upper
-        found = Interval(max(found.lower, lower), max(min(found.upper, upper), found.lower, lower))
+        found = found.narrowed(Interval(lower, max(lower, upper)))
         if not _ENOUGH * found.upper < found.width < before / 2:
             break
         points *= 4

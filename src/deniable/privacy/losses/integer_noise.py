@@ -108,7 +108,7 @@ class IntegerNoiseLoss(PrivacyLoss):
         return self._written(worst)
 
     def _divergences(self, order: Fraction) -> Directions:
-        """Those of the worst change and of the attained one: divergences of coordinates add up."""
+        """The divergences of the worst change and of the attained one: those of coordinates add up."""
         worst, attained = (
             total([(self._divergence(shift, order), count) for shift, count in change])
             for change in extreme_changes(self.sensitivity)

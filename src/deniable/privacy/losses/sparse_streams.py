@@ -186,5 +186,5 @@ def _rounded(place: float) -> Fraction:
 
 @lru_cache(maxsize=64)
 def streams(scales: tuple[Fraction, Fraction], answers: int, ways: frozenset[int]) -> Streams:
-    """Those of one technique, searched once."""
+    """The streams of one technique, searched once."""
     return Streams(scales, answers, ways)

@@ -43,11 +43,7 @@ def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes 
     if positive.size and positive.min() < 0.1:
         axes.set_yscale("log")
         axes.set_ylim(bottom=max(float(positive.min()) / 2, 1e-12))
-    axes.set_xlabel("epsilon")
-    axes.set_ylabel("delta")
-    axes.set_title("(epsilon, delta) pairs on and above the line are proved")
-    axes.legend()
-    return axes
+    return _labelled(axes, "epsilon", "delta", "(epsilon, delta) pairs on and above the line are proved")
 
 
 def profile(loss: PrivacyLoss, *, tolerance: float, points: int) -> dict[str, NDArray[np.float64]]:
@@ -68,11 +64,7 @@ def draw_renyi(loss: PrivacyLoss, *, orders: Reals | None, ax: "Axes | None") ->
     axes.set_xscale("log")
     if np.all(found.lower > 0):
         axes.set_yscale("log")
-    axes.set_xlabel("order")
-    axes.set_ylabel("Rényi divergence")
-    axes.set_title("Rényi divergence, in the worse direction")
-    axes.legend()
-    return axes
+    return _labelled(axes, "order", "Rényi divergence", "Rényi divergence, in the worse direction")
 
 
 def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -> "Axes":
@@ -85,11 +77,7 @@ def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -
     axes.plot(losses, tails, color=_LINE, label="P(L > l)")
     positive = losses[losses >= 0]
     axes.plot(positive, variable.loss.delta(positive).upper, color=_BAND, label="delta(l)")
-    axes.set_xlabel("l")
-    axes.set_ylabel("probability")
-    axes.set_title("Tail of the privacy loss, and delta below it")
-    axes.legend()
-    return axes
+    return _labelled(axes, "l", "probability", "Tail of the privacy loss, and delta below it")
 
 
 def draw_tradeoff(tradeoff: "TradeOff", *, points: int, ax: "Axes | None") -> "Axes":
@@ -100,11 +88,7 @@ def draw_tradeoff(tradeoff: "TradeOff", *, points: int, ax: "Axes | None") -> "A
     axes.fill_between(alarms, found.lower, found.upper, color=_BAND, label="between the bounds")
     axes.plot(alarms, found.lower, color=_LINE, label="no attack is below")
     axes.plot([0, 1], [1, 0], color="#999999", linestyle=":", label="guessing")
-    axes.set_xlabel("false alarms")
-    axes.set_ylabel("misses")
-    axes.set_title("Error rates of the best attack")
-    axes.legend()
-    return axes
+    return _labelled(axes, "false alarms", "misses", "Error rates of the best attack")
 
 
 def _farthest(loss: PrivacyLoss, tolerance: float) -> float:
@@ -117,6 +101,14 @@ def _farthest(loss: PrivacyLoss, tolerance: float) -> float:
         if math.isfinite(epsilon):
             return max(epsilon, 1e-3)
     return 10.0
+
+
+def _labelled(axes: "Axes", x: str, y: str, title: str) -> "Axes":
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title)
+    axes.legend()
+    return axes
 
 
 def _axes(ax: "Axes | None") -> "Axes":

@@ -245,7 +245,7 @@ class _Values:
         return column, "" if share == 1 else f"some values are no {column.type}: they will be missing"
 
     def _good(self, plain: str, csv: Csv, columns: Sequence[CsvColumn]) -> list[tuple[CsvColumn, float]]:
-        """Those that read nearly all values, with the share that they read."""
+        """The columns that read nearly all values, with the share that they read."""
         shares = self._share(plain, [f"({cast('v', column, csv)}) IS NOT NULL" for column in columns])
         return [(column, share) for column, share in zip(columns, shares, strict=True) if share >= ENOUGH]
 

@@ -155,7 +155,7 @@ class AnyRandomizer(Randomizer):
         return [reports]
 
     def populations(self) -> list[Reports]:
-        """Those of binary and of ternary response, which are such randomizers."""
+        """The populations of binary and of ternary response, which are such randomizers."""
         few, more = (KaryResponse(epsilon=self.epsilon, categories=size) for size in (2, 3))
         return few.populations() + more.populations()
 

@@ -4,7 +4,7 @@ Proofs of both sides: docs/theory/privacy/shuffling.md.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,7 @@ from deniable.numbers.balls import ball
 from deniable.numbers.interval import INFINITE, Interval
 from deniable.numbers.rationals import positive_integer
 from deniable.privacy.around.shuffling.randomizers import RANDOMIZERS, Randomizer, Reports
+from deniable.privacy.call import made_of
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.pld.accountant import DEFAULT_TOLERANCE, Wish
 from deniable.privacy.pld.curve_law import Between, heights_above, heights_around, law_above, law_below, odds_grid
@@ -58,11 +59,7 @@ class ShuffledLoss(PrivacyLoss):
 
     @classmethod
     def _from_fields(cls, values: dict[str, object]) -> PrivacyLoss:
-        found = values.pop("randomizer", None)
-        if not isinstance(found, Mapping) or found.get("randomizer") not in RANDOMIZERS:
-            raise InvalidParameterError(f"randomizer must be one of {sorted(RANDOMIZERS)} with its fields")
-        inner = {str(name): value for name, value in found.items() if name != "randomizer"}
-        return cls(RANDOMIZERS[str(found["randomizer"])](**inner), **values)
+        return cls(made_of("randomizer", values.pop("randomizer", None), RANDOMIZERS), **values)
 
     def _delta(self, epsilon: Fraction) -> Interval:
         return self._delta_within(epsilon, DEFAULT_TOLERANCE)

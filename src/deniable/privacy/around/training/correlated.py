@@ -6,7 +6,7 @@ docs/theory/privacy/correlated.md.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.interval import Interval
 from deniable.numbers.rationals import Real, decimal_above, decimal_below, positive_integer, positive_rational, shown
 from deniable.privacy.around.compose import compose
+from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import DIGITS, gaussian_delta
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses.gaussian import GaussianLoss
@@ -238,11 +239,7 @@ class CorrelatedLoss(PrivacyLoss):
 
     @classmethod
     def _from_fields(cls, values: dict[str, Any]) -> PrivacyLoss:
-        found = values.pop("strategy", None)
-        if not isinstance(found, Mapping) or found.get("strategy") not in _STRATEGIES:
-            raise InvalidParameterError(f"strategy must be one of {sorted(_STRATEGIES)} with its fields")
-        inner = {str(name): value for name, value in found.items() if name != "strategy"}
-        return cls(_STRATEGIES[str(found["strategy"])](**inner), **values)
+        return cls(made_of("strategy", values.pop("strategy", None), _STRATEGIES), **values)
 
     @cached_property
     def sensitivity(self) -> Interval:
