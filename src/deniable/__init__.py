@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable import attacks as attacks
+    from deniable import audit as audit
     from deniable import datasets as datasets
     from deniable import mechanisms as mechanisms
     from deniable import privacy as privacy
@@ -48,7 +50,7 @@ _HOMES = {
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }
-_ROOMS = ("datasets", "mechanisms", "privacy", "statistics")
+_ROOMS = ("attacks", "audit", "datasets", "mechanisms", "privacy", "statistics")
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 

@@ -1,0 +1,154 @@
+"""What an audit found: a lower bound on epsilon, the event that shows it, and the claim beside it."""
+
+import html
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import probability
+from deniable.privacy import ApproximateLoss, PrivacyLoss, PureLoss
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Number = int | float | str
+
+
+def read_claim(claim: PrivacyLoss | None, *, epsilon: Number | None = None, delta: Number = 0) -> PrivacyLoss | None:
+    """The claim of a mechanism as a loss: stated as one, or by epsilon and delta; None claims nothing.
+
+    Args:
+        claim: a loss, which epsilon and delta must not repeat.
+        epsilon: at least 0; infinity claims nothing.
+        delta: in [0, 1).
+
+    Raises: InvalidParameterError if both are given.
+    """
+    if claim is not None:
+        if epsilon is not None:
+            raise InvalidParameterError("give the claim as a loss or as epsilon and delta, not as both")
+        return claim
+    if epsilon is None or epsilon == math.inf:
+        return None
+    return ApproximateLoss(epsilon=epsilon, delta=delta) if probability("delta", delta) else PureLoss(epsilon=epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Error rates that an attacker reached on the mechanism, each at most the upper confidence bound given.
+
+    Args:
+        false_positive: shape (points,), in [0, 1]; false_negative likewise.
+    """
+
+    false_positive: NDArray[np.float64]
+    false_negative: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """Outcome of one audit: what any true claim must at least admit.
+
+    An audit never shows that a mechanism is private. It shows that a claim is false, or that this search found nothing.
+
+    Args:
+        claim: what was claimed; None if nothing was.
+        epsilon: lower bound: with probability `confidence` no mechanism with a smaller epsilon at `delta` behaves so.
+            Infinite where outputs are possible on one input only, with more than delta in all.
+        delta: at which epsilon is bounded.
+        confidence: of the bound; 1 where it was computed and not sampled.
+        event: the outputs that show it, in words.
+        runs: of the mechanism, on all inputs together; 0 where it was computed.
+        tried: kinds of events and pairs of inputs that were searched.
+        limits: what this audit cannot conclude, and why: too few runs, outputs that could not be read.
+        measured: error rates of the attacks found, for `plot`.
+    """
+
+    claim: PrivacyLoss | None
+    epsilon: float
+    delta: float
+    confidence: float
+    event: str
+    runs: int
+    tried: tuple[str, ...]
+    limits: tuple[str, ...] = ()
+    measured: Measured | None = None
+
+    @property
+    def claimed(self) -> float:
+        """Upper end of the claimed epsilon at `delta`; infinite where nothing was claimed."""
+        return math.inf if self.claim is None else float(self.claim.epsilon(_text(self.delta)).upper)
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is false, at the stated confidence."""
+        return self.epsilon > self.claimed
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in words."""
+        sure = "certainly" if self.confidence == 1 else f"at confidence {self.confidence:.10g}"
+        at = f" at delta={self.delta:.6g}" if self.delta else ""
+        if self.violated:
+            found = "is infinite" if math.isinf(self.epsilon) else f"is at least {self.epsilon:.4g}"
+            return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon {found}, {sure}."
+        if self.claim is None:
+            return f"Epsilon is at least {self.epsilon:.4g}{at}, {sure}."
+        return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is at least {self.epsilon:.4g}, {sure}."
+
+    def __str__(self) -> str:
+        lines = [self.sentence, f"event: {self.event}" if self.event else "", f"tried: {'; '.join(self.tried)}"]
+        lines += [f"runs: {self.runs:,}" if self.runs else "", *(f"cannot conclude: {limit}" for limit in self.limits)]
+        return "\n".join(line for line in lines if line)
+
+    def _repr_html_(self) -> str:
+        first, *others = (html.escape(line) for line in str(self).splitlines())
+        return f"<p><b>{first}</b></p><p>{'<br>'.join(others)}</p>"
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON; an infinite epsilon as null."""
+        return {
+            "claim": None if self.claim is None else self.claim.to_data(),
+            "claimed": self.claimed if math.isfinite(self.claimed) else None,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "infinite": math.isinf(self.epsilon),
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "violated": self.violated,
+            "event": self.event,
+            "runs": self.runs,
+            "tried": list(self.tried),
+            "limits": list(self.limits),
+            "sentence": self.sentence,
+        }
+
+    def to_json(self) -> str:
+        """The same as canonical JSON text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the measured error rates against the claimed trade-off curve; points below it show a violation.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes new ones.
+
+        Raises: InvalidParameterError without a claim and without measured rates; MissingExtraError without matplotlib.
+        """
+        if self.claim is None and self.measured is None:
+            raise InvalidParameterError("this audit has neither a claim nor measured error rates to draw")
+        claim = PureLoss(epsilon=0) if self.claim is None else self.claim
+        ax = claim.tradeoff().plot(ax=ax)
+        if self.measured is not None:
+            ax.plot(self.measured.false_positive, self.measured.false_negative, "o", color="#b04a3a", markersize=3,
+                    label="attacks found")  # fmt: skip
+            ax.legend()
+        return ax
+
+
+def _text(value: float) -> str:
+    return f"{value:.12g}"

@@ -1,0 +1,68 @@
+"""The shape of what an attack returns."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.attacks import AttackResult, Bound, Comparison, Curve, Share
+from deniable.errors import InvalidParameterError
+
+
+def result(right: int = 90, **other: Any) -> AttackResult:
+    given = {"attack": "Guessing", "target": "secret bit", "baseline": 0.5, "guess": "a coin", **other}
+    return AttackResult(success=Share(right=right, attempts=100), **given)
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
+    share = Share(right=7, attempts=50, confidence=0.9)
+    assert share.lower == pytest.approx(stats.beta.ppf(0.05, 7, 44), rel=1e-9)
+    assert share.upper == pytest.approx(stats.beta.ppf(0.95, 8, 43), rel=1e-9)
+
+
+@pytest.mark.parametrize(("right", "attempts", "confidence"), [(1, 0, 0.9), (3, 2, 0.9), (-1, 2, 0.9), (1, 2, 1.0)])
+def test_a_share_of_nothing_is_refused(right: int, attempts: int, confidence: float) -> None:
+    with pytest.raises(InvalidParameterError):
+        Share(right=right, attempts=attempts, confidence=confidence)
+
+
+def test_a_result_says_whether_the_attack_beats_the_guess() -> None:
+    assert result(90).succeeded
+    assert "gives this away" in result(90).sentence
+    assert not result(55).succeeded
+    assert "learned nothing" in result(55).sentence
+    with pytest.raises(InvalidParameterError, match="baseline"):
+        result(baseline=1.5)
+
+
+def test_every_form_of_a_result_says_the_same() -> None:
+    one = result(bound=Bound(share=0.8, theorem="<b>at least 80</b>"), facts={"queries": 12}, learned=np.ones(3))
+    assert "theorem: <b>at least 80</b>" in str(one)
+    assert "queries: 12" in str(one)
+    assert "&lt;b&gt;" in one._repr_html_()
+    data = json.loads(one.to_json())
+    assert data["right"] == 90
+    assert data["bound"] == {"share": 0.8, "theorem": "<b>at least 80</b>"}
+    assert "learned" not in data
+
+
+def test_plots_show_the_curves_or_the_bars() -> None:
+    pytest.importorskip("matplotlib")
+    line = Curve(label="exact", x=np.arange(3.0), y=np.arange(3.0))
+    drawn = result(curves=(line,), axes=("noise", "share")).plot()
+    assert drawn.get_xlabel() == "noise"
+    assert drawn.lines[0].get_label() == "exact"
+    assert result().plot().patches[0].get_height() == pytest.approx(0.9)
+
+
+def test_a_comparison_lists_every_release() -> None:
+    both = Comparison({"exact": result(99), "private": result(51)})
+    assert list(both) == ["exact", "private"]
+    assert [line.split()[0] for line in str(both).splitlines()] == ["release", "exact", "private"]
+    assert "<td>private</td>" in both._repr_html_()
+    pytest.importorskip("matplotlib")
+    assert [bar.get_height() for bar in both.plot().patches] == pytest.approx([0.99, 0.51])
+    with pytest.raises(InvalidParameterError, match="at least one"):
+        Comparison({})
