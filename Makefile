@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz check lint types lowest pages docs clean
+.PHONY: demo test coverage fuzz check lint types lowest pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -14,6 +14,10 @@ demo: $(BIN)/.installed
 	$(BIN)/deniable demo
 
 test: $(BIN)/.installed
+	$(BIN)/python -m pytest -n 2
+
+# The same tests, half as long again, with a report of the lines and branches that none of them runs.
+coverage: $(BIN)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 # Looks with new seeds for what `make test` does not see, until MINUTES are over or something is found.
