@@ -4,9 +4,23 @@ Each takes what is public, or a callable that answers, and returns an `AttackRes
 what a guesser gets who saw nothing.
 """
 
+from deniable.attacks.differencing.counts import isolate_people, subtract_counts
+from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
 from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
 
-__all__ = ["AttackResult", "Bound", "Comparison", "Curve", "Share"]
+__all__ = [
+    "AttackResult",
+    "Bound",
+    "Comparison",
+    "Curve",
+    "Difference",
+    "Differences",
+    "Share",
+    "find_determined_people",
+    "find_differences",
+    "isolate_people",
+    "subtract_counts",
+]
 
 
 def __dir__() -> list[str]:

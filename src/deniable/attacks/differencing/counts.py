@@ -1,0 +1,184 @@
+"""Two counts whose groups differ by one person give that person's secret away; so does a count of one person."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.result import AttackResult, Bound, Curve, Share
+from deniable.errors import InvalidParameterError
+
+Answer = Callable[[NDArray[np.bool_]], ArrayLike]
+"""Groups, shape (queries, people), to how many in each have the secret, shape (queries,). NaN: withheld."""
+
+_CELLS = 1 << 24  # of a matrix of groups that is asked about at once
+_UNDECIDED = 0.5
+
+
+def isolate_people(answer: Answer, secrets: ArrayLike, *, targets: ArrayLike | None = None) -> AttackResult:
+    """Ask for each target how many in the group of the target alone have the secret.
+
+    A steward who counts "born on this day, living in this ZIP code, with this condition" answers such a query where
+    one person fits the first two: the answer 1 is a diagnosis. A withheld answer is guessed as the commoner value.
+
+    Args:
+        answer: takes groups, booleans of shape (queries, people); gives counts of those with the secret, shape
+            (queries,). NaN is an answer that was withheld.
+        secrets: shape (people,), 0 or 1; used to tell how often the attack was right.
+        targets: positions of people, shape (targets,); None: everybody.
+
+    Raises: InvalidParameterError for secrets other than 0 and 1, targets that do not exist, or answers of other shape.
+
+    >>> isolate_people(lambda groups: groups @ [0, 1, 1, 0], [0, 1, 1, 0]).success.value
+    1.0
+    """
+    truth, people = _read(secrets, targets)
+
+    def asked(batch: NDArray[np.int64]) -> NDArray[np.float64]:
+        groups = np.zeros((len(batch), len(truth)), dtype=bool)
+        groups[np.arange(len(batch)), batch] = True
+        return _ask(answer, groups)
+
+    found = _in_batches(asked, people, len(truth))
+    return _scored("Counting one person", truth, people, found[:, None], queries=len(people))
+
+
+def subtract_counts(
+    answer: Answer,
+    secrets: ArrayLike,
+    *,
+    targets: ArrayLike | None = None,
+    share: float = 0.5,
+    repeats: int = 1,
+    deviation: float | None = None,
+    seed: int = 0,
+) -> AttackResult:
+    """Count a group with each target and without, subtract, and average over repetitions.
+
+    Withholding small counts does not help: the groups are large. Where a count is published with the target and
+    withheld without, the target has moved it over the threshold, which is an answer too. Noise that is drawn afresh
+    averages out: with standard deviation s, r repetitions err with probability at most 1/(1 + r/(8 s^2)).
+
+    Args:
+        answer: takes groups, booleans of shape (queries, people); gives counts of those with the secret, shape
+            (queries,), noisy or exact. NaN is an answer that was withheld.
+        secrets: shape (people,), 0 or 1; used to tell how often the attack was right.
+        targets: positions of people, shape (targets,); None: everybody.
+        share: of the other people that are in the group, in (0, 1]; 1: everybody else.
+        repeats: times that the same two counts are asked for, at least 1.
+        deviation: standard deviation of the noise of one answer, if it is known; 0: exact. It gives the theorem.
+        seed: of the attacker's choice of groups.
+
+    Raises: InvalidParameterError for secrets other than 0 and 1, targets that do not exist, or answers of other shape.
+    Source: Cantelli's inequality, for a difference of two means of r answers: variance 2 s^2 / r, distance 1/2.
+
+    >>> secrets = np.arange(40) % 3 == 0
+    >>> def fewer_than_5_withheld(groups):
+    ...     counts = groups @ secrets.astype(float)
+    ...     return np.where(counts < 5, np.nan, counts)
+    >>> isolate_people(fewer_than_5_withheld, secrets).succeeded
+    False
+    >>> subtract_counts(fewer_than_5_withheld, secrets, share=1.0).success.value
+    1.0
+    """
+    truth, people = _read(secrets, targets)
+    if not 0 < share <= 1:
+        raise InvalidParameterError(f"share must be in (0, 1], got {share}")
+    if repeats < 1:
+        raise InvalidParameterError(f"repeats must be at least 1, got {repeats}")
+    if deviation is not None and not 0 <= deviation < np.inf:
+        raise InvalidParameterError(f"deviation must be a number >= 0, got {deviation}")
+    dice = np.random.default_rng(seed)
+
+    def asked(batch: NDArray[np.int64]) -> NDArray[np.float64]:
+        groups = dice.random((len(batch), len(truth))) < share
+        own = np.arange(len(batch)), batch
+        groups[own] = False
+        joined = groups.copy()
+        joined[own] = True
+        pairs = np.concatenate([joined, groups])
+        answers = np.stack([_ask(answer, pairs) for _ in range(repeats)], axis=1)
+        return _differences(*np.split(answers, 2))
+
+    found = _in_batches(asked, people, 2 * len(truth))
+    bound = None
+    if deviation is not None:
+        least = 1 / (1 + 8 * deviation**2 / repeats)
+        bound = Bound(
+            share=least,
+            theorem=f"with {repeats} repetitions of independent noise of standard deviation {deviation:g}, each "
+            f"secret is found with probability at least {least:.4g} (Cantelli's inequality)",
+        )
+    return _scored("Differencing", truth, people, found, queries=2 * repeats * len(people), bound=bound)
+
+
+def _differences(joined: NDArray[np.float64], without: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean difference after each repetition, shape (targets, repeats); NaN while nothing was learned."""
+    crossed = np.where(np.isnan(without) & ~np.isnan(joined), 1.0, joined - without)
+    known = ~np.isnan(crossed)
+    with np.errstate(invalid="ignore"):
+        mean: NDArray[np.float64] = np.cumsum(np.where(known, crossed, 0), axis=1) / np.cumsum(known, axis=1)
+    return mean
+
+
+def _scored(
+    name: str,
+    truth: NDArray[np.bool_],
+    people: NDArray[np.int64],
+    found: NDArray[np.float64],
+    *,
+    queries: int,
+    bound: Bound | None = None,
+) -> AttackResult:
+    rate = float(truth.mean())
+    commoner = rate > _UNDECIDED
+    guesses = np.where(np.isnan(found), commoner, found > _UNDECIDED)  # (targets, repeats)
+    right = (guesses == truth[people][:, None]).sum(axis=0)
+    hit = float((truth[people] == commoner).mean())
+    curves: tuple[Curve, ...] = ()
+    if len(right) > 1:
+        times = np.arange(1.0, len(right) + 1)
+        curves = (
+            Curve(label="attack", x=times, y=right / len(people)),
+            Curve(label="guess without the release", x=times, y=np.full(len(times), hit)),
+        )
+    return AttackResult(
+        attack=name,
+        target="secret bit",
+        success=Share(right=int(right[-1]), attempts=len(people)),
+        baseline=hit,
+        guess="a guess of the commoner value",
+        bound=bound,
+        learned=guesses[:, -1],
+        facts={"queries": queries, "undecided": int(np.isnan(found[:, -1]).sum())},
+        curves=curves,
+        axes=("repetitions of each query", "share of secret bits right"),
+    )
+
+
+def _in_batches(
+    asked: Callable[[NDArray[np.int64]], NDArray[np.float64]], people: NDArray[np.int64], cells: int
+) -> NDArray[np.float64]:
+    size = max(1, _CELLS // cells)
+    return np.concatenate([asked(people[start : start + size]) for start in range(0, len(people), size)])
+
+
+def _ask(answer: Answer, groups: NDArray[np.bool_]) -> NDArray[np.float64]:
+    answers = np.asarray(answer(groups), dtype=np.float64)
+    if answers.shape != (len(groups),):
+        raise InvalidParameterError(
+            f"answer must give one number for each of {len(groups)} groups, got the shape {answers.shape}"
+        )
+    return answers
+
+
+def _read(secrets: ArrayLike, targets: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    bits = np.asarray(secrets)
+    if bits.ndim != 1 or len(bits) < 2 or not np.isin(bits, (0, 1)).all():
+        raise InvalidParameterError("secrets must be a column of 0 and 1, of at least two people")
+    people = np.arange(len(bits)) if targets is None else np.asarray(targets)
+    if people.ndim != 1 or not len(people) or people.dtype.kind not in "iu":
+        raise InvalidParameterError("targets must be at least one position of a person, as whole numbers")
+    if people.min() < 0 or people.max() >= len(bits):
+        raise InvalidParameterError(f"targets must be in 0..{len(bits) - 1}")
+    return bits.astype(bool), people.astype(np.int64)
