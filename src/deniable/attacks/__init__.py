@@ -6,9 +6,13 @@ what a guesser gets who saw nothing.
 
 from deniable.attacks.differencing.counts import isolate_people, subtract_counts
 from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
+from deniable.attacks.membership import *  # noqa: F403
+from deniable.attacks.membership import __all__ as _membership
 from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
+from deniable.attacks.tracing import *  # noqa: F403
+from deniable.attacks.tracing import __all__ as _tracing
 
-__all__ = [
+__all__ = [  # noqa: PLE0604 - strings, all of them
     "AttackResult",
     "Bound",
     "Comparison",
@@ -20,6 +24,8 @@ __all__ = [
     "find_differences",
     "isolate_people",
     "subtract_counts",
+    *_membership,
+    *_tracing,
 ]
 
 

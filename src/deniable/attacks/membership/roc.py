@@ -1,0 +1,192 @@
+"""Receiver operating characteristic of scores, and the threshold of an attack that may err at a stated rate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.result import AttackResult, Curve, Share
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roc:
+    """True-positive rate against false-positive rate, one point a threshold, from (0, 0) to (1, 1).
+
+    Every threshold stands here, so the best point of the curve was chosen on the scores that it describes. For a rate
+    that holds for further people use `tell_members`, which takes its threshold from other scores.
+
+    Args:
+        false_positive: shape (points,), rising; true_positive likewise.
+    """
+
+    false_positive: Floats
+    true_positive: Floats
+
+    @property
+    def area(self) -> float:
+        """Area under the curve: the probability that a member scores above a stranger, ties counted half."""
+        return float(np.trapezoid(self.true_positive, self.false_positive))
+
+    @property
+    def hull(self) -> "Roc":
+        """Upper concave hull: what an attacker reaches who draws lots between thresholds.
+
+        Its area is at least that of the curve, and at least 1/2, whatever the scores: label it as the hull's.
+        """
+        kept: list[tuple[float, float]] = []
+        for point in zip(self.false_positive.tolist(), self.true_positive.tolist(), strict=True):
+            while len(kept) > 1 and _turn(kept[-2], kept[-1], point) >= 0:
+                kept.pop()
+            kept.append(point)
+        x, y = np.array(kept).T
+        return Roc(false_positive=x, true_positive=y)
+
+    def at(self, false_positive_rate: float) -> float:
+        """Highest true-positive rate on the curve at no more than this false-positive rate."""
+        return float(self.true_positive[np.searchsorted(self.false_positive, false_positive_rate, side="right") - 1])
+
+
+def _turn(first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]) -> float:
+    return (second[0] - first[0]) * (third[1] - first[1]) - (second[1] - first[1]) * (third[0] - first[0])
+
+
+def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
+    """Read the curve off two sets of scores.
+
+    Args:
+        member_scores: shape (members,); a higher score means "member". Infinite ones are allowed.
+        other_scores: shape (strangers,), of people who are not members.
+
+    Raises: InvalidParameterError for no scores, or NaN.
+
+    >>> trace_roc([3, 2, 1], [2, 0]).area
+    0.75
+    """
+    members, others = read_scores("member_scores", member_scores), read_scores("other_scores", other_scores)
+    levels = np.unique(np.concatenate([members, others]))[::-1]
+    return Roc(
+        false_positive=np.concatenate([[0.0], _above(others, levels)]),
+        true_positive=np.concatenate([[0.0], _above(members, levels)]),
+    )
+
+
+def _above(scores: Floats, levels: Floats) -> Floats:
+    """Share of the scores at or above each level."""
+    return np.asarray(1 - np.searchsorted(np.sort(scores), levels, side="left") / len(scores))
+
+
+def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confidence: float = 0.975) -> float:
+    """Take the lowest threshold whose false-positive rate is below the stated one, at the stated confidence.
+
+    People are accused who score strictly above it. Of m strangers' scores the k-th largest is exceeded by a further
+    stranger with a probability that follows Beta(k, m + 1 - k), or less where scores tie; k is the largest with
+    P(Beta > rate) <= 1 - confidence. The plain quantile exceeds the rate in about every second draw of the strangers.
+    Source: Wilks, Determination of sample sizes for setting tolerance limits (1941).
+
+    Args:
+        other_scores: shape (strangers,), of people who are not members and on whom the attack is not tested.
+        false_positive_rate: in (0, 1).
+        confidence: that the rate is kept, in (0, 1).
+
+    Raises: InvalidParameterError if there are too few strangers for such a rate: the message says how many it takes.
+
+    >>> threshold_at(range(1000), 0.05)
+    963.0
+    """
+    from scipy.stats import beta
+
+    scores = np.sort(read_scores("other_scores", other_scores))[::-1]
+    check_probability("false_positive_rate", false_positive_rate)
+    check_probability("confidence", confidence)
+    ranks = np.arange(1, len(scores) + 1)
+    kept = int(np.sum(beta.sf(false_positive_rate, ranks, len(scores) + 1 - ranks) <= 1 - confidence))
+    if not kept:
+        needed = math.ceil(math.log1p(-confidence) / math.log1p(-false_positive_rate))
+        raise InvalidParameterError(
+            f"a false-positive rate of {false_positive_rate} needs a threshold from at least {needed:,} strangers, "
+            f"got {len(scores):,}. Bring more, or ask for a higher rate"
+        )
+    return float(scores[kept - 1])
+
+
+def tell_members(
+    member_scores: ArrayLike,
+    other_scores: ArrayLike,
+    *,
+    false_positive_rate: float = 0.05,
+    confidence: float = 0.95,
+    seed: int = 0,
+    attack: str = "Membership attack",
+) -> AttackResult:
+    """Call those members who score above a threshold, and count how many members are found at the stated error rate.
+
+    Strangers are split in two halves at random: the threshold comes from one (`threshold_at`), the curve and the
+    measured false-positive rate from the other. Success is the share of members found. If scores tell nothing, it lies
+    above the baseline, which is the stated rate, with probability at most 1 - confidence.
+
+    Args:
+        member_scores: shape (members,); a higher score means "member".
+        other_scores: shape (strangers,), of people from the same population who are not members.
+        false_positive_rate: share of strangers who may be called members, in (0, 1).
+        confidence: of the interval of the success.
+        seed: of the split.
+        attack: name of the attack that made the scores.
+
+    Raises: InvalidParameterError for NaN, no scores, or too few strangers for the rate.
+    Source: Carlini et al. (2022), arXiv:2112.03570, on why the rate must be low and accuracy says little.
+
+    >>> found = tell_members(np.arange(500) + 900, np.arange(1000))
+    >>> found.success.value > 0.8, found.baseline
+    (True, 0.05)
+    """
+    members, others = read_scores("member_scores", member_scores), read_scores("other_scores", other_scores)
+    check_probability("confidence", confidence)
+    others = np.random.default_rng(seed).permutation(others)
+    aside, tested = others[: (len(others) + 1) // 2], others[(len(others) + 1) // 2 :]
+    threshold = threshold_at(aside, false_positive_rate, confidence=(1 + confidence) / 2)
+    if not len(tested):
+        raise InvalidParameterError("at least two strangers are needed, one to set the threshold and one to test it")
+    roc, found = trace_roc(members, tested), members > threshold
+    wrong = Share(right=int(np.sum(tested > threshold)), attempts=len(tested), confidence=confidence)
+    return AttackResult(
+        attack=attack,
+        target="member called a member",
+        success=Share(right=int(found.sum()), attempts=len(members), confidence=confidence),
+        baseline=false_positive_rate,
+        guess=f"guessing at a false-positive rate of {false_positive_rate:.3g}",
+        learned=found,
+        facts={
+            "strangers called members": str(wrong),
+            "area under the curve": f"{roc.area:.4f}",
+            "area under its concave hull": f"{roc.hull.area:.4f}",
+            "threshold": f"{threshold:.6g}, from {len(aside):,} strangers who are not in the test",
+        },
+        curves=(
+            Curve(label=attack, x=roc.false_positive, y=roc.true_positive),
+            Curve(label="a guess", x=np.array([0.0, 1.0]), y=np.array([0.0, 1.0])),
+        ),
+        axes=("false-positive rate", "true-positive rate"),
+    )
+
+
+def read_scores(name: str, scores: ArrayLike, *, finite: bool = False) -> Floats:
+    """Scores as a vector of floats, or an error that names them."""
+    try:
+        read = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} must be numbers") from None
+    if read.ndim != 1 or not len(read):
+        raise InvalidParameterError(f"{name} must be a vector of at least one number, got shape {read.shape}")
+    if np.isnan(read).any() or (finite and np.isinf(read).any()):
+        raise InvalidParameterError(f"{name} must not hold NaN{' or infinity' if finite else ''}")
+    return read
+
+
+def check_probability(name: str, value: float) -> None:
+    """Refuse what is not strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise InvalidParameterError(f"{name} must be in (0, 1), got {value}")

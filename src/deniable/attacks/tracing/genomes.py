@@ -1,0 +1,253 @@
+"""Homer's attack: who is in a pool, told from the frequencies that were published about it.
+
+Everybody has a vector y with one entry in [0, 1] for each attribute: an allele (0 or 1), the mean of two alleles
+(0, 1/2, 1), or any answer of yes and no. Known are the population's frequencies p; published are the pool's, M.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.membership.roc import check_probability, read_scores, tell_members
+from deniable.attacks.result import AttackResult
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+Statistic = Literal["likelihood", "homer", "score"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """People whose frequencies are published, and strangers from the same population.
+
+    Args:
+        members: shape (people, attributes), in [0, 1].
+        strangers: shape (strangers, attributes), likewise.
+        reference: shape (attributes,), frequencies in the population, in (0, 1).
+    """
+
+    members: Floats
+    strangers: Floats
+    reference: Floats
+
+    @property
+    def frequencies(self) -> Floats:
+        """Exact frequencies in the pool."""
+        return np.asarray(self.members.mean(axis=0))
+
+
+def draw_pool(
+    *, people: int, attributes: int, strangers: int = 1000, alleles: int = 1, lower: float = 0.05, seed: int = 0
+) -> Pool:
+    """Draw a population's frequencies, a pool of members and strangers; attributes are independent of each other.
+
+    Args:
+        people: members of the pool, at least 1.
+        attributes: alleles that are published, at least 1.
+        strangers: people outside the pool, at least 1.
+        alleles: that a person carries of each, 1 or 2; an entry is their mean.
+        lower: smallest frequency of the rarer allele, in (0, 1/2).
+        seed: of the draw.
+
+    Raises: InvalidParameterError outside these ranges.
+
+    >>> draw_pool(people=10, attributes=3, strangers=5).members.shape
+    (10, 3)
+    """
+    for name, value in {"people": people, "attributes": attributes, "strangers": strangers, "alleles": alleles}.items():
+        if value < 1:
+            raise InvalidParameterError(f"{name} must be >= 1, got {value}")
+    if not 0 < lower < 0.5:
+        raise InvalidParameterError(f"lower must be in (0, 1/2), got {lower}")
+    dice = np.random.default_rng(seed)
+    reference = dice.uniform(lower, 1 - lower, attributes)
+
+    def drawn(count: int) -> Floats:
+        return dice.binomial(alleles, reference, (count, attributes)) / alleles
+
+    return Pool(members=drawn(people), strangers=drawn(strangers), reference=reference)
+
+
+def score_targets(
+    targets: ArrayLike,
+    *,
+    reference: ArrayLike,
+    published: ArrayLike,
+    statistic: Statistic = "likelihood",
+    clip: float = 1e-3,
+) -> Floats:
+    """Score how likely each target is to be in the pool; higher means "in".
+
+    | statistic | score, with sums and means over the attributes | source |
+    |---|---|---|
+    | likelihood | sum of y ln(M/p) + (1 - y) ln((1 - M)/(1 - p)) | Sankararaman et al. (2009) |
+    | homer | mean(D) sqrt(attributes) / sd(D), D = abs(y - p) - abs(y - M) | Homer et al. (2008) |
+    | score | sum of (y - p)(M - p) | Dwork, Smith, Steinke, Ullman, Vadhan (2015) |
+
+    The first is the best there is against exact frequencies (Neyman, Pearson). The third needs nothing but a bound on
+    the error of M, and is the one for noisy frequencies.
+
+    Args:
+        targets: shape (targets, attributes), in [0, 1].
+        reference: shape (attributes,), frequencies in the population, in (0, 1).
+        published: shape (attributes,), frequencies of the pool as they were released: any finite numbers.
+        clip: the likelihood takes M into [clip, 1 - clip]; in (0, 1/2).
+
+    Returns: shape (targets,).
+
+    Raises: InvalidParameterError if shapes differ, or for NaN or a value outside its range.
+
+    >>> score_targets([[1, 1], [0, 0]], reference=[0.5, 0.5], published=[0.9, 0.8], statistic="score").round(2)
+    array([ 0.35, -0.35])
+    """
+    y, p, m = _read(targets, reference, published)
+    if statistic == "homer":
+        moved = np.abs(y - p) - np.abs(y - m)
+        spread = moved.std(axis=1, ddof=1) if len(p) > 1 else np.ones(len(y))
+        mean = moved.mean(axis=1) * np.sqrt(len(p))
+        return np.asarray(mean / np.maximum(spread, 1e-12))
+    if statistic == "score":
+        return np.asarray((y - p) @ (m - p))
+    if statistic != "likelihood":
+        raise InvalidParameterError(f"statistic must be one of {', '.join(get_args(Statistic))}, got {statistic!r}")
+    if not 0 < clip < 0.5:
+        raise InvalidParameterError(f"clip must be in (0, 1/2), got {clip}")
+    m = np.clip(m, clip, 1 - clip)
+    inside, outside = np.log(m / p), np.log((1 - m) / (1 - p))
+    return np.asarray(y @ (inside - outside) + outside.sum())
+
+
+def _read(targets: ArrayLike, reference: ArrayLike, published: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    p = read_scores("reference", reference, finite=True)
+    m = read_scores("published", published, finite=True)
+    y = np.asarray(targets, dtype=np.float64)
+    if y.ndim != 2 or not len(y) or y.shape[1] != len(p) or len(m) != len(p):
+        raise InvalidParameterError(
+            f"targets, reference and published must agree on the attributes, got {y.shape}, {p.shape} and {m.shape}"
+        )
+    if not (y.min() >= 0 and y.max() <= 1):
+        raise InvalidParameterError("targets must lie in [0, 1]")
+    if not (p.min() > 0 and p.max() < 1):
+        raise InvalidParameterError("reference must lie in (0, 1): leave out what nobody or everybody has")
+    return y, p, m
+
+
+def tracing_power(
+    *,
+    people: int,
+    reference: ArrayLike,
+    noise: float = 0.0,
+    false_positive_rate: float = 0.05,
+    reference_people: float = np.inf,
+) -> float:
+    """Power of the best test for one target, where attributes are many, independent and common.
+
+    It is Phi(D - z) with z the normal quantile of 1 - rate and D^2 = sum over attributes of 1/(n + n^2 s^2/(p (1-p))
+    + n^2/m): n people in the pool, noise of standard deviation s on each published frequency, p estimated from m
+    people (infinite: known). Without noise, D = sqrt(attributes/n), which no number of alleles changes.
+    Derivation: the mean of (y-p)(M-p)/(p(1-p)) differs by 1/n between members and strangers, its variance is
+    (1/n + 1/m + s^2/(p(1-p))) to first order, and the best weights add up the ratios. For two alleles give s times
+    sqrt(2). Rounding to a step h acts like s = h/sqrt(12) while the frequencies vary by more than h.
+    Source: Sankararaman, Obozinski, Jordan, Halperin, Nature Genetics 41 (2009).
+
+    Args:
+        people: in the pool, at least 1.
+        reference: shape (attributes,), frequencies in (0, 1).
+        noise: standard deviation, in the unit of a frequency, at least 0.
+        false_positive_rate: of the test, in (0, 1).
+        reference_people: from whom the reference was estimated.
+
+    Raises: InvalidParameterError outside these ranges.
+
+    >>> round(tracing_power(people=100, reference=[0.5] * 1000), 3)
+    0.935
+    """
+    from scipy.stats import norm
+
+    p = read_scores("reference", reference, finite=True)
+    check_probability("false_positive_rate", false_positive_rate)
+    if people < 1 or not noise >= 0 or not reference_people >= 1 or p.min() <= 0 or p.max() >= 1:
+        raise InvalidParameterError(
+            f"people must be >= 1, noise >= 0, reference_people >= 1 and reference in (0, 1), "
+            f"got {people}, {noise}, {reference_people}"
+        )
+    n = float(people)
+    distance = np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p)) + n**2 / reference_people)))
+    return float(norm.sf(norm.isf(false_positive_rate) - distance))
+
+
+def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power: float = 0.95) -> int:
+    """Count the exact frequencies from which one target is traced: people (z_alpha + z_beta)^2, rounded up.
+
+    Args:
+        people: in the pool, at least 1.
+        false_positive_rate: in (0, 1).
+        power: share of members to be found, in (0, 1).
+
+    Raises: InvalidParameterError outside these ranges.
+    Source: Sankararaman et al. (2009), who call the bound SecureGenome.
+
+    >>> attributes_to_trace(people=1000, false_positive_rate=1e-3, power=0.95)
+    22419
+    """
+    from scipy.stats import norm
+
+    check_probability("false_positive_rate", false_positive_rate)
+    check_probability("power", power)
+    if people < 1:
+        raise InvalidParameterError(f"people must be >= 1, got {people}")
+    distance = max(0.0, float(norm.isf(false_positive_rate) + norm.ppf(power)))
+    return int(np.ceil(people * distance**2))
+
+
+def trace(
+    members: ArrayLike,
+    strangers: ArrayLike,
+    *,
+    reference: ArrayLike,
+    published: ArrayLike,
+    statistic: Statistic = "likelihood",
+    noise: float = 0.0,
+    false_positive_rate: float = 0.05,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> AttackResult:
+    """Trace people in a pool from its published frequencies.
+
+    Args:
+        members: shape (people, attributes), in [0, 1]: all who are in the pool.
+        strangers: shape (strangers, attributes), likewise: half of them set the threshold, half test it.
+        reference: shape (attributes,), frequencies in the population, in (0, 1).
+        published: shape (attributes,), as released: exact, rounded or noisy.
+        statistic: "likelihood", "homer" or "score", see `score_targets`.
+        noise: standard deviation of the published frequencies' error, for the power that theory predicts.
+        false_positive_rate: share of strangers who may be accused, in (0, 1).
+        confidence: of the interval of the success.
+        seed: of the split of the strangers.
+
+    Raises: InvalidParameterError for shapes or values outside their range, or too few strangers.
+
+    >>> pool = draw_pool(people=20, attributes=500, seed=1)
+    >>> trace(pool.members, pool.strangers, reference=pool.reference, published=pool.frequencies).success.value
+    1.0
+    """
+    scores = [
+        score_targets(group, reference=reference, published=published, statistic=statistic)
+        for group in (members, strangers)
+    ]
+    result = tell_members(
+        *scores,
+        false_positive_rate=false_positive_rate,
+        confidence=confidence,
+        seed=seed,
+        attack={"homer": "Homer's tracing", "score": "Tracing by scores"}.get(statistic, "Tracing by likelihood"),
+    )
+    power = tracing_power(
+        people=len(scores[0]), reference=reference, noise=noise, false_positive_rate=false_positive_rate
+    )
+    theory = f"{power:.3f} by the best test of exact, independent frequencies"
+    if noise:
+        theory = f"{power:.3f} by the best test of independent frequencies with errors of {noise:.3g}"
+    return replace(result, facts={**(result.facts or {}), "share found in theory": theory})

@@ -1,0 +1,87 @@
+"""Curves of scores against closed forms and brute force, and thresholds that keep their rate."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta, norm
+
+from deniable.attacks import tell_members, threshold_at, trace_roc
+from deniable.attacks.membership.roc import Roc
+from deniable.errors import InvalidParameterError
+
+DICE = np.random.default_rng(20_261)
+
+
+def test_the_area_counts_pairs_and_half_the_ties() -> None:
+    members, others = DICE.integers(0, 6, 40), DICE.integers(0, 5, 30)
+    pairs = np.subtract.outer(members, others)
+    assert trace_roc(members, others).area == pytest.approx(np.mean(np.sign(pairs) / 2 + 0.5))
+
+
+def test_the_curve_of_shifted_normal_scores_is_the_known_one() -> None:
+    roc = trace_roc(DICE.normal(1, 1, 40_000), DICE.normal(0, 1, 40_000))
+    for rate in (0.01, 0.1, 0.5):
+        assert roc.at(rate) == pytest.approx(norm.sf(norm.isf(rate) - 1), abs=0.02)  # over five standard errors
+    assert roc.area == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.01)
+
+
+def test_the_hull_lies_above_the_curve_and_is_concave() -> None:
+    roc = trace_roc(DICE.normal(0, 1, 300), DICE.normal(0.3, 1, 300))
+    hull = roc.hull
+    steps = np.diff(hull.true_positive) * np.roll(np.diff(hull.false_positive), -1)
+    assert np.all(np.interp(roc.false_positive, hull.false_positive, hull.true_positive) >= roc.true_positive - 1e-12)
+    assert np.all(steps[:-1] >= (np.roll(np.diff(hull.true_positive), -1) * np.diff(hull.false_positive))[:-1])
+    assert roc.area < 0.5 <= hull.area  # worse than a coin, and still the hull's area says otherwise
+    same = Roc(false_positive=np.array([0.0, 1.0]), true_positive=np.array([0.0, 1.0])).hull
+    assert same.area == 0.5
+
+
+def test_the_threshold_is_the_rank_that_the_beta_law_allows() -> None:
+    scores = np.arange(1000.0)
+    above = int(np.sum(scores > threshold_at(scores, 0.05)))
+    assert beta.sf(0.05, above + 1, 1000 - above) <= 0.025 < beta.sf(0.05, above + 2, 999 - above)
+
+
+def test_the_rate_is_kept_by_the_threshold_and_broken_by_the_plain_quantile() -> None:
+    """Of 1,000 thresholds at most 2.5% should err more than 5%; 4% would be three standard errors above."""
+    draws = np.sort(DICE.uniform(size=(1000, 400)), axis=1)
+    rates = 1 - np.array([threshold_at(row, 0.05) for row in draws])
+    assert np.mean(rates > 0.05) <= 0.04
+    assert np.mean(1 - draws[:, 380] > 0.05) > 0.3  # twin: the twentieth from above
+
+
+def test_scores_that_tell_nothing_succeed_at_most_as_often_as_stated() -> None:
+    """False alarms at 95%: at most 5% of 200 attacks; 8% would be two standard errors above."""
+    draws = DICE.normal(size=(200, 900))
+    alarms = [tell_members(row[:300], row[300:], seed=place).succeeded for place, row in enumerate(draws)]
+    assert np.mean(alarms) <= 0.08
+
+
+def test_ties_accuse_nobody() -> None:
+    result = tell_members(np.zeros(50), np.zeros(400))
+    assert (result.success.right, result.succeeded) == (0, False)
+
+
+def test_the_test_half_sets_no_threshold() -> None:
+    """Twin: the same strangers in both halves would reach the stated rate on themselves exactly."""
+    others = DICE.normal(size=2000)
+    result = tell_members(DICE.normal(2, 1, 500), others, seed=5)
+    threshold = float(result.facts["threshold"].split(",")[0]) if result.facts else 0.0
+    tested = np.random.default_rng(5).permutation(others)[1000:]
+    assert result.facts is not None
+    assert result.facts["strangers called members"].startswith(f"{np.mean(tested > threshold):.1%}")
+
+
+@pytest.mark.parametrize(
+    ("members", "others", "rate", "message"),
+    [
+        ([], [1.0], 0.05, "at least one number"),
+        ([np.nan], [1.0], 0.05, "NaN"),
+        ([[1.0]], [1.0], 0.05, "vector"),
+        (["a"], [1.0], 0.05, "must be numbers"),
+        ([1.0], [1.0], 0.05, "at least 72 strangers"),
+        ([1.0], [1.0, 2.0], 1.0, "false_positive_rate"),
+    ],
+)
+def test_bad_scores_are_refused(members: list[float], others: list[float], rate: float, message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        tell_members(members, others, false_positive_rate=rate)
