@@ -4,9 +4,27 @@ Each takes a callable and neighbouring inputs, or a finite mechanism, and return
 epsilon, and the event that shows it.
 """
 
+from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
+from deniable.audit.laws import draw_outputs, read_law
 from deniable.audit.result import AuditResult, Measured
+from deniable.audit.sensitivity import LargestChange, search_sensitivity
+from deniable.audit.universe import Universe, ZeroOut, hamming_distance, norm1_distance
 
-__all__ = ["AuditResult", "Measured"]
+__all__ = [
+    "AuditResult",
+    "LargestChange",
+    "Measured",
+    "Universe",
+    "ZeroOut",
+    "draw_outputs",
+    "finite_loss",
+    "hamming_distance",
+    "hockey_stick",
+    "measure_exactly",
+    "norm1_distance",
+    "read_law",
+    "search_sensitivity",
+]
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,119 @@
+"""Laws of finite mechanisms: probabilities that are checked, drawn from, and mixed."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import Interval
+from deniable.numbers.rationals import exact_rational, shown, whole_number
+
+Law: TypeAlias = Mapping[Hashable, Fraction | Interval]
+"""Output -> its probability; outputs that are missing have none."""
+
+
+def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
+    """The law of one output, checked to be a point of the probability simplex.
+
+    Args:
+        law: a mapping from outputs to probabilities: whole numbers, Fractions, decimals and texts such as "1/3", taken
+            exactly; or Intervals that hold the truth. Outputs that are NaN count as one output.
+
+    Raises: InvalidParameterError if a probability is negative, or if they do not sum to 1.
+
+    >>> read_law({"yes": "3/4", "no": "1/4"})
+    {'yes': Fraction(3, 4), 'no': Fraction(1, 4)}
+    """
+    if not isinstance(law, Mapping):
+        raise InvalidParameterError(
+            f"the law of a finite mechanism must map outputs to probabilities, got {type(law).__name__}. "
+            "Audit a mechanism that only draws by its outputs: measure()."
+        )
+    found: dict[Hashable, Fraction | Interval] = {}
+    for output, mass in law.items():
+        read = mass if isinstance(mass, Interval) else exact_rational("a probability", mass)
+        if lower(read) < 0:
+            raise InvalidParameterError(f"a probability must be at least 0, got {shown(mass)}")
+        key = "NaN" if isinstance(output, float | np.floating) and np.isnan(output) else output
+        found[key] = _sum(found[key], read) if key in found else read
+    if not sum(map(lower, found.values())) <= 1 <= sum(map(upper, found.values())):
+        raise InvalidParameterError(
+            f"the probabilities must have the sum 1, got {float(sum(map(lower, found.values()))):.17g}. Write them as "
+            "Fractions, or as Intervals where they are irrational."
+        )
+    return found
+
+
+def draw_outputs(law: object, *, runs: int, seed: int = 0) -> list[Hashable]:
+    """Independent outputs of a finite law, for simulations; nothing that protects anybody.
+
+    Args:
+        law: as `read_law` takes it; intervals are drawn from by their middle.
+        runs: how many outputs.
+        seed: of numpy's generator.
+
+    >>> draw_outputs({"only": 1}, runs=2)
+    ['only', 'only']
+    """
+    whole_number("runs", runs, lower=1)
+    return drawn(read_law(law), runs, np.random.default_rng(seed))
+
+
+def drawn(law: Law, runs: int, generator: np.random.Generator) -> list[Hashable]:
+    """The same with a generator."""
+    masses: NDArray[Any] = np.array([float(lower(mass) + upper(mass)) for mass in law.values()])
+    outputs = list(law)
+    return [outputs[place] for place in generator.choice(len(outputs), runs, p=masses / masses.sum())]
+
+
+def lower(mass: Fraction | Interval) -> Fraction:
+    """The lower end of a probability, as a binary number and as the text that it is written by."""
+    return min(Fraction(mass.lower), Fraction(repr(mass.lower))) if isinstance(mass, Interval) else mass
+
+
+def upper(mass: Fraction | Interval) -> Fraction:
+    """The upper end of a probability, at most 1."""
+    if not isinstance(mass, Interval):
+        return mass
+    return min(max(Fraction(mass.upper), Fraction(repr(mass.upper))), Fraction(1))
+
+
+def product_law(laws: Iterable[Law]) -> dict[Hashable, Fraction | Interval]:
+    """The law of the tuple of independent outputs."""
+    found: dict[Hashable, Fraction | Interval] = {(): Fraction(1)}
+    for law in laws:
+        found = {
+            (*before, output): _product(mass, here)  # type: ignore[misc]
+            for before, mass in found.items()
+            for output, here in law.items()
+        }
+    return found
+
+
+def image_law(law: Law, function: Any) -> dict[Hashable, Fraction | Interval]:
+    """The law of a function of the output."""
+    found: dict[Hashable, Fraction | Interval] = {}
+    for output, mass in law.items():
+        value = function(output)
+        found[value] = _sum(found[value], mass) if value in found else mass
+    return found
+
+
+def _sum(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
+    if isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one + other
+    return _outward(lower(one) + lower(other), upper(one) + upper(other))
+
+
+def _product(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
+    if isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one * other
+    return _outward(lower(one) * lower(other), upper(one) * upper(other))
+
+
+def _outward(low: Fraction, high: Fraction) -> Interval:
+    return Interval(Interval.around(low).lower, min(Interval.around(high).upper, math.inf))

@@ -1,0 +1,107 @@
+"""Sensitivities by exhaustion: how far any function moves between neighbours of a finite universe."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from deniable.audit.universe import Neighbouring, Table, Universe
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import shown
+from deniable.privacy import Relation, Sensitivity
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestChange:
+    """Exact sensitivities of a function over a universe, each with the pair of tables that attains it.
+
+    Args:
+        l1: largest sum of absolute changes; l2_squared: of squared changes; linf: largest change of a coordinate.
+        coordinates: most coordinates that change together.
+        pairs: name of a norm -> the two tables.
+        relation: between the tables.
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
+    linf: Fraction
+    coordinates: int
+    pairs: Mapping[str, tuple[Table, Table]]
+    relation: Neighbouring
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The same for mechanisms to read; it holds for tables of this universe alone.
+
+        Raises: InvalidParameterError under ZeroOut.
+        """
+        if not isinstance(self.relation, Relation):
+            raise InvalidParameterError("mechanisms know AddRemove and Replace, not ZeroOut")
+        return Sensitivity(
+            l1=self.l1,
+            l2_squared=self.l2_squared,
+            linf=self.linf,
+            relation=self.relation,
+            coordinates=max(self.coordinates, 1),
+        )
+
+
+def search_sensitivity(
+    function: Callable[[Table], object], universe: Universe, *, relation: Neighbouring
+) -> LargestChange:
+    """The l1, l2 and linf sensitivity of any function over all neighbours of a universe, exactly.
+
+    Args:
+        function: from a table to a number, or to as many numbers for every table; floats are taken as they are.
+        universe: whose tables are tried.
+        relation: AddRemove, Replace or a ZeroOut.
+
+    Raises: InvalidParameterError if the function returns something that is no number, or vectors of other lengths.
+    Source: definitions 2.1 and 3.8 of Dwork, Roth (2014).
+
+    >>> found = search_sensitivity(sum, Universe(values=(0, 1, 5), rows=3), relation=Relation.REPLACE)
+    >>> (found.l1, found.pairs["l1"])
+    (Fraction(5, 1), ((0,), (5,)))
+    """
+    values = {table: _vector(function(table)) for table in universe.tables()}
+    best: dict[str, Fraction] = dict.fromkeys(("l1", "l2_squared", "linf", "coordinates"), Fraction(-1))
+    pairs: dict[str, tuple[Table, Table]] = {}
+    for one, other in universe.pairs(relation):
+        if len(values[one]) != len(values[other]):
+            raise InvalidParameterError(
+                f"the function returns {len(values[one])} numbers on {shown(one)} and {len(values[other])} on "
+                f"{shown(other)}: it has no sensitivity"
+            )
+        change = [abs(x - y) for x, y in zip(values[one], values[other], strict=True)]
+        norms = {
+            "l1": sum(change, Fraction(0)),
+            "l2_squared": sum((x * x for x in change), Fraction(0)),
+            "linf": max(change, default=Fraction(0)),
+            "coordinates": Fraction(sum(x > 0 for x in change)),
+        }
+        for name, norm in norms.items():
+            if norm > best[name]:
+                best[name], pairs[name] = norm, (one, other)
+    if not pairs:
+        raise InvalidParameterError("there is no pair of neighbours: the universe needs more rows or values")
+    return LargestChange(
+        l1=best["l1"],
+        l2_squared=best["l2_squared"],
+        linf=best["linf"],
+        coordinates=int(best["coordinates"]),
+        pairs=pairs,
+        relation=relation,
+    )
+
+
+def _vector(value: object) -> list[Fraction]:
+    try:
+        return [_number(one) for one in np.asarray(value, dtype=object).reshape(-1)]
+    except (TypeError, ValueError, OverflowError):  # text, None, NaN, infinity
+        raise InvalidParameterError(f"the function must return finite numbers, got {shown(value)}") from None
+
+
+def _number(value: Any) -> Fraction:
+    return Fraction(value.item() if hasattr(value, "item") else value)
