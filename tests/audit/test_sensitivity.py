@@ -26,7 +26,7 @@ def test_histograms_and_sums_move_as_privacy_says(relation: Relation) -> None:
     assert count.coordinates == (1 if relation is AddRemove else 2)
     assert count.sensitivity.l1 == claimed.l1
     total = search_sensitivity(sum, AGES, relation=relation)
-    assert total.l1 == of_clipped_sum(lower=-1, upper=3, rows=1, groups=1, relation=relation).l1
+    assert total.l1 == of_clipped_sum(lower=-1, upper=3, rows=1, groups=1, cells=1, relation=relation).l1
 
 
 def test_the_table_of_item_56() -> None:
