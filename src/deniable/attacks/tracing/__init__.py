@@ -1,5 +1,14 @@
 """Tracing: who is in a pool, told from frequencies, and who leaked a copy, told from its code."""
 
+from deniable.attacks.tracing.fingerprinting import (
+    FingerprintingCode,
+    code_length,
+    collective_score,
+    collude,
+    draw_code,
+    least_correlation,
+    trace_colluders,
+)
 from deniable.attacks.tracing.genomes import (
     Pool,
     attributes_to_trace,
@@ -9,4 +18,18 @@ from deniable.attacks.tracing.genomes import (
     tracing_power,
 )
 
-__all__ = ["Pool", "attributes_to_trace", "draw_pool", "score_targets", "trace", "tracing_power"]
+__all__ = [
+    "FingerprintingCode",
+    "Pool",
+    "attributes_to_trace",
+    "code_length",
+    "collective_score",
+    "collude",
+    "draw_code",
+    "draw_pool",
+    "least_correlation",
+    "score_targets",
+    "trace",
+    "trace_colluders",
+    "tracing_power",
+]

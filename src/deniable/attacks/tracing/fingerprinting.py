@@ -1,0 +1,286 @@
+"""Fingerprinting codes: who leaked a copy, told from a code in which every user's word is different.
+
+They are also the proof that many accurate averages give people away: take the words as rows of a table, and whatever
+answers all column averages well is a pirate copy.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.membership.roc import check_probability
+from deniable.attacks.result import AttackResult, Bound, Share
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+Bits = NDArray[np.bool_]
+Strategy = Literal["majority", "minority", "ones", "zeros", "random", "interleaving"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FingerprintingCode:
+    """Tardos's code: each position has a secret bias, each user's bit there is a coin with that bias.
+
+    Args:
+        words: shape (users, length), bits.
+        bias: shape (length,), in [cutoff, 1 - cutoff], known to the tracer alone.
+        cutoff: 1/(300 coalition).
+    """
+
+    words: Bits
+    bias: Floats
+    cutoff: float
+
+    def scores(self, copy: ArrayLike) -> Floats:
+        """Symmetric scores, shape (users,): sum of (2 copy - 1)(word - bias)/sqrt(bias (1 - bias)).
+
+        An innocent user's has mean 0 and variance `length` whatever the copy.
+        Source: Skoric, Katzenbeisser, Celik (2008), arXiv:cs/0601131, after Tardos (2003).
+        """
+        signs = 2.0 * read_copy(copy, len(self.bias)) - 1
+        weights = signs / np.sqrt(self.bias * (1 - self.bias))
+        return np.asarray(self.words @ weights - self.bias @ weights)
+
+    def threshold(self, false_accusation: float = 0.01) -> float:
+        """Score that any innocent user at all exceeds with at most this probability.
+
+        Proof: given copy and bias an innocent's score is a sum of independent terms of mean 0 and variance 1, each at
+        most b = sqrt((1 - cutoff)/cutoff); by Bernstein's inequality P(score > z) <= exp(-z^2/(2 (length + b z/3))),
+        times the number of users.
+        """
+        users, length = self.words.shape
+        check_probability("false_accusation", false_accusation)
+        return _bernstein(length, _reach(self.cutoff), math.log(users / false_accusation))
+
+    def accuse(self, copy: ArrayLike, *, false_accusation: float = 0.01) -> NDArray[np.intp]:
+        """Users whose score lies above the threshold, in order."""
+        return np.flatnonzero(self.scores(copy) > self.threshold(false_accusation))
+
+
+def _reach(cutoff: float) -> float:
+    return math.sqrt((1 - cutoff) / cutoff)
+
+
+def _bernstein(variance: float, reach: float, logarithm: float) -> float:
+    """Solve z^2/(2 (variance + reach z/3)) = logarithm for z."""
+    return logarithm * reach / 3 + math.sqrt((logarithm * reach / 3) ** 2 + 2 * logarithm * variance)
+
+
+def draw_code(*, users: int, coalition: int, length: int | None = None, seed: int = 0) -> FingerprintingCode:
+    """Draw a code against coalitions up to a size.
+
+    Biases are sin^2 of a uniform angle, with the cutoff 1/(300 coalition) at both ends.
+    Source: Tardos, Optimal probabilistic fingerprint codes, Journal of the ACM 55 (2008).
+
+    Args:
+        users: words of the code, at least 2.
+        coalition: largest number of users who make a copy together, at least 1.
+        length: positions; None takes `code_length`.
+        seed: of the draw; a real code must come from secure randomness.
+
+    Raises: InvalidParameterError outside these ranges.
+
+    >>> draw_code(users=5, coalition=2, length=30).words.shape
+    (5, 30)
+    """
+    _check_sizes(users, coalition)
+    if length is None:
+        length = code_length(users=users, coalition=coalition)
+    if length < 1:
+        raise InvalidParameterError(f"length must be >= 1, got {length}")
+    cutoff = 1 / (300 * coalition)
+    edge = math.asin(math.sqrt(cutoff))
+    dice = np.random.default_rng(seed)
+    bias = np.sin(dice.uniform(edge, math.pi / 2 - edge, length)) ** 2
+    return FingerprintingCode(words=dice.random((users, length)) < bias, bias=bias, cutoff=cutoff)
+
+
+def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, escape: float = 0.01) -> int:
+    """Count positions from which at least one colluder is accused, but for probability `escape`.
+
+    This holds for coalitions that choose each position of the copy by the bits that they see there, and coins.
+    Proof: such a coalition's total score has mean at least length times `collective_score`, variance at most
+    coalition times length, and terms within coalition sqrt((1 - cutoff)/cutoff); by Bernstein's inequality it exceeds
+    coalition times the threshold. Tardos's own 100 coalition^2 ln(users/false_accusation) holds for all coalitions.
+
+    Args:
+        users: words of the code, at least 2.
+        coalition: size, at least 1.
+        false_accusation: probability that anybody innocent is accused.
+        escape: probability that no colluder is.
+
+    Raises: InvalidParameterError outside these ranges.
+
+    >>> code_length(users=100, coalition=2)
+    1044
+    """
+    _check_sizes(users, coalition)
+    check_probability("false_accusation", false_accusation)
+    check_probability("escape", escape)
+    cutoff = 1 / (300 * coalition)
+    reach, mean = _reach(cutoff), collective_score(coalition)
+
+    def caught(length: int) -> bool:
+        threshold = _bernstein(length, reach, math.log(users / false_accusation))
+        slack = _bernstein(coalition * length, coalition * reach, math.log(1 / escape))
+        return length * mean >= coalition * threshold + slack
+
+    upper = 1
+    while not caught(upper):
+        upper *= 2
+    lower = upper // 2  # not enough
+    while upper - lower > 1:
+        middle = (lower + upper) // 2
+        lower, upper = (lower, middle) if caught(middle) else (middle, upper)
+    return upper
+
+
+def collective_score(coalition: int) -> float:
+    """Smallest mean of a coalition's total symmetric score at one position; close to 2/pi.
+
+    With z ones among c colluders the total is (z - cp)/sqrt(p (1-p)); its integral over the biases is p^z (1-p)^(c-z)
+    between the cutoffs, over pi - 4 asin(sqrt(cutoff)). A coalition may choose the sign for 0 < z < c alone; the worst
+    is the minority's bit. Source: Skoric, Katzenbeisser, Celik (2008), for the limit without cutoff.
+
+    Args:
+        coalition: size, at least 1.
+
+    Raises: InvalidParameterError below 1.
+
+    >>> round(collective_score(3), 4)
+    0.6604
+    """
+    _check_sizes(2, coalition)
+    cutoff = 1 / (300 * coalition)
+    ones = np.arange(coalition + 1)
+    ways = np.array([math.comb(coalition, z) for z in range(coalition + 1)], dtype=np.float64)
+    mean = np.exp(ones * math.log1p(-cutoff) + (coalition - ones) * math.log(cutoff))
+    size = ways * np.abs(mean - mean[::-1])
+    free = 0.0 if coalition == 1 else float(size[1:-1].sum())
+    return float(size[0] + size[-1] - free) / (math.pi - 4 * math.asin(math.sqrt(cutoff)))
+
+
+def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
+    """Make a pirate copy: where all words agree the copy has that bit, elsewhere the strategy decides.
+
+    Args:
+        words: shape (colluders, length), bits.
+        strategy: "majority" and "minority" of the bits (ties: 1), "ones" and "zeros" wherever possible, "random" coins,
+            "interleaving": the bit of a colluder drawn at each position.
+        seed: of the coins.
+
+    Raises: InvalidParameterError for another strategy, or what is no table of bits.
+
+    >>> collude([[1, 0, 1], [1, 1, 0], [1, 0, 0]], "majority").astype(int)
+    array([1, 0, 0])
+    """
+    seen = np.asarray(words)
+    if seen.ndim != 2 or not seen.size or not np.isin(seen, (0, 1)).all():
+        raise InvalidParameterError("words must be a table of bits, one row a colluder")
+    seen = seen.astype(bool)
+    count, (colluders, length) = seen.sum(axis=0), seen.shape
+    every, some = count == colluders, count > 0
+    dice = np.random.default_rng(seed)
+    if strategy == "interleaving":
+        return np.asarray(seen[dice.integers(colluders, size=length), np.arange(length)])
+    if strategy not in get_args(Strategy):
+        raise InvalidParameterError(f"strategy must be one of {', '.join(get_args(Strategy))}, got {strategy!r}")
+    free = {
+        "majority": 2 * count >= colluders,
+        "minority": 2 * count <= colluders,
+        "ones": np.ones(length, dtype=bool),
+        "zeros": np.zeros(length, dtype=bool),
+        "random": dice.random(length) < 0.5,
+    }[strategy]
+    return np.asarray(every | (some & free))
+
+
+def trace_colluders(
+    code: FingerprintingCode, copy: ArrayLike, *, colluders: ArrayLike, false_accusation: float = 0.01
+) -> AttackResult:
+    """Trace a copy back to those who made it.
+
+    Args:
+        code: as it was handed out.
+        copy: shape (length,), bits of the pirate copy.
+        colluders: rows of the code's words from which the copy was made, to judge the accusations.
+        false_accusation: probability that anybody innocent is accused, in (0, 1).
+
+    Raises: InvalidParameterError for a copy of another length, or colluders who are no users.
+
+    >>> code = draw_code(users=20, coalition=3)
+    >>> copy = collude(code.words[:3], "majority")
+    >>> trace_colluders(code, copy, colluders=[0, 1, 2]).learned
+    array([0, 1, 2])
+    """
+    users, length = code.words.shape
+    guilty = np.unique(np.asarray(colluders, dtype=np.intp))
+    if not len(guilty) or guilty[0] < 0 or guilty[-1] >= users:
+        raise InvalidParameterError(f"colluders must be rows in 0..{users - 1}")
+    accused = code.accuse(copy, false_accusation=false_accusation)
+    caught = np.isin(accused, guilty)
+    needed = code_length(users=users, coalition=len(guilty), false_accusation=false_accusation)
+    promised = length >= needed and math.isclose(code.cutoff, 1 / (300 * len(guilty)))
+    theorem = (
+        f"{needed:,} positions accuse at least one of {len(guilty)} colluders with probability 0.99 if they choose "
+        "each position by the bits they see there (Bernstein's inequality; Tardos 2008)"
+    )
+    return AttackResult(
+        attack="Tracing by a fingerprinting code",
+        target="colluder accused",
+        success=Share(right=int(caught.sum()), attempts=len(guilty)),
+        baseline=false_accusation,
+        guess="accusing users at random at the rate allowed for innocent ones",
+        bound=Bound(share=1 / len(guilty), theorem=theorem) if promised else None,
+        learned=accused,
+        facts={
+            "users": users,
+            "positions": length,
+            "innocent users accused": int(np.sum(~caught)),
+            "chance to accuse anybody innocent": f"at most {false_accusation:.3g}",
+        },
+    )
+
+
+def least_correlation(people: int) -> Fraction:
+    """Exact minimum over all f of E[f(x) sum_i (x_i - P) + 2 |f(x) - mean(x)|], with P uniform on [-1, 1]: it is 2/3.
+
+    x has people signs of mean P, and f(x) is in [-1, 1]. So the answer f to an average must either miss it or correlate
+    with the rows; the printed lemma states 1/3. Proof: the number k of ones is uniform on 0..n, and E[P | k] =
+    (2k - n)/(n + 2), so with a = (2k - n)/n the mean over x is f 2na/(n + 2) + 2 |f - a|. The slope in f is below 2,
+    so f = a is best, and leaves E[2n a^2/(n + 2)] = 2n/(n + 2) (n + 2)/(3n) = 2/3.
+    Source: Dwork, Smith, Steinke, Ullman, Vadhan (2015), Robust traceability from trace amounts, for the lemma.
+
+    Args:
+        people: at least 1.
+
+    Raises: InvalidParameterError below 1.
+
+    >>> least_correlation(7)
+    Fraction(2, 3)
+    """
+    if people < 1:
+        raise InvalidParameterError(f"people must be >= 1, got {people}")
+    total = Fraction(0)
+    for ones in range(people + 1):
+        mean = Fraction(2 * ones - people, people)
+        slope = Fraction(2 * people, people + 2) * mean
+        total += min(f * slope + 2 * abs(f - mean) for f in (Fraction(-1), mean, Fraction(1)))
+    return total / (people + 1)
+
+
+def read_copy(copy: ArrayLike, length: int) -> Bits:
+    """A copy as bits, or an error."""
+    read = np.asarray(copy)
+    if read.shape != (length,) or not np.isin(read, (0, 1)).all():
+        raise InvalidParameterError(f"the copy must be a vector of {length} bits")
+    return read.astype(bool)
+
+
+def _check_sizes(users: int, coalition: int) -> None:
+    if users < 2 or coalition < 1:
+        raise InvalidParameterError(f"users must be >= 2 and coalition >= 1, got {users} and {coalition}")
