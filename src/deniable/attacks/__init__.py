@@ -4,6 +4,7 @@ Each takes what is public, or a callable that answers, and returns an `AttackRes
 what a guesser gets who saw nothing.
 """
 
+from deniable.attacks import implementation
 from deniable.attacks.differencing.counts import isolate_people, subtract_counts
 from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
 from deniable.attacks.membership import *  # noqa: F403
@@ -22,6 +23,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Share",
     "find_determined_people",
     "find_differences",
+    "implementation",
     "isolate_people",
     "subtract_counts",
     *_membership,

@@ -108,6 +108,7 @@ class AttackResult:
         success: share of attempts that succeeded.
         baseline: share that a guesser gets right who knows the public facts and did not see the release.
         guess: how that guesser decides, in a few words.
+        sees: what the guesser goes by, to be read after `guess`.
         bound: the theorem about this attack, where one is known.
         learned: what the attacker now holds, one entry an attempt; None where there is nothing to show.
         facts: further numbers for people: "queries", "error of the answers".
@@ -123,6 +124,7 @@ class AttackResult:
     bound: Bound | None = None
     learned: NDArray[Any] | None = None
     facts: Mapping[str, object] | None = None
+    sees: str = "without the release"
     curves: tuple[Curve, ...] = ()
     axes: tuple[str, str] = ("", "")
 
@@ -142,7 +144,7 @@ class AttackResult:
         got = (
             f"{self.attack} got {share.right:,} of {share.attempts:,} right ({share.value:.1%}; target: {self.target})"
         )
-        others = f"{self.guess} without the release gets {self.baseline:.1%}"
+        others = f"{self.guess} {self.sees} gets {self.baseline:.1%}"
         if self.succeeded:
             return f"{got}, where {others}: the release gives this away."
         return f"{got}, where {others}: this attack learned nothing that a guess would not."

@@ -1,0 +1,138 @@
+"""Mironov's support attack: outputs of a floating-point sampler that one of two inputs cannot give.
+
+A textbook sampler maps uniform numbers u = k 2^-53 through the inverse of a distribution function. It reaches few of
+the doubles, and adding the true value shifts which. An output is possible for a true value if one of the u around its
+inverse image gives it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.implementation.worlds import doubles, judge_exclusions
+from deniable.attacks.result import AttackResult
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler:
+    """A public sampler, as its source code states it, with standard scale.
+
+    Args:
+        draw: uniform numbers, shape (..., taken), to noise of the same shape and scale 1, in floating point.
+        invert: noise of scale 1 to uniform numbers that give it, but for rounding.
+        taken: uniform numbers that one draw takes; it gives as many noise values.
+        bits: the uniform numbers are multiples of 2^-bits in (0, 1).
+        window: how many multiples beside the inverse image are tried, each way.
+
+    >>> exponential = Sampler(draw=lambda u: -np.log(u), invert=lambda noise: np.exp(-noise), taken=1)
+    """
+
+    draw: Callable[[Floats], Floats]
+    invert: Callable[[Floats], Floats]
+    taken: int
+    bits: int = 53
+    window: int = 64
+
+
+def _laplace(u: Floats) -> Floats:
+    return np.where(u >= 0.5, -np.log(2 - u - u), np.log(u + u))
+
+
+def _laplace_cdf(noise: Floats) -> Floats:
+    tail = np.exp(-np.abs(noise)) / 2
+    return np.where(noise < 0, tail, 1 - tail)
+
+
+def _box_muller(u: Floats) -> Floats:
+    radius, angle = np.sqrt(-2 * np.log(u[..., 0])), 2 * np.pi * u[..., 1]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+
+
+def _box_muller_inverse(noise: Floats) -> Floats:
+    turns = np.arctan2(noise[..., 1], noise[..., 0]) / (2 * np.pi) % 1
+    return np.stack([np.exp(-(noise**2).sum(axis=-1) / 2), turns], axis=-1)
+
+
+def _polar(u: Floats) -> Floats:
+    point = 2 * u - 1
+    square = (point**2).sum(axis=-1, keepdims=True)
+    square = np.where((square > 0) & (square < 1), square, np.nan)  # outside the disc: drawn again
+    return np.asarray(point * np.sqrt(-2 * np.log(square) / square))
+
+
+def _polar_inverse(noise: Floats) -> Floats:
+    length = (noise**2).sum(axis=-1, keepdims=True)
+    return np.asarray((noise * np.sqrt(np.exp(-length / 2) / np.maximum(length, 1e-300)) + 1) / 2)
+
+
+LAPLACE = Sampler(draw=_laplace, invert=_laplace_cdf, taken=1)
+BOX_MULLER = Sampler(draw=_box_muller, invert=_box_muller_inverse, taken=2, window=4)
+POLAR = Sampler(draw=_polar, invert=_polar_inverse, taken=2, window=4)
+SAMPLERS = {"laplace": LAPLACE, "box-muller": BOX_MULLER, "polar": POLAR}
+
+
+def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampler = LAPLACE) -> NDArray[np.bool_]:
+    """Whether `center + scale * noise` can give each output, for some uniform numbers near the inverse image.
+
+    Args:
+        outputs: shape (draws,), or (draws, taken) for samplers that give several values at once.
+        center: candidate for the true value.
+        scale: of the noise, > 0.
+        sampler: how the noise is drawn.
+
+    Returns: shape (draws,). An output that is reached only from farther away than the sampler's window counts as
+        unreachable, so a small share of wrong verdicts is possible in principle.
+    Raises: InvalidParameterError if outputs are missing, not finite or of another width, or scale is not positive.
+
+    >>> reachable([0.0, 2.0**-60], 0.0, scale=2)
+    array([ True, False])
+    """
+    published = doubles("outputs", outputs)
+    if not 0 < scale < np.inf:
+        raise InvalidParameterError(f"scale must be > 0 and finite, got {scale}")
+    if published.size % sampler.taken:
+        raise InvalidParameterError(f"the sampler gives {sampler.taken} values at once, got {published.size} outputs")
+    published = published.reshape(-1, sampler.taken)
+    steps = np.array(list(product(range(-sampler.window, sampler.window + 1), repeat=sampler.taken)))
+    middle = np.rint(np.ldexp(sampler.invert((published - center) / scale), sampler.bits))
+    tried = np.ldexp(middle[:, None, :] + steps, -sampler.bits)  # (draws, tries, taken)
+    inside = ((tried > 0) & (tried < 1)).all(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        given = center + scale * sampler.draw(np.where(inside[..., None], tried, 0.5))
+    return np.asarray((inside & (given == published[:, None, :]).all(axis=-1)).any(axis=1))
+
+
+def tell_apart_by_support(
+    first: ArrayLike, second: ArrayLike, *, centers: tuple[float, float], scale: float, sampler: Sampler = LAPLACE
+) -> AttackResult:
+    """Tell two inputs apart by outputs that the sampler cannot give for one of them.
+
+    Args:
+        first: outputs on the first input, shape (draws,) or (draws, taken); second: on its neighbour.
+        centers: the true value of each.
+        scale: of the noise, > 0.
+        sampler: the textbook sampler that is suspected: LAPLACE, BOX_MULLER, POLAR, or one of your own.
+
+    Returns: success against always naming one of the two. At scale 2 and centres 0 and 1, about 81% of the outputs
+        of float Laplace noise are impossible for the neighbour; of pairs by Box and Muller, about 95%.
+    Raises: InvalidParameterError as in `reachable`.
+    Source: Mironov (2012), "On significance of the least significant bits for differential privacy"; Jin, McMurtry,
+        Rubinstein, Ohrimenko (2022), arXiv:2112.05307, for Gaussian samplers.
+
+    >>> uniform = np.random.default_rng(0).integers(1, 2**53, size=(2, 200)) * 2.0**-53
+    >>> first, second = 2 * LAPLACE.draw(uniform) + [[0], [1]]
+    >>> print(tell_apart_by_support(first, second, centers=(0, 1), scale=2).succeeded)
+    True
+    """
+    worlds = [
+        tuple(reachable(given, center, scale=scale, sampler=sampler) for center in centers) for given in (first, second)
+    ]
+    missed = 1 - (worlds[0][0].sum() + worlds[1][1].sum()) / (len(worlds[0][0]) + len(worlds[1][0]))
+    facts = {"outputs not traced to their own input": f"{missed:.1%}"}
+    return judge_exclusions("Support", (worlds[0][0], worlds[0][1]), (worlds[1][0], worlds[1][1]), facts)

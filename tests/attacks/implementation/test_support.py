@@ -1,0 +1,107 @@
+"""The support attack against textbook samplers in doubles, where it succeeds, and against ours, where it must not."""
+
+import numpy as np
+import pytest
+
+from deniable.attacks.implementation import BOX_MULLER, LAPLACE, POLAR, Sampler, reachable, tell_apart_by_support
+from deniable.attacks.result import AttackResult
+from deniable.errors import InvalidParameterError
+from tests.attacks.implementation.ours import group_sums
+
+DICE = np.random.default_rng(12)
+
+
+def uniform(*shape: int) -> np.ndarray:
+    return DICE.integers(1, 2**53, size=shape) * 2.0**-53
+
+
+def textbook_laplace(exact: float, scale: float, draws: int) -> np.ndarray:
+    """Inverse of the distribution function, as in the notes' first program."""
+    return exact + scale * textbook_inverse(uniform(draws) - 0.5)
+
+
+def textbook_inverse(u: np.ndarray) -> np.ndarray:
+    return -np.sign(u) * np.log(1 - 2 * np.abs(u))
+
+
+def textbook_gauss(exact: float, draws: int) -> np.ndarray:
+    """Box and Muller: both of each pair are published."""
+    first, second = uniform(2, draws)
+    radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
+    return exact + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def marsaglia(exact: float, draws: int) -> np.ndarray:
+    pairs = POLAR.draw(uniform(2 * draws, 2))
+    return exact + pairs[np.isfinite(pairs).all(axis=1)][:draws]
+
+
+def excluded(result: AttackResult, world: str = "first") -> float:
+    assert result.facts is not None
+    said = next(str(value) for name, value in result.facts.items() if name.startswith(f"outputs of the {world}"))
+    return float(said.removesuffix("%")) / 100
+
+
+@pytest.mark.parametrize(("scale", "published"), [(2.0, 0.822), (1e-3, 0.78)])
+def test_errata_e55_most_laplace_outputs_are_impossible_for_the_neighbour(scale: float, published: float) -> None:
+    """Published: 82.2% of 3,000 at scale 2, 0 against 1; 78% at scale 1e-3. Standard error 0.7%, other draws: +-3%."""
+    centers = (0.0, min(1, scale))
+    first, second = (textbook_laplace(center, scale, 3000) for center in centers)
+    textbook = Sampler(
+        draw=lambda u: -np.sign(u - 0.5) * np.log(1 - 2 * np.abs(u - 0.5)), invert=LAPLACE.invert, taken=1
+    )
+    result = tell_apart_by_support(first, second, centers=centers, scale=scale, sampler=textbook)
+    assert abs(excluded(result) - published) < 0.05
+    assert result.success.lower > 0.88
+
+
+def test_numpy_laplace_is_broken_too() -> None:
+    """0.3% of numpy's draws are not traced, since its C library and its arrays round the logarithm differently."""
+    first, second = DICE.laplace([[0], [1]], 2, size=(2, 500))
+    assert tell_apart_by_support(first, second, centers=(0, 1), scale=2).success.lower > 0.85
+
+
+@pytest.mark.parametrize(("sampler", "draw"), [(BOX_MULLER, textbook_gauss), (POLAR, marsaglia)])
+def test_gaussian_pairs_in_doubles_are_broken(sampler: Sampler, draw: object) -> None:
+    first, second = (draw(center, 300) for center in (0, 1))  # type: ignore[operator]
+    result = tell_apart_by_support(first, second, centers=(0, 1), scale=1, sampler=sampler)
+    assert result.success.lower > 0.93
+    assert excluded(result) > 0.9
+
+
+def test_reach_is_exact_where_all_uniform_numbers_can_be_tried() -> None:
+    """Second route: with 10 bits the support has 1,023 numbers. Theirs are found; the doubles beside them are not."""
+    small = Sampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, bits=10)
+    support = 3 + 2 * LAPLACE.draw(np.arange(1, 1024) / 1024)
+    assert reachable(support, 3, scale=2, sampler=small).all()
+    beside = np.setdiff1d(np.nextafter(support, 99), support)
+    assert not reachable(beside, 3, scale=2, sampler=small).any()
+
+
+def test_a_window_of_none_misses_outputs() -> None:
+    """The twin: without a search around the inverse image, true outputs count as impossible."""
+    narrow = Sampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, window=0)
+    outputs = 1 + 2 * LAPLACE.draw(uniform(1000))
+    assert not reachable(outputs, 1, scale=2, sampler=narrow).all()
+    assert reachable(outputs, 1, scale=2).all()
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_private_sums_give_nothing_away(delta: float | None) -> None:
+    """Most outputs of ours are on no support of float noise, and those that are name the wrong input as often.
+
+    Epsilon is 0.05, so that no test of the two inputs is right in more than 51.3% of cases.
+    """
+    first, second = group_sums(0, delta=delta), group_sums(1, delta=delta)
+    sampler = LAPLACE if delta is None else BOX_MULLER
+    result = tell_apart_by_support(first, second, centers=(0, 1), scale=20, sampler=sampler)
+    assert not result.succeeded
+
+
+@pytest.mark.parametrize(
+    ("outputs", "scale", "sampler"),
+    [([], 1, LAPLACE), ([1.0], 0, LAPLACE), ([1.0], np.nan, LAPLACE), ([1.0], 1, POLAR)],
+)
+def test_what_cannot_be_searched_is_refused(outputs: list[float], scale: float, sampler: Sampler) -> None:
+    with pytest.raises(InvalidParameterError):
+        reachable(outputs, 0, scale=scale, sampler=sampler)
