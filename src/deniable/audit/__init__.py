@@ -4,6 +4,8 @@ Each takes a callable and neighbouring inputs, or a finite mechanism, and return
 epsilon, and the event that shows it.
 """
 
+from deniable.audit.canaries.many_runs import audit_counts
+from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
 from deniable.audit.laws import draw_outputs, read_law
 from deniable.audit.result import AuditResult, Measured
@@ -16,6 +18,8 @@ __all__ = [
     "Measured",
     "Universe",
     "ZeroOut",
+    "audit_counts",
+    "audit_one_run",
     "draw_outputs",
     "finite_loss",
     "hamming_distance",

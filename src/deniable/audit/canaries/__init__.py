@@ -1,0 +1,1 @@
+"""Audits by canaries: made-up records that were put into the data or left out, in one run or in many."""

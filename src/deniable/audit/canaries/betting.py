@@ -1,0 +1,50 @@
+"""One run, by bets: a process of wealth that no private mechanism lets grow, valid at every number of guesses."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincc, betaln, expit
+
+from deniable.audit.canaries.guesses import Guesses
+
+_HALVINGS = 44
+
+
+def log_wealth(right: NDArray[np.bool_], chance: float) -> NDArray[np.float64]:
+    """Logarithm of the wealth after each guess, bet on guesses being right more often than `chance`.
+
+    Guarantee: for every s >= chance the factor s/chance on a right guess and (1-s)/(1-chance) on a wrong one has mean
+        at most 1 where guesses are right with at most `chance`, and so has the average over s uniform in [chance, 1].
+    """
+    rights = np.cumsum(right, dtype=np.float64)
+    wrongs = np.arange(1, right.size + 1) - rights
+    with np.errstate(divide="ignore"):
+        above = np.log(np.where(chance < 1, betaincc(rights + 1, wrongs + 1, chance), 0.0))
+    mixed = betaln(rights + 1, wrongs + 1) + above - np.log1p(-chance)
+    return np.asarray(mixed - rights * np.log(chance) - wrongs * np.log1p(-chance), dtype=np.float64)
+
+
+def epsilon_by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[float, int]:
+    """Lower bound on epsilon, and the number of guesses at which the wealth was greatest there.
+
+    Guarantee: under (epsilon, delta)-DP the wealth for chance 1/(1 + exp(-epsilon)) ever reaches 1/a with probability
+        at most a + canaries delta/2. Below a = 1/e the epsilons that are rejected are those below one number.
+    Error: below the largest rejected epsilon by at most 1e-11.
+    Proof: docs/theory/audit/one_run.md.
+    """
+    left = level - guesses.canaries * delta / 2
+    if left <= 0:
+        return 0.0, guesses.right.size
+    needed = -np.log(min(left, np.exp(-1)))
+
+    def richest(epsilon: float) -> tuple[float, int]:
+        wealth = log_wealth(guesses.right, float(expit(epsilon)))
+        place = int(np.argmax(wealth))
+        return float(wealth[place]), place + 1
+
+    low, high = 0.0, float(np.log(guesses.right.size + 1) + needed)  # more than guesses that are all right can show
+    if richest(low)[0] < needed:
+        return 0.0, richest(low)[1]
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if richest(middle)[0] >= needed else (low, middle)
+    return low, richest(low)[1]

@@ -1,0 +1,87 @@
+"""An audit over many runs: how often an attacker said "included" where it was true, and where it was not."""
+
+import math
+from fractions import Fraction
+from operator import index
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from deniable.audit.result import AuditResult, Measured, Number, read_claim
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import probability
+from deniable.privacy import GaussianDPLoss, PrivacyLoss
+
+
+def audit_counts(
+    true_positives: int,
+    false_positives: int,
+    *,
+    runs_with: int,
+    runs_without: int,
+    claim: PrivacyLoss | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    confidence: float = 0.95,
+    gaussian: bool = False,
+) -> AuditResult:
+    """Bound epsilon by the error rates of one attack over many independent runs.
+
+    The attack, with its threshold, must have been fixed before these runs, on others.
+
+    Args:
+        true_positives: runs with the record in which the attack said so, of `runs_with`.
+        false_positives: runs without the record in which the attack said it was there, of `runs_without`.
+        claim: what the mechanism claims, or `epsilon` and `delta` of a claim.
+        delta: at which epsilon is bounded.
+        confidence: of the bound, in (0, 1).
+        gaussian: whether to bound mu of a Gaussian mechanism, and epsilon by it: wrong for other mechanisms.
+
+    Guarantee: with Clopper-Pearson bounds, each failing with (1 - confidence)/2, epsilon is at least
+        ln((TPR - delta)/FPR) and ln((TNR - delta)/FNR), and mu at least -Phi^-1(FPR) - Phi^-1(FNR).
+    Raises: InvalidParameterError for counts that are not between 0 and the number of runs.
+    Source: Jagielski, Ullman, Oprea (2020), arXiv:2006.07709; Nasr et al. (2023), arXiv:2302.07956, for mu.
+
+    >>> audit_counts(950, 30, runs_with=1000, runs_without=1000, epsilon=2).violated
+    True
+    """
+    stated = read_claim(claim, epsilon=epsilon, delta=delta)
+    least = float(probability("delta", delta))
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}")
+    if gaussian and not least:
+        raise InvalidParameterError("gaussian=True needs delta > 0: at 0 the epsilon of Gaussian noise is infinite")
+    alarms = most("false_positives", false_positives, runs_without, level=(1 - confidence) / 2)
+    misses = most("true_positives", runs_with - true_positives, runs_with, level=(1 - confidence) / 2)
+    perfect = [most("runs", 0, runs, level=(1 - confidence) / 2) for runs in (runs_without, runs_with)]
+    limits = [f"an epsilon above {by_rates(*perfect, delta=least):.3g} by {runs_with + runs_without:,} runs"]
+    if gaussian:
+        mu = max(0.0, float(norm.isf(alarms) - norm.ppf(misses)))
+        found = GaussianDPLoss(Fraction(mu)).epsilon(Fraction(least)).lower if mu else 0.0
+        limits = ["anything about mechanisms that are not Gaussian: the bound is for these alone"]
+    else:
+        found = by_rates(alarms, misses, delta=least)
+    return AuditResult(
+        claim=stated,
+        epsilon=found,
+        delta=least,
+        confidence=confidence,
+        event=f"seen in {true_positives:,} of {runs_with:,} runs with it, {false_positives:,} of {runs_without:,} else",
+        runs=runs_with + runs_without,
+        tried=("one attack with a threshold fixed before",),
+        limits=tuple(limits),
+        measured=Measured(false_positive=np.array([alarms]), false_negative=np.array([misses])),
+    )
+
+
+def most(name: str, count: int, runs: int, *, level: float) -> float:
+    """Upper Clopper-Pearson bound on the rate of an event that happened in `count` of `runs`."""
+    if index(runs) < 1 or not 0 <= index(count) <= runs:
+        raise InvalidParameterError(f"{name} must be a number of runs, between 0 and all of them, and at least one run")
+    return 1.0 if count == runs else float(beta.isf(level, count + 1, runs - count))
+
+
+def by_rates(alarms: float, misses: float, *, delta: float) -> float:
+    """Least epsilon whose (epsilon, delta)-DP admits both error rates: the bounds of the two directions."""
+    sides = [(1 - misses - delta, alarms), (1 - alarms - delta, misses)]
+    return max([0.0, *(math.log(hits / errors) for hits, errors in sides if hits > 0)])

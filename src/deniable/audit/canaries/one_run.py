@@ -1,0 +1,152 @@
+"""An audit in one run: many canaries, each included by a coin, and guesses which were."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from deniable.audit.canaries import binomial, tradeoff
+from deniable.audit.canaries.betting import epsilon_by_bets
+from deniable.audit.canaries.guesses import Guesses, read_guesses
+from deniable.audit.result import AuditResult, Number, read_claim
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import probability
+from deniable.privacy import PrivacyLoss
+
+Method = Literal["bets", "count", "approximate", "gaussian", "claim"]
+_LEAST_GUESSES = 8
+_WHAT = {
+    "bets": "bets on guesses, the surest first",
+    "count": "number of right guesses against (epsilon, delta)-DP",
+    "approximate": "number of right guesses against the curve of (epsilon, delta)-DP",
+    "gaussian": "number of right guesses against the curves of Gaussian noise",
+    "claim": "number of right guesses against the claimed curve, its epsilon raised or lowered",
+}
+
+
+def audit_one_run(
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    claim: PrivacyLoss | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    confidence: float = 0.95,
+    method: Method = "bets",
+    both_ends: bool = True,
+    guesses: int | None = None,
+    seed: int = 0,
+) -> AuditResult:
+    """Bound epsilon from one run on data with canaries, each included by a fair coin of its own.
+
+    The coins must be independent of each other, of the data and of the scores: a fixed number of included canaries
+    breaks the proof, and so do scores computed from the coins. Each canary is one unit of the claimed relation.
+
+    Args:
+        scores: shape (canaries,), computed from the output alone; higher means rather included. Ties are fine.
+        included: shape (canaries,), the coins: True where the canary was in the data.
+        claim: what the mechanism claims, or `epsilon` and `delta` of a claim.
+        delta: at which epsilon is bounded.
+        confidence: of the bound, in (0, 1).
+        method: "bets" needs no choice and is valid at every number of guesses; "count" is the binomial test;
+            "approximate", "gaussian" and "claim" test the whole trade-off curve: of (epsilon, delta)-DP, of Gaussian
+            noise (a bound for Gaussian mechanisms only), or the claimed one.
+        both_ends: guess "left out" for the lowest scores too, not only "included" for the highest.
+        guesses: number of guesses, fixed before the scores were seen; None tries 1, 1/2, 1/4, ... of the canaries,
+            and pays for the choice with the level. Bets need none.
+        seed: of the dice that order equal scores.
+
+    Guarantee: the bound exceeds the true epsilon with probability at most 1 - confidence.
+    Raises: InvalidParameterError for NaN, lists of different lengths, or coins that were not fair.
+    Source: Steinke, Nasr, Jagielski (2023), arXiv:2305.08846; Mahloujifar, Melis, Chaudhuri (2024), arXiv:2410.22235;
+        Ville (1939) for bets.
+    Proof: docs/theory/audit/one_run.md.
+
+    >>> coins = [True, False] * 100
+    >>> print(audit_one_run(coins, coins, epsilon=1).sentence)
+    The claim of epsilon=1 is false: epsilon is at least 3.782, at confidence 0.95.
+    """
+    stated = read_claim(claim, epsilon=epsilon, delta=delta)
+    least = float(probability("delta", delta))
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}")
+    if method not in _WHAT:
+        raise InvalidParameterError(f"method must be one of {', '.join(_WHAT)}, got {method!r}")
+    made = read_guesses(scores, included, both_ends=both_ends, seed=seed)
+    bound = _bounds(method, stated, made, guesses, level=1 - confidence, delta=least)
+    found, count = bound(made)
+    right = int(made.right[:count].sum())
+    return AuditResult(
+        claim=stated,
+        epsilon=found,
+        delta=least,
+        confidence=confidence,
+        event=f"{right:,} of the {count:,} surest guesses right",
+        runs=1,
+        tried=(f"{_WHAT[method]}, {'at both ends' if both_ends else 'from the top'}",),
+        limits=_limits(method, stated, made, bound(made.perfect)[0], level=1 - confidence, delta=least),
+    )
+
+
+Bound = Callable[[Guesses], tuple[float, int]]
+
+
+def _bounds(
+    method: Method, claim: PrivacyLoss | None, made: Guesses, guesses: int | None, *, level: float, delta: float
+) -> Bound:
+    """From guesses to the bound and the number of them that gave it."""
+    if guesses is not None and not 1 <= guesses <= made.right.size:
+        raise InvalidParameterError(f"guesses must be between 1 and the {made.right.size} canaries, got {guesses}")
+    if method == "bets":
+        return partial(epsilon_by_bets, level=level, delta=delta)
+    counts = _counts(made.right.size) if guesses is None else [guesses]
+    share = level / len(counts)
+    if method == "count":
+        return lambda given: _best(
+            counts,
+            lambda count, right: binomial.epsilon_by_count(right, count, given.canaries, level=share, delta=delta),
+            given,
+        )
+    if method == "claim":
+        if claim is None:
+            raise InvalidParameterError('method "claim" needs a claim; give one, or choose "approximate"')
+        family = tradeoff.shifted(claim, delta)
+    elif method == "gaussian" and not delta:
+        raise InvalidParameterError('method "gaussian" needs delta > 0: at 0 the epsilon of Gaussian noise is infinite')
+    else:
+        family = tradeoff.gaussian(delta) if method == "gaussian" else tradeoff.approximate(delta)
+
+    def by_curve(given: Guesses, count: int, right: int) -> float:
+        test = partial(tradeoff.rejected, right, count, given.canaries, level=share)
+        found = tradeoff.largest_rejected(family, lambda inverse: test(inverse=inverse))
+        return 0.0 if found is None else family.epsilon(found)
+
+    return lambda given: _best(counts, partial(by_curve, given), given)
+
+
+def _best(counts: list[int], epsilon: Callable[[int, int], float], given: Guesses) -> tuple[float, int]:
+    return max((epsilon(count, int(given.right[:count].sum())), count) for count in counts)
+
+
+def _counts(canaries: int) -> list[int]:
+    counts = [canaries]
+    while counts[-1] // 2 >= _LEAST_GUESSES:
+        counts.append(counts[-1] // 2)
+    return counts
+
+
+def _limits(
+    method: Method, claim: PrivacyLoss | None, made: Guesses, most: float, *, level: float, delta: float
+) -> tuple[str, ...]:
+    said = []
+    if method == "bets" and made.canaries * delta / 2 >= level:
+        said.append(f"anything: {made.canaries:,} canaries allow {made.canaries * delta / 2:.2g} of failures by delta")
+    elif claim is not None and most < float(claim.epsilon(probability("delta", delta)).upper):
+        said.append(f"an epsilon above {most:.3g} cannot be shown by {made.canaries:,} canaries; the claim is above")
+    if made.half and made.canaries > _LEAST_GUESSES:
+        said.append("whether coins were thrown: exactly half of the canaries were included, and a fixed number proves "
+                    "nothing")  # fmt: skip
+    if method == "gaussian":
+        said.append("anything about mechanisms that are not Gaussian: the bound is for these alone")
+    return tuple(said)
