@@ -1,5 +1,16 @@
 """Membership: who was in the training data, told from scores."""
 
+from deniable.attacks.membership.attributes import infer_attribute
 from deniable.attacks.membership.roc import Roc, tell_members, threshold_at, trace_roc
+from deniable.attacks.membership.signals import scale_losses, score_lira, score_rmia
 
-__all__ = ["Roc", "tell_members", "threshold_at", "trace_roc"]
+__all__ = [
+    "Roc",
+    "infer_attribute",
+    "scale_losses",
+    "score_lira",
+    "score_rmia",
+    "tell_members",
+    "threshold_at",
+    "trace_roc",
+]

@@ -1,0 +1,83 @@
+"""Attribute inference: a person's secret value, told from how well a model fits each candidate."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.result import AttackResult, Share
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+
+
+def infer_attribute(
+    loss: Callable[[Floats], ArrayLike],
+    rows: ArrayLike,
+    *,
+    strangers: ArrayLike,
+    column: int,
+    confidence: float = 0.95,
+) -> AttackResult:
+    """Guess a secret column of the training rows: the value with the least loss - ln(share among strangers).
+
+    The baseline is the better of two guessers: the commonest value among strangers, and the same attack on strangers,
+    whom the model did not see. What is above it comes from the training rows; what strangers lose is a fact about the
+    population, which no private training hides.
+
+    Args:
+        loss: takes rows, shape (rows, columns), and returns shape (rows,): -ln of the probability that the model gives
+            to the outcome, which stands in the row too.
+        rows: shape (people, columns), numbers: training rows with their true secrets, to judge the guesses.
+        strangers: shape (strangers, columns), rows from the same population that the model was not trained on.
+        column: place of the secret column. Its candidates are the values among strangers.
+        confidence: of the interval of the success.
+
+    Raises: InvalidParameterError for shapes that differ, NaN, or a loss of another shape.
+    Source: Fredrikson et al. (2014); Yeom et al. (2018), arXiv:1709.01604, for the comparison with strangers.
+
+    >>> people, others = np.array([[0, 1], [1, 0], [1, 0]]), np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+    >>> infer_attribute(lambda rows: 9 * (rows[:, 0] == rows[:, 1]), people, strangers=others, column=0).success.right
+    3
+    """
+    people, others = _table("rows", rows), _table("strangers", strangers)
+    if people.shape[1] != others.shape[1] or not 0 <= column < people.shape[1]:
+        raise InvalidParameterError(
+            f"rows and strangers must have the same columns and column be one of them, got {people.shape[1]}, "
+            f"{others.shape[1]} and {column}"
+        )
+    candidates, counts = np.unique(others[:, column], return_counts=True)
+    cost = -np.log(counts / counts.sum())
+
+    def guesses(table: Floats) -> Floats:
+        losses = np.empty((len(candidates), len(table)))
+        for place, value in enumerate(candidates):
+            tried = table.copy()
+            tried[:, column] = value
+            found = np.asarray(loss(tried), dtype=np.float64)
+            if found.shape != (len(table),) or np.isnan(found).any():
+                raise InvalidParameterError(f"loss must return {len(table)} numbers, none NaN, got shape {found.shape}")
+            losses[place] = found + cost[place]
+        return np.asarray(candidates[losses.argmin(axis=0)])
+
+    learned = guesses(people)
+    commonest = float(np.mean(people[:, column] == candidates[counts.argmax()]))
+    outside = Share(
+        right=int(np.sum(guesses(others) == others[:, column])), attempts=len(others), confidence=confidence
+    )
+    return AttackResult(
+        attack="Attribute inference",
+        target="secret value",
+        success=Share(right=int(np.sum(learned == people[:, column])), attempts=len(people), confidence=confidence),
+        baseline=max(commonest, outside.value),
+        guess="the better of the commonest value and what this attack gets from strangers,",
+        learned=learned,
+        facts={"commonest value": f"{commonest:.1%}", "same attack on strangers": str(outside)},
+    )
+
+
+def _table(name: str, rows: ArrayLike) -> Floats:
+    read = np.asarray(rows, dtype=np.float64)
+    if read.ndim != 2 or not read.size or not np.isfinite(read).all():
+        raise InvalidParameterError(f"{name} must be a table of finite numbers with at least one row and one column")
+    return read

@@ -1,0 +1,166 @@
+"""Membership scores from a model's signals and those of shadow models: LiRA and RMIA.
+
+Shadow models are trained as the target was, on subsets that the attacker knows. Any model fits, since only its signals
+come in. `tell_members` turns the scores into a result.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.membership.roc import Floats, read_scores
+from deniable.errors import InvalidParameterError
+
+FEW_MODELS = 64
+SMALLEST_VARIANCE = 1e-12
+
+
+def scale_losses(losses: ArrayLike) -> Floats:
+    """Turn losses into logits ln(p/(1 - p)), which are closer to normal than losses are.
+
+    Args:
+        losses: any shape; cross-entropy -ln(p), in nats, of the probability p that a model gives the true label; below
+            2^-53 it counts as 2^-53.
+
+    Raises: InvalidParameterError for NaN or a negative loss.
+    Source: Carlini et al., Membership inference attacks from first principles (2022), arXiv:2112.03570.
+
+    >>> scale_losses([np.log(2), 0.0]).round(2)
+    array([ 0.  , 36.74])
+    """
+    read = np.asarray(losses, dtype=np.float64)
+    if not np.all(read >= 0):
+        raise InvalidParameterError("losses must be at least 0 and not NaN")
+    read = np.clip(read, 2.0**-53, 1e6)
+    return np.asarray(-read - np.log(-np.expm1(-read)))
+
+
+def score_lira(
+    target: ArrayLike,
+    *,
+    shadow: ArrayLike,
+    inside: ArrayLike,
+    online: bool = True,
+    variance: Literal["auto", "example", "shared"] = "auto",
+) -> Floats:
+    """Score by the likelihood ratio of two normal laws, fitted to each example's signals from shadow models.
+
+    Online: ln N(signal; in) - ln N(signal; out). Offline, from models without the example alone: the number of
+    standard deviations above their mean.
+
+    Args:
+        target: shape (examples,), the target model's signals, such as `scale_losses` gives.
+        shadow: shape (models, examples), those of the shadow models.
+        inside: shape (models, examples), whether the model was trained on the example.
+        online: whether models trained on the example are used.
+        variance: "example" fits one to each example, "shared" one to all residuals; "auto" shares it below 64 models.
+
+    Returns: shape (examples,), higher means "member".
+
+    Raises: InvalidParameterError if shapes differ, for NaN, or for an example with too few models.
+    Source: Carlini et al. (2022), arXiv:2112.03570.
+
+    >>> shadow, inside = [[3.0, 0.1], [0.2, 2.9], [2.8, 0.0], [0.0, 3.1]], [[1, 0], [0, 1], [1, 0], [0, 1]]
+    >>> score_lira([3.0, 0.0], shadow=shadow, inside=inside) > 0
+    array([ True, False])
+    """
+    signals, models, trained = _read(target, shadow, inside)
+    if variance not in ("auto", "example", "shared"):
+        raise InvalidParameterError(f"variance must be auto, example or shared, got {variance!r}")
+    shared = variance == "shared" or (variance == "auto" and len(models) < FEW_MODELS)
+    mean, spread = _fit(models, ~trained, shared, "without")
+    below = (signals - mean) ** 2 / spread
+    if not online:
+        return np.asarray(np.sign(signals - mean) * np.sqrt(below))
+    mean, inner = _fit(models, trained, shared, "with")
+    return np.asarray((below - (signals - mean) ** 2 / inner + np.log(spread) - np.log(inner)) / 2)
+
+
+def _fit(models: Floats, chosen: NDArray[np.bool_], shared: bool, what: str) -> tuple[Floats, Floats]:
+    """Mean and variance of each example's signals from the chosen models."""
+    count = chosen.sum(axis=0)
+    if count.min() < (1 if shared else 2) or (shared and count.max() < 2):
+        raise InvalidParameterError(
+            f"each example needs at least {1 if shared else 2} shadow models {what} it, and some need 2, "
+            f"got as few as {count.min()}"
+        )
+    mean = np.where(chosen, models, 0).sum(axis=0) / count
+    squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
+    if shared:
+        squares, count = np.full(len(mean), squares.sum()), np.full(len(mean), (count - 1).sum() + 1)
+    return mean, np.maximum(squares / (count - 1), SMALLEST_VARIANCE)
+
+
+def score_rmia(
+    target: ArrayLike,
+    *,
+    shadow: ArrayLike,
+    inside: ArrayLike,
+    population_target: ArrayLike,
+    population_shadow: ArrayLike,
+    online: bool = True,
+    gamma: float = 1.0,
+    a: float = 0.3,
+) -> Floats:
+    """Score by the share of the population that the example's likelihood ratio dominates.
+
+    The ratio of x is P(x | target)/P(x); P(x) is the mean of the averages over models with and without x (online), or
+    ((1 + a) average without x + 1 - a)/2 (offline, and always for the population). The score is the share of z in the
+    population with ratio(x)/ratio(z) > gamma.
+
+    Args:
+        target: shape (examples,), probabilities in [0, 1] that the target model gives the true labels.
+        shadow: shape (models, examples), likewise; inside: whether the model was trained on the example.
+        population_target: shape (population,), likewise for people who are in no training set.
+        population_shadow: shape (models, population).
+        online: whether models trained on the example are used.
+        gamma: above 0.
+        a: in [0, 1], tuned on a shadow model that plays the target, never on the target.
+
+    Returns: shape (examples,), in [0, 1].
+
+    Raises: InvalidParameterError if shapes differ, for values outside their range, or an example without models.
+    Source: Zarifzadeh, Liu, Shokri, Low-cost high-power membership inference attacks (2024), arXiv:2312.03262.
+
+    >>> kwargs = {"population_target": [0.5, 0.5], "population_shadow": [[0.5, 0.4], [0.5, 0.6]]}
+    >>> score_rmia([0.9, 0.3], shadow=[[0.5, 0.3], [0.4, 0.8]], inside=[[0, 0], [0, 1]], online=False, **kwargs)
+    array([1., 0.])
+    """
+    signals, models, trained = _read(target, shadow, inside)
+    crowd, crowd_models, nowhere = _read(
+        population_target, population_shadow, np.zeros(np.shape(population_shadow), dtype=bool)
+    )
+    for values in (signals, models, crowd, crowd_models):
+        if values.min() < 0 or values.max() > 1:
+            raise InvalidParameterError("RMIA takes probabilities in [0, 1]")
+    if not gamma > 0 or not 0 <= a <= 1:
+        raise InvalidParameterError(f"gamma must be above 0 and a in [0, 1], got {gamma} and {a}")
+
+    def lifted(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
+        return ((1 + a) * _average(values, chosen, "without") + 1 - a) / 2
+
+    outside = _average(models, ~trained, "without") if online else None
+    usual = lifted(models, ~trained) if outside is None else (outside + _average(models, trained, "with")) / 2
+    floor = np.finfo(np.float64).tiny
+    ratios = np.sort(crowd / np.maximum(lifted(crowd_models, ~nowhere), floor))
+    return np.searchsorted(ratios, signals / np.maximum(usual, floor) / gamma, side="left") / len(ratios)
+
+
+def _average(values: Floats, chosen: NDArray[np.bool_], what: str) -> Floats:
+    count = chosen.sum(axis=0)
+    if not count.min():
+        raise InvalidParameterError(f"each example needs at least 1 shadow model {what} it")
+    return np.asarray(np.where(chosen, values, 0).sum(axis=0) / count)
+
+
+def _read(target: ArrayLike, shadow: ArrayLike, inside: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    signals = read_scores("target", target, finite=True)
+    models, trained = np.asarray(shadow, dtype=np.float64), np.asarray(inside)
+    if models.ndim != 2 or models.shape[1] != len(signals) or trained.shape != models.shape or not len(models):
+        raise InvalidParameterError(
+            f"shadow and inside must be of shape (models, {len(signals)}), got {models.shape} and {trained.shape}"
+        )
+    if not np.isfinite(models).all() or not np.isin(trained, (0, 1)).all():
+        raise InvalidParameterError("shadow must be finite numbers, and inside yes or no")
+    return signals, models, trained.astype(bool)
