@@ -1,0 +1,55 @@
+"""Columns become codes in rising order, whatever their type."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from deniable.attacks.anonymity.columns import as_frame, join_columns, number, read_columns, recode
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, None, 1, 3],
+        [2.5, None, -1.0, 2.5],
+        ["b", None, "a", "b"],
+        [True, None, False, True],
+        [date(2025, 3, 1), None, date(2024, 1, 1), date(2025, 3, 1)],
+        [Decimal("2.5"), None, Decimal("1"), Decimal("2.5")],
+        [2**60 + 1, None, 2**60, 2**60 + 1],
+    ],
+    ids=lambda values: type(values[0]).__name__,
+)
+def test_codes_rise_with_the_values_and_missing_is_the_first(values: list[Any]) -> None:
+    frames = [
+        pl.DataFrame({"x": values}),
+        pa.table({"x": values}),
+        pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+    ]
+    for frame in frames:
+        column = read_columns(as_frame(frame), "x", role="quasi")[0]
+        assert column.codes.tolist() == [2, 0, 1, 2]
+        assert column.values[0] is None
+        assert column.has_missing
+
+
+def test_mixed_kinds_and_empty_columns_have_codes() -> None:
+    frame = as_frame(pd.DataFrame({"x": pd.Series([1, "a", None, 1], dtype=object), "y": [np.nan] * 4}))
+    mixed, empty = read_columns(frame, ["x", "y"], role="quasi")
+    assert len(set(mixed.codes.tolist())) == 3
+    assert empty.values == (None,)
+
+
+def test_tuples_are_numbered_in_their_order() -> None:
+    codes = [np.array([1, 0, 1, 0]), np.array([5, 9, 2, 9])]
+    assert number(codes).tolist() == [2, 0, 1, 0]
+    frame = as_frame(pl.DataFrame({"x": ["b", "a", "b"], "y": [1, None, 0]}))
+    joint = join_columns(read_columns(frame, ["x", "y"], role="sensitive"))
+    assert joint.values == (("a", None), ("b", 0), ("b", 1))
+    assert recode(joint, [("b", 1), ("a", None)]).tolist() == [0, 1, -1]
