@@ -4,6 +4,7 @@ Each takes a callable and neighbouring inputs, or a finite mechanism, and return
 epsilon, and the event that shows it.
 """
 
+from deniable.audit.black_box import measure
 from deniable.audit.canaries.many_runs import audit_counts
 from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
@@ -24,6 +25,7 @@ __all__ = [
     "finite_loss",
     "hamming_distance",
     "hockey_stick",
+    "measure",
     "measure_exactly",
     "norm1_distance",
     "read_law",

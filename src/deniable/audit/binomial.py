@@ -1,0 +1,47 @@
+"""Exact confidence bounds for the probability of an event, and what two of them say about epsilon."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+
+def lower_rate(hits: int, runs: int, failure: float) -> float:
+    """The probability is at least this, except with probability `failure`.
+
+    Source: Clopper, Pearson (1934).
+    """
+    return float(special.betaincinv(hits, runs - hits + 1, failure)) if hits else 0.0
+
+
+def upper_rate(hits: int, runs: int, failure: float) -> float:
+    """The probability is at most this, except with probability `failure`."""
+    return float(special.betainccinv(hits + 1, runs - hits, failure)) if hits < runs else 1.0
+
+
+def epsilon_of(hits: int, other_hits: int, runs: int, *, delta: float, failure: float) -> float:
+    """Lower bound on epsilon from an event that happened in `hits` and `other_hits` of `runs` runs on either input.
+
+    Guarantee: P <= e^epsilon Q + delta, so epsilon >= ln((P - delta) / Q); each rate is bounded with failure / 2.
+    """
+    low, high = lower_rate(hits, runs, failure / 2), upper_rate(other_hits, runs, failure / 2)
+    return math.log((low - delta) / high) if low - delta > high else 0.0
+
+
+def wilson(shares: Floats, runs: int, deviations: float) -> tuple[Floats, Floats]:
+    """Quick approximations to both bounds, to choose by and not to conclude from."""
+    square = deviations**2 / runs
+    middle = shares + square / 2
+    spread = np.sqrt(square * (shares * (1 - shares) + square / 4))
+    return np.maximum((middle - spread) / (1 + square), 0.0), (middle + spread) / (1 + square)
+
+
+def runs_for(epsilon: float, *, delta: float, failure: float) -> int:
+    """Runs on either input without which not even an event of probabilities 1 and 0 certifies this epsilon."""
+    runs = 1
+    while runs < 2**50 and epsilon_of(runs, 0, runs, delta=delta, failure=failure) <= epsilon:
+        runs *= 2
+    return runs

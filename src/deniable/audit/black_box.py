@@ -1,0 +1,202 @@
+"""Lower bounds on the epsilon of a mechanism of which nothing is known: run it on two inputs and look."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
+from deniable.audit.events import Event, Goal, choose, measured
+from deniable.audit.outputs import Failed, Floats, Outputs, Sample, encode
+from deniable.audit.result import AuditResult, Number, read_claim
+from deniable.audit.running import Runner, Told
+from deniable.audit.scores import fit
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import positive_rational, probability, whole_number, yes_or_no
+from deniable.privacy import PrivacyLoss
+
+RUNS = 50_000
+"""Runs on either input, where nothing else is asked for."""
+
+_FITTED, _CHOSEN = 50_000, 100_000  # runs at most on which scores are fitted and the event is chosen
+_DELTAS = (0.0, 1e-3, 1e-2, 0.03, 0.1, 0.2)  # at which a whole curve is tested; one is chosen before the test
+_LEAST_RUNS = 8
+
+LogDensity = Callable[[Any, Any], Floats]
+
+
+def measure(
+    mechanism: Callable[..., Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    claim: PrivacyLoss | None = None,
+    confidence: float = 0.99,
+    runs: int = RUNS,
+    batched: bool = False,
+    log_density: LogDensity | None = None,
+    low_bits: bool = True,
+    seconds: float | None = None,
+    seed: int = 0,
+    progress: Told | None = None,
+) -> AuditResult:
+    """Measure how well the outputs of a mechanism tell two neighbouring inputs apart, beside what it claims.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> noisy_sum = lambda rows, runs: sum(rows) + rng.laplace(scale=0.5, size=runs)
+    >>> result = measure(noisy_sum, [1, 1], [1], epsilon=1, batched=True, low_bits=False)
+    >>> print(result.sentence)
+    The claim of epsilon=1 is false: epsilon is at least 1.916, at confidence 0.99.
+
+    Args:
+        mechanism: called with a copy of an input once a run. Numbers, tuples, arrays, text, None and NaN are outputs,
+            and so is an error, by its type.
+        data: one input; neighbour is another, which the claim says is hard to tell from it.
+        epsilon: claimed; None or infinity claims nothing, and the result is a bound alone.
+        delta: at which epsilon is bounded. Left out it is 0 beside `epsilon`; beside `claim` it is chosen.
+        claim: a whole curve in place of epsilon.
+        confidence: probability with which the bound holds, for a mechanism whose runs are independent.
+        runs: number of runs on each input.
+        batched: whether to call mechanism(data, runs) for an array or list with one entry a run.
+        log_density: takes the outputs (an array where they are numbers, else a list) and an input; returns the log
+            density of each output on it, shape (runs,). It may be wrong: it only chooses the event.
+        low_bits: whether to look at the low bits of floats too, which often give away noise that is drawn as a float.
+        seconds: time limit for all runs; None sets none.
+        seed: of the choice which runs choose the event and which test it.
+        progress: is told the share of runs that is done.
+
+    Returns: a bound on epsilon at one delta for this pair of inputs, in the worse direction. It is never infinite: that
+        an output cannot occur takes a proof, not runs.
+
+    Guarantee: the bound exceeds the mechanism's epsilon at `delta` with probability at most 1 - confidence. One event
+        is chosen on half of the runs or fewer, and tested once on the others.
+    Error: below ln(runs / 10) in any case; `limits` says so where it matters.
+    Raises: InvalidParameterError for parameters outside their domain.
+    Source: Clopper-Pearson bounds on a chosen event: Jagielski, Ullman, Oprea (2020), arXiv:2006.07709.
+    Proof: docs/theory/audit/black_box.md.
+    """
+    failure = read_failure(confidence)
+    count = whole_number("runs", runs, lower=_LEAST_RUNS)
+    read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
+    runner = Runner(
+        mechanism=mechanism,
+        inputs=(data, neighbour),
+        batched=yes_or_no("batched", batched),
+        seconds=None if seconds is None else float(positive_rational("seconds", seconds)),
+        progress=progress,
+    )
+    drawn = runner.draw(count)
+    limits = limits_of_runs(runner, drawn, count)
+    if len(drawn[0]) < _LEAST_RUNS:
+        return AuditResult(
+            claim=read, epsilon=0.0, delta=goals[0].delta, confidence=1 - failure, event="", runs=runner.called,
+            tried=(), limits=limits,
+        )  # fmt: skip
+    outputs = encode(*drawn, low_bits=yes_or_no("low_bits", low_bits))
+    if log_density is not None:
+        ratios = [log_density(one, data) - log_density(one, neighbour) for one in drawn]
+        outputs = outputs[0].joined("log likelihood ratio", ratios[0]), outputs[1].joined("", ratios[1])
+    parts = split(outputs, seed)
+    scores = fit(*parts[0])
+    tests = len(parts[2][0])
+    event = choose(scores, *parts[1], goals=goals, runs=tests, failure=failure)
+    bound, words, rates = 0.0, "", None
+    goal = goals[0]
+    if event is not None:
+        goal, words = event.goal, str(event)
+        hits, others = event.hits(*parts[2])
+        bound = epsilon_of(hits, others, tests, delta=goal.delta, failure=failure)
+        rates = measured(event, parts[1], parts[2], failure)
+        limits += limits_of_event(event, hits, others, tests, failure)
+    limits += limits_of_test(goal, bound, tests, failure)
+    return AuditResult(
+        claim=read, epsilon=bound, delta=goal.delta, confidence=1 - failure, event=words, runs=runner.called,
+        tried=tuple(dict.fromkeys(score.family for score in scores)), limits=limits, measured=rates,
+    )  # fmt: skip
+
+
+Parts = tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs], tuple[Outputs, Outputs]]
+
+
+def read_failure(confidence: object) -> float:
+    """1 - confidence, where confidence is in (0, 1)."""
+    level = probability("confidence", confidence)
+    if level == 0:
+        raise InvalidParameterError("confidence must be in (0, 1), got 0")
+    return float(1 - level)
+
+
+def read_goals(
+    claim: PrivacyLoss | None, *, epsilon: Number | None, delta: Number | None
+) -> tuple[PrivacyLoss | None, list[Goal]]:
+    """The claim, and the deltas at which it may be tested."""
+    read = read_claim(claim, epsilon=epsilon, delta=0 if delta is None else delta)
+    if delta is not None or claim is None:
+        deltas = [float(probability("delta", 0 if delta is None else delta))]
+    else:
+        deltas = list(_DELTAS)
+    if read is None:
+        return None, [Goal(one, 0.0) for one in deltas]
+    claimed = [float(read.epsilon(one).upper) for one in deltas]
+    goals = [Goal(one, bound) for one, bound in zip(deltas, claimed, strict=True) if math.isfinite(bound)]
+    return read, goals or [Goal(one, 0.0) for one in deltas]
+
+
+def split(outputs: tuple[Outputs, Outputs], seed: int) -> Parts:
+    """Runs that fit scores, runs that choose the event, and the others, which test it; at random, so that a mechanism
+    that changes as it runs is the same in all three."""
+    runs = len(outputs[0])
+    dice = np.random.default_rng(seed)
+    orders = [dice.permutation(runs) for _ in outputs]
+    first = min(runs // 4, _FITTED)
+    second = first + min(runs // 4, _CHOSEN)
+    cuts = (slice(first), slice(first, second), slice(second, None))
+    parts = [tuple(one[order[cut]] for one, order in zip(outputs, orders, strict=True)) for cut in cuts]
+    return parts[0], parts[1], parts[2]  # type: ignore[return-value]
+
+
+def limits_of_runs(runner: Runner, drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...]:
+    """What the runs themselves leave open."""
+    limits, runs = [], len(drawn[0])
+    if runs < wanted:
+        limits.append(
+            f"the time was over after {runs:,} of {wanted:,} runs on each input; confidence assumes that how long a "
+            "run takes does not depend on its output"
+        )
+    if runs < _LEAST_RUNS:
+        limits.append(f"nothing: an audit needs at least {_LEAST_RUNS} runs that end, on each input")
+    errors = {one.error for outputs in drawn if not isinstance(outputs, np.ndarray) for one in outputs
+              if isinstance(one, Failed)}  # fmt: skip
+    if errors:
+        some = any(not isinstance(one, Failed) for outputs in drawn for one in outputs)
+        limits.append(
+            f"{'some' if some else 'all'} runs raised {', '.join(sorted(errors))}; an error is an output here"
+        )
+    return tuple(limits)
+
+
+def limits_of_event(event: Event, hits: int, others: int, runs: int, failure: float) -> tuple[str, ...]:
+    """What the test of this event leaves open."""
+    certain = lower_rate(hits, runs, failure)
+    if others or certain <= event.goal.delta:
+        return ()
+    return (
+        f"whether epsilon is infinite: the event was never seen on the other input in {runs:,} runs, and sampling "
+        "cannot show that it is impossible; an exact audit can",
+    )
+
+
+def limits_of_test(goal: Goal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
+    """The largest epsilon that could have been certified, where it matters."""
+    most = epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure)
+    if goal.claimed >= most:
+        needed = runs_for(goal.claimed, delta=goal.delta, failure=failure)
+        more = f"it takes more than {needed:,}" if needed < 2**50 else "no number of runs would do"
+        return (
+            f"anything about this claim: {runs:,} runs that test cannot certify an epsilon above {most:.3g}; {more}",
+        )
+    return (f"any epsilon above {most:.3g}: {runs:,} runs that test cannot certify more",) if bound > most / 2 else ()

@@ -1,0 +1,222 @@
+"""Outputs of any mechanism as numbers: numbers, tuples, arrays, text, None, errors, of shapes that vary.
+
+Every output is read by itself, so an event that is chosen from some runs means the same for all others.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+Sample: TypeAlias = list[object] | NDArray[Any]
+
+MOST_COLUMNS = 256
+"""Numbers that are read of one output; what follows them counts for its identity alone."""
+
+_PAIRED = 64  # columns at most whose differences are looked at too
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An output that is an error: the name of its type; its text may hold data and is not kept."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Runs of a mechanism on one input, encoded.
+
+    Args:
+        labels: shape (runs,): equal where the outputs are equal.
+        kinds: shape (runs,): equal where the outputs are of one type and shape.
+        columns: shape (runs, columns), NaN where an output has no such number.
+        names: of the columns, in words.
+        shown: an output with this label, in words; kind_shown likewise.
+    """
+
+    labels: Labels
+    kinds: Labels
+    columns: Floats
+    names: tuple[str, ...]
+    shown: Callable[[int], str]
+    kind_shown: Callable[[int], str]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, runs: "NDArray[Any] | slice") -> "Outputs":
+        return Outputs(self.labels[runs], self.kinds[runs], self.columns[runs], self.names, self.shown, self.kind_shown)
+
+    def joined(self, name: str, column: Floats) -> "Outputs":
+        """The same with one more column."""
+        columns = np.column_stack([self.columns, column])
+        return Outputs(self.labels, self.kinds, columns, (*self.names, name), self.shown, self.kind_shown)
+
+
+def encode(ours: Sample, theirs: Sample, *, low_bits: bool = True) -> tuple[Outputs, Outputs]:
+    """Both samples with labels and columns that mean the same in either.
+
+    Args:
+        ours: one output a run: a list of anything, or a numeric array whose first axis is the run; theirs likewise.
+        low_bits: whether floats have a column for the power of two that divides them.
+    """
+    both = _of_arrays(ours, theirs) or _of_objects([*ours, *theirs])
+    both = _with_statistics(both, low_bits)
+    return both[: len(ours)], both[len(ours) :]
+
+
+def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
+    if not (isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray)):
+        return None
+    if ours.shape[1:] != theirs.shape[1:] or ours.dtype.kind not in "biuf" or theirs.dtype.kind not in "biuf":
+        return None
+    table = np.concatenate([ours, theirs]).reshape(len(ours) + len(theirs), -1)
+    labels = np.unique(table[:, 0] if table.shape[1] == 1 else _hashes(table), return_inverse=True)[1]
+    columns = table[:, :MOST_COLUMNS].astype(np.float64)
+
+    def show(label: int) -> str:
+        row = table[int(np.argmax(labels == label))]
+        return shown(row[0] if ours.ndim == 1 else row)
+
+    return Outputs(labels, np.zeros(len(table), dtype=np.int64), columns, (), show, lambda _: "an array")
+
+
+def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
+    """One number for a row. Rows that collide share a label, which makes fewer events and no wrong one."""
+    bits = np.ascontiguousarray(table, dtype=np.float64).view(np.uint64)
+    mixed = np.full(len(table), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in bits.T:
+        mixed = (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def _of_objects(outputs: list[object]) -> Outputs:
+    """Outputs of any kind, one by one."""
+    read = [_read(output) for output in outputs]
+    labels, first = _numbered([(kind, np.array(numbers).tobytes(), text) for kind, numbers, text in read])
+    kinds, kind_first = _numbered([kind for kind, _, _ in read])
+    width = min(max((len(numbers) for _, numbers, _ in read), default=0), MOST_COLUMNS)
+    columns = np.full((len(read), width), np.nan)
+    for row, (_, numbers, _) in zip(columns, read, strict=True):
+        row[: len(numbers)] = numbers[:width]
+    return Outputs(
+        labels, kinds, columns, (), lambda label: shown(outputs[first[label]]), lambda kind: read[kind_first[kind]][0]
+    )
+
+
+def _numbered(keys: Sequence[Hashable]) -> tuple[Labels, list[int]]:
+    """A number for every distinct key, and where each was seen first."""
+    numbers: dict[Hashable, int] = {}
+    first = []
+    for place, key in enumerate(keys):
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            first.append(place)
+    return np.array([numbers[key] for key in keys], dtype=np.int64), first
+
+
+def _read(output: object) -> tuple[str, list[float], str]:
+    """Kind, numbers and texts of one output; of an object that is none of these, its type alone."""
+    if isinstance(output, str | bytes):
+        return "text", [float(len(output))], str(output)
+    if isinstance(output, np.ndarray) and output.dtype.kind in "biufc":
+        parts = [output.real, output.imag] if output.dtype.kind == "c" else [output]
+        return f"array {output.shape}", [float(x) for part in parts for x in part.ravel()], ""
+    if isinstance(output, Failed):
+        return f"error {output.error}", [], ""
+    if output is None:
+        return "None", [], ""
+    if isinstance(output, complex):
+        return "complex", [output.real, output.imag], ""
+    if hasattr(output, "__float__"):
+        number = _number(output)
+        return type(output).__name__, [number], "" if abs(number) < 2**53 and number % 1 == 0 else str(output)
+    if isinstance(output, dict):
+        return _joined(type(output).__name__, [x for pair in sorted(output.items(), key=str) for x in pair])
+    if isinstance(output, set | frozenset):
+        return _joined("set", sorted(output, key=str))
+    if is_dataclass(output) and not isinstance(output, type):
+        return _joined(type(output).__name__, [getattr(output, field.name) for field in fields(output)])
+    if isinstance(output, list | tuple | np.ndarray):
+        return _joined(type(output).__name__, list(output))
+    return f"object {type(output).__name__}", [], ""
+
+
+def _joined(kind: str, parts: list[object]) -> tuple[str, list[float], str]:
+    read = [_read(part) for part in parts]
+    kinds = {one for one, _, _ in read}
+    inside = f"{len(read)} {kinds.pop()}" if len(kinds) == 1 else ", ".join(one for one, _, _ in read)
+    numbers = [x for one, part, _ in read for x in (part or [math.nan])]
+    return f"{kind} of {inside or 'nothing'}", numbers, "\0".join(text for _, _, text in read)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
+    """The same with columns for what tells vectors apart: sums, extremes and their places, differences, low bits."""
+    columns = outputs.columns
+    width = columns.shape[1]
+    names = ["output"] if width == 1 else [f"output[{place}]" for place in range(width)]
+    tables = [columns]
+    for place in range(width if low_bits else 0):
+        powers = powers_of_two(columns[:, place])
+        if powers is not None:
+            tables.append(powers[:, None])
+            names.append(f"log2 of the power of two that divides {names[place]}")
+    if width > 1:
+        zeros = np.where(np.isnan(columns), 0.0, columns)
+        with np.errstate(invalid="ignore", over="ignore"):
+            statistics = {
+                "sum": zeros.sum(axis=1),
+                "maximum": zeros.max(axis=1),
+                "minimum": zeros.min(axis=1),
+                "place of the maximum": zeros.argmax(axis=1).astype(np.float64),
+                "place of the minimum": zeros.argmin(axis=1).astype(np.float64),
+            }
+            if width <= _PAIRED:
+                statistics |= {
+                    f"output[{place + 1}] - output[{place}]": columns[:, place + 1] - columns[:, place]
+                    for place in range(width - 1)
+                }
+        tables += [values[:, None] for values in statistics.values()]
+        names += list(statistics)
+    return Outputs(
+        outputs.labels, outputs.kinds, np.concatenate(tables, axis=1), tuple(names), outputs.shown, outputs.kind_shown
+    )
+
+
+def powers_of_two(values: Floats) -> Floats | None:
+    """Exponent of the largest power of two that divides each number; None where all of them are integers.
+
+    Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793: sums of floats have low bits that tell
+    the size of what was added.
+    """
+    usual = np.isfinite(values) & (values != 0)
+    if not usual.any() or (values[usual] == np.floor(values[usual])).all():
+        return None
+    fraction, exponent = np.frexp(np.where(usual, values, 1.0))
+    whole = np.abs(fraction * 2.0**53).astype(np.int64)
+    lowest = np.log2((whole & -whole).astype(np.float64))
+    return np.where(usual, lowest + exponent - 53, np.nan)
+
+
+def shown(output: object) -> str:
+    """One output in a few words."""
+    if isinstance(output, Failed):
+        return f"an error of type {output.error}"
+    if isinstance(output, np.ndarray):
+        output = output.tolist()
+    text = repr(output.item() if isinstance(output, np.generic) else output)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,129 @@
+"""Runs of a mechanism that may be anybody's: it may raise, hang, change its input or its shape."""
+
+import copy
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deniable.audit.outputs import Failed, Sample
+from deniable.errors import InvalidParameterError
+
+Told = Callable[[float], None]
+_BLOCK = 4096  # runs of one input in a row, at most
+
+
+@dataclass
+class Runner:
+    """Calls one mechanism on two inputs by turns, until the time is over.
+
+    Args:
+        mechanism: called with a copy of the input once a run; if `batched`, with the number of runs too, for an array
+            or list with one entry a run.
+        inputs: the two of them.
+        seconds: time for all calls together; None sets no limit. A call that does not return by then is left behind in
+            a thread of its own, which ends with the process at the latest.
+        progress: takes the share that is done.
+    """
+
+    mechanism: Callable[..., Any]
+    inputs: tuple[Any, Any]
+    batched: bool = False
+    seconds: float | None = None
+    progress: Told | None = None
+    called: int = 0
+    stopped: bool = False
+    _started: float = field(default_factory=time.monotonic)
+
+    def draw(self, runs: int) -> tuple[Sample, Sample]:
+        """Equally many outputs of either input: `runs`, or fewer where the time was over."""
+        found: tuple[list[Any], list[Any]] = ([], [])
+        if self.seconds is None:
+            self._fill(found, runs)
+        else:
+            worker = threading.Thread(target=self._caught, args=(found, runs), daemon=True)
+            worker.start()
+            worker.join(max(self.seconds - (time.monotonic() - self._started), 0))
+            self.stopped = self.stopped or worker.is_alive()
+            if isinstance(self._error, BaseException):
+                raise self._error
+        whole = [list(blocks) for blocks in found]  # what a thread that was left behind adds later is not seen
+        even = min(len(blocks) for blocks in whole)
+        ours, theirs = (_one(blocks[:even]) for blocks in whole)
+        self.called += len(ours) + len(theirs)
+        return ours, theirs
+
+    _error: BaseException | None = None
+
+    def _caught(self, found: tuple[list[Any], list[Any]], runs: int) -> None:
+        try:
+            self._fill(found, runs)
+        except BaseException as error:
+            self._error = error
+
+    def _fill(self, found: tuple[list[Any], list[Any]], runs: int) -> None:
+        done, block = 0, runs if self.batched else 1
+        while done < runs:
+            block = min(block, runs - done)
+            for blocks, data in zip(found, self.inputs, strict=True):
+                outputs = self._block(data, block)
+                if outputs is None:
+                    return
+                blocks.append(outputs)
+            done, block = done + block, min(2 * block, _BLOCK)
+            if self.progress is not None:
+                self.progress(done / runs)
+
+    def _over(self) -> bool:
+        self.stopped = self.stopped or (self.seconds is not None and time.monotonic() - self._started > self.seconds)
+        return self.stopped
+
+    def _block(self, data: Any, runs: int) -> Any | None:
+        """One block of outputs; None when the time is over."""
+        if self._over():
+            return None
+        if self.batched:
+            try:
+                outputs = self.mechanism(copy.copy(data), runs)
+            except Exception:
+                outputs = None  # which run failed is not known: one by one
+            if outputs is not None:
+                if not hasattr(outputs, "__len__") or len(outputs) != runs:
+                    raise InvalidParameterError(
+                        f"a batched mechanism returns one entry for each of the {runs} runs it was asked for"
+                    )
+                return outputs
+        outputs = []
+        for _ in range(runs):
+            if self._over():
+                return None
+            try:
+                outputs.append(
+                    self.mechanism(copy.copy(data), 1)[0] if self.batched else self.mechanism(copy.copy(data))
+                )
+            except Exception as error:  # an output like any other
+                outputs.append(Failed(type(error).__name__))
+        return outputs
+
+
+def _one(blocks: list[Any]) -> Sample:
+    """All outputs in one list, or in one array where they are numbers of one shape."""
+    if _alike(blocks, first_axis=False):
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    outputs = [output for block in blocks for output in block]
+    kinds = {type(output) for output in outputs}
+    if kinds in ({float}, {np.float64}, {bool}) or _alike(outputs, first_axis=True):
+        return np.array(outputs)
+    if kinds == {int} and max(map(abs, outputs)) < 2**53:
+        return np.array(outputs)
+    return outputs
+
+
+def _alike(arrays: list[Any], *, first_axis: bool) -> bool:
+    """Whether these are arrays of one type and shape."""
+    if not arrays or not all(isinstance(array, np.ndarray) for array in arrays):
+        return False
+    return len({(array.shape[0 if first_axis else 1 :], array.dtype) for array in arrays}) == 1

@@ -1,0 +1,97 @@
+"""Mechanisms that raise, hang, keep state, and change what they are given."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.audit.outputs import Failed
+from deniable.audit.running import Runner
+from deniable.errors import InvalidParameterError
+
+
+def test_either_input_runs_as_often() -> None:
+    runner = Runner(mechanism=sum, inputs=([1], [1, 1]))
+    ours, theirs = runner.draw(100)
+    assert list(ours) == [1] * 100
+    assert list(theirs) == [2] * 100
+    assert (runner.called, runner.stopped) == (200, False)
+
+
+def test_an_error_is_an_output_without_its_text() -> None:
+    def fails(rows: list[int]) -> float:
+        return 1 / len(rows)
+
+    ours, theirs = Runner(mechanism=fails, inputs=([], [1])).draw(3)
+    assert list(ours) == [Failed("ZeroDivisionError")] * 3
+    assert list(theirs) == [1, 1, 1]
+
+
+def test_a_mechanism_cannot_change_the_input_of_the_next_run() -> None:
+    def eats(rows: list[int]) -> int:
+        rows.append(1)
+        return len(rows)
+
+    assert list(Runner(mechanism=eats, inputs=([], [1])).draw(3)[0]) == [1, 1, 1]
+
+
+def test_a_mechanism_that_hangs_is_left_behind() -> None:
+    free = threading.Event()
+
+    def hangs(rows: list[int]) -> int:
+        if not rows:
+            free.wait()
+        return 1
+
+    runner = Runner(mechanism=hangs, inputs=([1], []), seconds=0.05)
+    assert [len(outputs) for outputs in runner.draw(10)] == [0, 0]
+    assert runner.stopped
+    free.set()
+
+
+def test_time_that_is_over_ends_the_runs_between_calls() -> None:
+    runner = Runner(mechanism=len, inputs=([1], []), seconds=0.05)
+    ours, theirs = runner.draw(10**9)
+    assert 0 < len(ours) == len(theirs) < 10**9
+
+
+def test_batches_are_asked_for_at_once() -> None:
+    asked = []
+
+    def noise(rows: list[int], runs: int) -> Any:
+        asked.append(runs)
+        return np.full((runs, 2), len(rows))
+
+    ours, theirs = Runner(mechanism=noise, inputs=([1], []), batched=True).draw(10)
+    assert asked == [10, 10]
+    assert np.shape(ours) == np.shape(theirs) == (10, 2)
+
+
+def test_a_batch_with_an_error_is_run_one_by_one() -> None:
+    def fails(rows: list[int], runs: int) -> list[int]:
+        if runs > 1:
+            raise ValueError
+        return [len(rows)]
+
+    assert list(Runner(mechanism=fails, inputs=([1], []), batched=True).draw(3)[0]) == [1, 1, 1]
+
+
+def test_a_batch_of_the_wrong_size_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="one entry for each of the 5 runs"):
+        Runner(mechanism=lambda rows, runs: np.zeros(3), inputs=(1, 2), batched=True).draw(5)
+
+
+def test_shapes_that_change_stay_lists() -> None:
+    sizes = iter(range(1, 100))
+    ours, _ = Runner(mechanism=lambda rows: np.zeros(next(sizes)), inputs=(1, 2)).draw(3)
+    assert isinstance(ours, list)
+    assert isinstance(Runner(mechanism=lambda rows: 10**30, inputs=(1, 2)).draw(3)[0], list)
+    assert isinstance(Runner(mechanism=lambda rows: np.zeros(2), inputs=(1, 2)).draw(3)[0], np.ndarray)
+
+
+def test_progress_is_told() -> None:
+    shares: list[float] = []
+    Runner(mechanism=sum, inputs=([1], [2]), progress=shares.append).draw(10)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
