@@ -4,16 +4,34 @@ Each takes what is public, or a callable that answers, and returns an `AttackRes
 what a guesser gets who saw nothing.
 """
 
-from deniable.attacks import (implementation,)
-from deniable.attacks.anonymity.measures import (delta_disclosure, k_anonymity, l_diversity, recursive_diversity, t_closeness,)
-from deniable.attacks.anonymity.report import (Anonymity, Diversity, measure_anonymity,)
-from deniable.attacks.differencing.counts import (isolate_people, subtract_counts,)
-from deniable.attacks.differencing.log import (Difference, Differences, find_determined_people, find_differences,)
-from deniable.attacks.membership import (*, __all__,)
-from deniable.attacks.result import (AttackResult, Bound, Comparison, Curve, Share,)
-from deniable.attacks.tracing import (*, __all__,)
+from deniable.attacks import implementation
+from deniable.attacks.anonymity import *  # noqa: F403
+from deniable.attacks.anonymity import __all__ as _anonymity
+from deniable.attacks.differencing.counts import isolate_people, subtract_counts
+from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
+from deniable.attacks.membership import *  # noqa: F403
+from deniable.attacks.membership import __all__ as _membership
+from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
+from deniable.attacks.tracing import *  # noqa: F403
+from deniable.attacks.tracing import __all__ as _tracing
 
-__all__ = ["*", "Anonymity", "AttackResult", "Bound", "Comparison", "Curve", "Difference", "Differences", "Diversity", "Share", "__all__", "delta_disclosure", "find_determined_people", "find_differences", "implementation", "isolate_people", "k_anonymity", "l_diversity", "measure_anonymity", "recursive_diversity", "subtract_counts", "t_closeness",]
+__all__ = [  # noqa: PLE0604 - strings, all of them
+    "AttackResult",
+    "Bound",
+    "Comparison",
+    "Curve",
+    "Difference",
+    "Differences",
+    "Share",
+    "find_determined_people",
+    "find_differences",
+    "implementation",
+    "isolate_people",
+    "subtract_counts",
+    *_anonymity,
+    *_membership,
+    *_tracing,
+]
 
 
 def __dir__() -> list[str]:
