@@ -7,8 +7,12 @@ what a guesser gets who saw nothing.
 from deniable.attacks import implementation
 from deniable.attacks.anonymity import *  # noqa: F403
 from deniable.attacks.anonymity import __all__ as _anonymity
-from deniable.attacks.differencing.counts import isolate_people, subtract_counts
-from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
+from deniable.attacks.census import *  # noqa: F403
+from deniable.attacks.census import __all__ as _census
+from deniable.attacks.differencing import *  # noqa: F403
+from deniable.attacks.differencing import __all__ as _differencing
+from deniable.attacks.linkage import *  # noqa: F403
+from deniable.attacks.linkage import __all__ as _linkage
 from deniable.attacks.membership import *  # noqa: F403
 from deniable.attacks.membership import __all__ as _membership
 from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
@@ -20,15 +24,12 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Bound",
     "Comparison",
     "Curve",
-    "Difference",
-    "Differences",
     "Share",
-    "find_determined_people",
-    "find_differences",
     "implementation",
-    "isolate_people",
-    "subtract_counts",
     *_anonymity,
+    *_census,
+    *_differencing,
+    *_linkage,
     *_membership,
     *_tracing,
 ]

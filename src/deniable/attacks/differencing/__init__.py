@@ -1,1 +1,13 @@
 """Counts that tell about one person: alone, as a difference, as an average, and in a log of answered queries."""
+
+from deniable.attacks.differencing.counts import isolate_people, subtract_counts
+from deniable.attacks.differencing.log import Difference, Differences, find_determined_people, find_differences
+
+__all__ = [
+    "Difference",
+    "Differences",
+    "find_determined_people",
+    "find_differences",
+    "isolate_people",
+    "subtract_counts",
+]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
+from deniable.attacks.chunks import stretches
 from deniable.errors import InvalidParameterError
 
 EVERYBODY = -1
@@ -236,7 +237,7 @@ class _Search:
         for first in range(len(left)):
             wanted = sizes[first] + sizes[first + 1 :]
             low, high = np.searchsorted(sizes, wanted - bound), np.searchsorted(sizes, wanted + bound, side="right")
-            for start, stop in _chunks(high - low):
+            for start, stop in stretches(high - low, _CHUNK):
                 many = (high - low)[start:stop]
                 second = np.repeat(np.arange(first + 1 + start, first + 1 + stop), many)
                 third = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - low[start:stop], many)
@@ -262,17 +263,6 @@ class _Search:
 
     def _smallest_first(self, chosen: Places, signs: Places) -> Places:
         return chosen[np.argsort(self._people(chosen, signs), kind="stable")]
-
-
-def _chunks(counts: Places) -> Iterator[tuple[int, int]]:
-    """Stretches of queries with few enough partners to be looked at together."""
-    ends = np.cumsum(counts)
-    start = 0
-    while start < len(counts):
-        before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
-        yield start, stop
-        start = stop
 
 
 def _packed(matrix: Groups) -> NDArray[np.uint8]:

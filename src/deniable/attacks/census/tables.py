@@ -1,0 +1,223 @@
+"""Published tables of a small place: counts, medians and means of age in groups of its people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from statistics import median
+from typing import Any
+
+from deniable.errors import InvalidParameterError
+
+_OLDEST, _MOST = 1_000, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """People by their attributes and ages.
+
+    Args:
+        where: attribute -> the value that all in the group have.
+        least: smallest age, included.
+        most: largest age, included; None: no upper end.
+
+    >>> Group(where={"sex": "female"}, least=18)
+    Group(where={'sex': 'female'}, least=18, most=None)
+    """
+
+    where: Mapping[str, str] = field(default_factory=dict)
+    least: int = 0
+    most: int | None = None
+
+    def holds(self, person: Mapping[str, int | str]) -> bool:
+        """Whether a person, with an "age" and attributes, is in the group."""
+        age = int(person["age"])
+        fits = self.least <= age and (self.most is None or age <= self.most)
+        return fits and all(person[name] == value for name, value in self.where.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic:
+    """One line of a table.
+
+    Args:
+        group: whom it is about.
+        count: how many they are; None: withheld, because they are fewer than `BlockTables.minimum_count`.
+        median: middle age, or the mean of the two middle ages; None: not published.
+        mean: mean age, rounded; None: not published.
+    """
+
+    group: Group
+    count: int | None = None
+    median: float | None = None
+    mean: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockTables:
+    """All that was published about the people of one block.
+
+    Args:
+        attributes: attribute -> its possible values.
+        ages: smallest and largest possible age, whole years.
+        statistics: the lines of the tables; one of them counts everybody.
+        impossible: groups that nobody is in, by law or nature.
+        minimum_count: counts below this are withheld.
+        mean_unit: means are rounded to a multiple of this, to either neighbour at a half.
+
+    Raises: InvalidParameterError for attributes or values that are not declared, numbers outside their range, or no
+        count of everybody.
+    """
+
+    attributes: Mapping[str, Sequence[str]]
+    ages: tuple[int, int]
+    statistics: Sequence[Statistic]
+    impossible: Sequence[Group] = ()
+    minimum_count: int = 0
+    mean_unit: Fraction = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ages[0] <= self.ages[1] <= _OLDEST:
+            raise InvalidParameterError(f"ages must be two ages with 0 <= least <= most, got {self.ages}")
+        if self.mean_unit <= 0:
+            raise InvalidParameterError(f"mean_unit must be positive, got {self.mean_unit}")
+        for group in (*self.impossible, *(one.group for one in self.statistics)):
+            for name, value in group.where.items():
+                if value not in self.attributes.get(name, ()):
+                    raise InvalidParameterError(f"no attribute {name!r} with the value {value!r} is declared")
+        for one in self.statistics:
+            if one.count is None and (one.median is not None or one.mean is not None):
+                raise InvalidParameterError("a median or a mean needs the count of its group")
+            if one.count is not None and not 0 <= one.count <= _MOST:
+                raise InvalidParameterError(f"a count must be in 0..{_MOST}, got {one.count}")
+            if one.median is not None and (2 * one.median) % 1:
+                raise InvalidParameterError(f"a median of whole ages is a multiple of 1/2, got {one.median}")
+        _ = self.people
+
+    @property
+    def people(self) -> int:
+        """How many live here."""
+        whole = Group()
+        for one in self.statistics:
+            group = one.group
+            everyone = not group.where and group.least <= self.ages[0] and (group.most or self.ages[1]) >= self.ages[1]
+            if one.count is not None and (group == whole or everyone):
+                return one.count
+        raise InvalidParameterError("one statistic must count everybody: Statistic(group=Group(), count=...)")
+
+
+def tabulate_block(
+    people: Sequence[Mapping[str, int | str]],
+    groups: Sequence[Group],
+    *,
+    attributes: Mapping[str, Sequence[str]],
+    ages: tuple[int, int],
+    minimum_count: int = 0,
+) -> BlockTables:
+    """Publish exact counts, medians and means of groups: the tables of people one knows, to see what they give away.
+
+    Args:
+        people: one record each, with "age" and every attribute.
+        groups: whom the lines are about; everybody comes first in any case.
+        attributes: attribute -> its possible values.
+        ages: smallest and largest possible age.
+        minimum_count: lines about fewer people are withheld.
+
+    Raises: InvalidParameterError as `BlockTables` does.
+
+    >>> tables = tabulate_block(
+    ...     [{"age": 30, "sex": "male"}, {"age": 41, "sex": "female"}],
+    ...     [Group(where={"sex": "male"})],
+    ...     attributes={"sex": ["female", "male"]}, ages=(0, 99), minimum_count=2,
+    ... )
+    >>> [(one.count, one.median, one.mean) for one in tables.statistics]
+    [(2, 35.5, 35.5), (None, None, None)]
+    """
+    lines = []
+    for group in (Group(), *groups):
+        found = sorted(int(one["age"]) for one in people if group.holds(one))
+        if len(found) < minimum_count:
+            lines.append(Statistic(group=group))
+        elif not found:
+            lines.append(Statistic(group=group, count=0))
+        else:
+            mean = round(Fraction(sum(found), len(found)), 1)
+            lines.append(Statistic(group=group, count=len(found), median=float(median(found)), mean=float(mean)))
+    return BlockTables(attributes=attributes, ages=ages, statistics=lines, minimum_count=minimum_count)
+
+
+MARRIED_AT_15 = Group(where={"marital_status": "married"}, most=14)
+
+GARFINKEL_GROUPS: Mapping[str, Group] = {
+    "total population": Group(),
+    "female": Group(where={"sex": "female"}),
+    "male": Group(where={"sex": "male"}),
+    "black or African American": Group(where={"race": "black or African American"}),
+    "white": Group(where={"race": "white"}),
+    "single adults": Group(where={"marital_status": "single"}, least=18),
+    "married adults": Group(where={"marital_status": "married"}, least=18),
+    "black or African American female": Group(where={"race": "black or African American", "sex": "female"}),
+    "black or African American male": Group(where={"race": "black or African American", "sex": "male"}),
+    "white male": Group(where={"race": "white", "sex": "male"}),
+    "white female": Group(where={"race": "white", "sex": "female"}),
+    "persons under 5 years": Group(most=4),
+    "persons under 18 years": Group(most=17),
+    "persons 64 years or over": Group(least=64),
+}
+"""Names of the groups in the example of Garfinkel, Abowd and Martindale (2018)."""
+
+
+def read_block(
+    data: Mapping[str, Any],
+    *,
+    groups: Mapping[str, Group] = GARFINKEL_GROUPS,
+    impossible: Sequence[Group] = (MARRIED_AT_15,),
+) -> BlockTables:
+    """Read tables from plain data, as JSON gives it.
+
+    Args:
+        data: "attributes" maps names to lists of values, and "age" to a text "integer, 1..125" or to [1, 125];
+            "statistics" is a list of {"group": name, "count": ..., "median_age": ..., "mean_age": ...}, null where
+            withheld; a "group" may also be {"where": {...}, "least": ..., "most": ...}; "rules" may give
+            "minimum_count".
+        groups: what the names of groups mean.
+        impossible: groups that nobody is in; those that name an attribute which is not declared are left out.
+
+    Raises: InvalidParameterError for data of another form, or a name that `groups` does not have.
+
+    >>> tables = read_block({
+    ...     "attributes": {"age": [0, 99], "sex": ["female", "male"]},
+    ...     "statistics": [{"group": "total population", "count": 2, "mean_age": 30}],
+    ... })
+    >>> tables.people
+    2
+    """
+    try:
+        declared = dict(data["attributes"])
+        ages = declared.pop("age")
+        if isinstance(ages, str):
+            ages = ages.rpartition(" ")[2].split("..")
+        attributes = {str(name): tuple(map(str, values)) for name, values in declared.items()}
+        return BlockTables(
+            attributes=attributes,
+            ages=(int(ages[0]), int(ages[1])),
+            statistics=[_statistic(one, groups) for one in data["statistics"]],
+            impossible=[group for group in impossible if set(group.where) <= set(attributes)],
+            minimum_count=int(data.get("rules", {}).get("minimum_count", 0)),
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, InvalidParameterError):
+            raise
+        raise InvalidParameterError(
+            'a block needs "attributes" with an "age", and "statistics" with a "group" and a "count" each'
+        ) from None
+
+
+def _statistic(line: Mapping[str, Any], groups: Mapping[str, Group]) -> Statistic:
+    named = line["group"]
+    if isinstance(named, str):
+        if named not in groups:
+            raise InvalidParameterError(f"the group {named!r} is not known: describe it by where, least and most")
+        group = groups[named]
+    else:
+        group = Group(**named)
+    return Statistic(group=group, count=line["count"], median=line.get("median_age"), mean=line.get("mean_age"))
