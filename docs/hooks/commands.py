@@ -7,6 +7,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import typer
+from typer.models import TyperInfo
+
 from deniable.app.cli import app
 
 HEADER = """# Commands
@@ -28,12 +31,27 @@ def page() -> str:
     rows = "".join(
         f"| [`deniable {name}`](#{name}) | {paragraphs(command)[0]} |\n" for name, command in commands().items()
     )
-    return HEADER + rows + "".join(section(name, command) for name, command in commands().items())
+    rows += "".join(f"| [`deniable {one.name}`](#{one.name}) | {said(one)} |\n" for one in app.registered_groups)
+    parts = "".join(section(name, command) for name, command in commands().items())
+    return HEADER + rows + parts + "".join(map(family, app.registered_groups))
 
 
-def commands() -> dict[str, Callable[..., None]]:
+def commands(of: typer.Typer = app) -> dict[str, Callable[..., None]]:
     """The function of each command, by the name of the command, in the order of `deniable --help`."""
-    return {str(one.name): one.callback for one in app.registered_commands if one.callback is not None}
+    return {str(one.name): one.callback for one in of.registered_commands if one.callback is not None}
+
+
+def family(group: TyperInfo) -> str:
+    """A heading for commands of two words, and a section for each."""
+    assert group.typer_instance is not None
+    members = commands(group.typer_instance)
+    parts = "".join(section(f"{group.name} {name}", command, "###") for name, command in members.items())
+    return f"\n## {group.name}\n\n`deniable {group.name} COMMAND`\n\n{said(group)}\n{parts}"
+
+
+def said(group: TyperInfo) -> str:
+    """What a family of commands says about itself."""
+    return "" if group.typer_instance is None else str(group.typer_instance.info.help)
 
 
 def paragraphs(command: Callable[..., None]) -> list[str]:
@@ -41,14 +59,14 @@ def paragraphs(command: Callable[..., None]) -> list[str]:
     return [" ".join(part.split()) for part in inspect.cleandoc(command.__doc__ or "").split("\n\n")]
 
 
-def section(name: str, command: Callable[..., None]) -> str:
+def section(name: str, command: Callable[..., None], level: str = "##") -> str:
     """A heading, what the command does, and a table of its arguments and options."""
     said = paragraphs(command)
     prose = [part for part in said if not part.startswith("deniable ")]
     examples = [part for part in said if part.startswith("deniable ")]
     taken = list(parameters(command))
     words = [f"deniable {name}", *(one.names for one in taken if not one.names.startswith("-")), "[OPTIONS]"]
-    text = f"\n## {name}\n\n`{' '.join(words)}`\n\n" + "\n\n".join(prose) + "\n"
+    text = f"\n{level} {name}\n\n`{' '.join(words)}`\n\n" + "\n\n".join(prose) + "\n"
     if examples:
         text += "\n```text\n" + "\n".join(examples) + "\n```\n"
     return text + "\n| argument or option | meaning |\n|---|---|\n" + "".join(one.row() for one in taken)
@@ -64,7 +82,8 @@ class Parameter:
 
     def row(self) -> str:
         """A row of the table."""
-        default = "" if self.default in (None, False, inspect.Parameter.empty) else f" Default: `{self.default}`."
+        given = self.default.value if isinstance(self.default, Enum) else self.default
+        default = "" if given in (None, False, inspect.Parameter.empty) else f" Default: `{given}`."
         return f"| `{self.names}` | {self.meaning}{default} |\n"
 
 

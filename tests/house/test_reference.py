@@ -162,6 +162,19 @@ def test_the_page_of_commands_has_what_help_has() -> None:
         assert options <= set(re.findall(r"(?:\| `|, )(-[\w-]+)", sections[command])), command
 
 
+@pytest.mark.parametrize("family", [str(group.name) for group in app.registered_groups])
+def test_the_page_of_commands_has_those_of_two_words(family: str) -> None:
+    page = (REFERENCE / "commands.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(rf"^### {family} ([\w-]+)\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^│ ([\w-]+)\s", CliRunner().invoke(app, [family, "--help"]).stdout, re.MULTILINE)
+    assert set(sections) == set(commands) - {"--help"}
+    for command, section in sections.items():
+        helped = CliRunner().invoke(app, [family, command, "--help"]).stdout
+        options = set(re.findall(r"^│ [ *] {1,5}(--[\w-]+)", helped, re.MULTILINE)) - {"--help"}
+        assert options, command
+        assert options <= set(re.findall(r"(?:\| `|, )(-[\w-]+)", section)), command
+
+
 def table(section: str) -> dict[str, tuple[str, str]]:
     """Type and default of each key in the table of a section of the policy page."""
     heading = "## `[columns.NAME]`" if section == "columns" else f"## `[{section}]`"

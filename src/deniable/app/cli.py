@@ -1,4 +1,4 @@
-"""The command line: `deniable init | import | explain | query | budget | account | doctor | demo`.
+"""The command line: `deniable init | import | explain | query | budget | account | doctor | demo | attack`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -14,6 +14,7 @@ import typer
 import typer.core
 
 from deniable.app.commands.account import account
+from deniable.app.commands.attack import attack
 from deniable.app.commands.budget import budget
 from deniable.app.commands.demo import demo
 from deniable.app.commands.doctor import doctor
@@ -64,6 +65,7 @@ app = typer.Typer(
 )
 for command in (init, import_, explain, query, budget, account, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(attack, name="attack")
 
 
 def _version(wanted: bool) -> None:

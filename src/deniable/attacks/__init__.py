@@ -15,6 +15,8 @@ from deniable.attacks.linkage import *  # noqa: F403
 from deniable.attacks.linkage import __all__ as _linkage
 from deniable.attacks.membership import *  # noqa: F403
 from deniable.attacks.membership import __all__ as _membership
+from deniable.attacks.reconstruction import *  # noqa: F403
+from deniable.attacks.reconstruction import __all__ as _reconstruction
 from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
 from deniable.attacks.tracing import *  # noqa: F403
 from deniable.attacks.tracing import __all__ as _tracing
@@ -31,6 +33,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     *_differencing,
     *_linkage,
     *_membership,
+    *_reconstruction,
     *_tracing,
 ]
 

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.app.options import AsJson
-from deniable.app.output import whole_file
-from deniable.app.terminal import hint, say, show_pairs, waiting
+from deniable.app.pictures import check_picture, write_picture
+from deniable.app.terminal import say, show_pairs, waiting
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.numbers.rationals import Real
 
 if TYPE_CHECKING:
     from deniable.privacy import Interval, PrivacyLoss
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 class Sought(Enum):
@@ -82,8 +80,7 @@ def account(
     """
     if epsilon is None and delta is None:
         raise InvalidParameterError("give --delta to learn epsilon, or --epsilon to learn delta.")
-    if plot is not None and plot.suffix.lower() not in PICTURES:
-        raise InvalidParameterError(f"--plot takes a name that ends in {', '.join(PICTURES)}, got {str(plot)!r}.")
+    check_picture(plot)
     if report and delta is None:
         raise InvalidParameterError("--report needs --delta.")
     if (epochs, batch_size, examples) != (None, None, None):
@@ -121,7 +118,8 @@ def account(
             examples=examples,
         )
         if plot is not None:
-            _draw(loss, plot, composition or opacus)
+            read = composition or opacus
+            write_picture(loss.plot(), plot, never=() if read is None else (read,))
     if said is None and answer.delta is None and answer.epsilon is not None and math.isinf(answer.epsilon.upper):
         raise InvalidParameterError(
             f"no epsilon is proved at delta = {delta}: give a larger --delta, such as 1e-6, or --epsilon to learn "
@@ -276,15 +274,3 @@ def _said(found: "Interval", at: str) -> str:
     if math.isinf(found.upper):
         return f"none is proved at {at}. Take a larger delta."
     return f"{certified(found.upper)} at {at}; the smallest true one lies in {found}"
-
-
-def _draw(loss: "PrivacyLoss", place: Path, composition: Path | None) -> None:
-    import io
-
-    with whole_file(place, never=() if composition is None else (composition,)) as write:
-        figure = loss.plot().get_figure(root=True)
-        assert figure is not None
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=place.suffix[1:].lower())
-        write(buffer.getvalue())
-    hint(f"{place} written")

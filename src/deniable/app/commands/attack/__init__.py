@@ -1,0 +1,11 @@
+"""`deniable attack NAME`: what a release gives away, tried on the steward's own data. One file a subcommand."""
+
+import typer
+
+from deniable.app.commands.attack.reconstruction import reconstruction
+
+attack = typer.Typer(
+    help="Try what an attacker gets out of a release, on your own data. For the owner alone.", no_args_is_help=True
+)
+for command in (reconstruction,):
+    attack.command(command.__name__.replace("_", "-"))(command)

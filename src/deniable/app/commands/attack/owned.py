@@ -1,0 +1,72 @@
+"""The steward's own file, read exactly: for attacks that the steward tries, never for a release."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from deniable.errors import InvalidParameterError, SourceError
+
+if TYPE_CHECKING:
+    import duckdb
+    import numpy as np
+    from numpy.typing import NDArray
+
+OwnFile: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Your own table, .csv or .parquet; one row a person.", show_default=False)
+]
+Plot: TypeAlias = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the outcome: .png, .svg or .pdf.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the attacker's dice.")]
+READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+
+
+def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "NDArray[np.bool_]":
+    """Whether the condition holds for each row of the file; where it is NULL it does not hold, as in WHERE.
+
+    Args:
+        condition: one SQL expression over the columns of the file.
+        people: take this many rows alone, evenly spaced.
+
+    Raises: SourceError if the file cannot be read, InvalidParameterError if the text is not a condition on a row.
+    """
+    import duckdb
+    import numpy as np
+
+    with _opened(file) as connection:
+        rows = connection.table("people")
+        names = ", ".join(rows.columns)
+        try:
+            found = rows.project(f"({condition})")
+            kinds, told = [str(kind) for kind in found.types], [row[0] is True for row in found.fetchall()]
+            whole = len(rows)
+        except duckdb.Error as error:
+            raise InvalidParameterError(
+                f"--secret {condition!r} is not a condition on the columns {names} ({type(error).__name__})."
+            ) from None
+    if kinds != ["BOOLEAN"] or len(told) != whole:
+        raise InvalidParameterError(
+            f"--secret must be one condition that is true or false for a row, got {condition!r}. Columns: {names}."
+        )
+    if len(told) < 2:
+        raise InvalidParameterError("an attack needs at least two people; the file has fewer rows.")
+    taken = len(told) if people is None else min(people, len(told))
+    return np.array(told)[np.arange(taken) * len(told) // taken]
+
+
+def _opened(file: Path) -> "duckdb.DuckDBPyConnection":
+    """A connection with the file as the table `people`, closed to all other files."""
+    import duckdb
+
+    reader = READERS.get(file.suffix.lower())
+    if reader is None or not file.is_file():
+        raise SourceError(f"{str(file)!r} must be a file that ends in {' or '.join(READERS)}.")
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM {reader}(?)", [str(file)])  # noqa: S608
+        connection.execute("SET enable_external_access = false")
+    except duckdb.Error as error:
+        connection.close()
+        raise SourceError(f"{str(file)!r} cannot be read ({type(error).__name__}).") from None
+    return connection

@@ -1,0 +1,38 @@
+"""Reconstruction: secret bits from counts of groups, however exact, rounded or noisy."""
+
+from deniable.attacks.reconstruction.answers import (
+    Answerer,
+    answer_adversarially,
+    answer_exactly,
+    answer_rounded,
+    answer_unless_small,
+    answer_with_gaussian,
+    answer_with_laplace,
+    answer_within,
+)
+from deniable.attacks.reconstruction.attack import attack_by_reconstruction, choose_subsets
+from deniable.attacks.reconstruction.estimates import estimate_by_least_squares
+from deniable.attacks.reconstruction.programs import LinearProgram, Norm, estimate_by_linear_program, linear_program
+from deniable.attacks.reconstruction.queries import Subsets, hadamard_subsets, random_subsets, sparse_subsets
+
+__all__ = [
+    "Answerer",
+    "LinearProgram",
+    "Norm",
+    "Subsets",
+    "answer_adversarially",
+    "answer_exactly",
+    "answer_rounded",
+    "answer_unless_small",
+    "answer_with_gaussian",
+    "answer_with_laplace",
+    "answer_within",
+    "attack_by_reconstruction",
+    "choose_subsets",
+    "estimate_by_least_squares",
+    "estimate_by_linear_program",
+    "hadamard_subsets",
+    "linear_program",
+    "random_subsets",
+    "sparse_subsets",
+]

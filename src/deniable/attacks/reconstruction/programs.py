@@ -1,0 +1,123 @@
+"""Secret bits from answers to subset queries, by linear programs."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+from deniable.attacks.reconstruction.estimates import read_answers
+from deniable.errors import InvalidParameterError
+
+
+class Norm(Enum):
+    """Which size of the residuals a linear program minimises."""
+
+    LARGEST = "largest"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearProgram:
+    """Minimise costs @ z subject to rows @ z <= limits and lower <= z <= upper.
+
+    The first columns of z are the people's bits, relaxed to [0, 1].
+
+    Args:
+        costs: shape (columns,).
+        rows: shape (constraints, columns).
+        limits: shape (constraints,).
+        lower: shape (columns,); upper likewise.
+    """
+
+    costs: NDArray[np.float64]
+    rows: csr_array
+    limits: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def linear_program(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) -> LinearProgram:
+    """The program that finds bits with the least largest residual: minimise t, where |rows @ x - answers| <= t.
+
+    For n people and m answers it has n + 1 columns (the bits and t), 2 m constraints (rows @ x - t <= answers and
+    -rows @ x - t <= -answers) and 2 n bounds 0 <= x <= 1; t is free. The notes that pose it count n columns and n m
+    constraints; docs/theory/attacks/reconstruction.md derives this form.
+
+    Args:
+        subsets: shape (queries, people), of 0 and 1.
+        answers: shape (queries,); queries whose answer is NaN are left out.
+
+    >>> program = linear_program(np.array([[1, 1], [1, 0]], dtype=np.int8), [1, 1])
+    >>> program.rows.toarray().tolist()
+    [[1.0, 1.0, -1.0], [1.0, 0.0, -1.0], [-1.0, -1.0, -1.0], [-1.0, 0.0, -1.0]]
+    >>> program.limits.tolist()
+    [1.0, 1.0, -1.0, -1.0]
+    """
+    asked, given = _answered(subsets, answers)
+    queries, people = asked.shape
+    error = csr_array(np.ones((queries, 1)))
+    return LinearProgram(
+        costs=np.append(np.zeros(people), 1.0),
+        rows=csr_array(vstack([hstack([asked, -error]), hstack([-asked, -error])])),
+        limits=np.concatenate([given, -given]),
+        lower=np.append(np.zeros(people), -np.inf),
+        upper=np.append(np.ones(people), np.inf),
+    )
+
+
+def estimate_by_linear_program(
+    subsets: NDArray[np.int8] | csr_array, answers: ArrayLike, *, norm: Norm | str = Norm.LARGEST
+) -> NDArray[np.float64]:
+    """Estimate every person's secret bit by a linear program over [0, 1]; round at 1/2 for the bit.
+
+    Args:
+        subsets: shape (queries, people), of 0 and 1.
+        answers: shape (queries,); queries whose answer is NaN are left out.
+        norm: what is minimised: the "largest" residual, for errors that are bounded, or the "sum" of the absolute
+            residuals, for noise with tails, or for a share of answers that may be anything.
+
+    Returns: shape (people,), in [0, 1].
+    Raises: InvalidParameterError if shapes differ, or no query was answered.
+    Source: Dinur and Nissim (2003), "Revealing information while preserving privacy"; Dwork, McSherry, Talwar (2007),
+        "The price of privacy and the limits of LP decoding"; the dual in docs/theory/attacks/reconstruction.md.
+
+    >>> from deniable.attacks import answer_within, random_subsets
+    >>> groups = random_subsets(people=8, queries=80)
+    >>> estimate_by_linear_program(groups, answer_within([1, 0, 0, 1, 1, 0, 1, 0], error=0.4)(groups)).round().tolist()
+    [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]
+    """
+    if Norm(norm) is Norm.LARGEST:
+        program = linear_program(subsets, answers)
+        solved = linprog(
+            program.costs,
+            A_ub=program.rows,
+            b_ub=program.limits,
+            bounds=np.stack([program.lower, program.upper], axis=1),
+            method="highs-ds",
+        )
+        return _bits(solved, solved.x, subsets.shape[1])
+    asked, given = _answered(subsets, answers)
+    queries, people = asked.shape
+    # The dual has one row a person: max answers @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0.
+    solved = linprog(
+        np.concatenate([-given, np.ones(people)]),
+        A_ub=hstack([asked.T, -eye_array(people)], format="csr"),
+        b_ub=np.zeros(people),
+        bounds=np.array([(-1, 1)] * queries + [(0, np.inf)] * people),
+        method="highs-ds",
+    )
+    return _bits(solved, -solved.ineqlin.marginals, people)
+
+
+def _answered(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) -> tuple[csr_array, NDArray[np.float64]]:
+    given, known = read_answers(subsets, answers)
+    return csr_array(subsets, dtype=np.float64)[known], given[known]
+
+
+def _bits(solved: object, found: NDArray[np.float64], people: int) -> NDArray[np.float64]:
+    if getattr(solved, "status", None) != 0:
+        raise InvalidParameterError(f"HiGHS did not solve the program: {getattr(solved, 'message', '')}")
+    return np.clip(found[:people], 0.0, 1.0)

@@ -1,0 +1,118 @@
+"""Subset queries: how many of these people have the secret? A row of a 0/1 matrix asks about one group of people."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator
+
+from deniable.errors import InvalidParameterError
+
+
+class Subsets(Protocol):
+    """Queries as a 0/1 matrix of shape (queries, people): a NumPy array, a SciPy sparse array or a LinearOperator."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Number of queries, number of people."""
+
+    def __matmul__(self, other: Any, /) -> Any:
+        """Answers to the queries, for a column with one number a person."""
+
+
+def random_subsets(*, people: int, queries: int, seed: int = 0) -> NDArray[np.int8]:
+    """Draw groups at random: every person is in every group with probability 1/2.
+
+    Args:
+        people: at least 1.
+        queries: at least 1.
+
+    Returns: shape (queries, people).
+
+    >>> random_subsets(people=5, queries=3).shape
+    (3, 5)
+    """
+    shape = (whole("queries", queries), whole("people", people))
+    return np.random.default_rng(seed).integers(0, 2, size=shape, dtype=np.int8)
+
+
+def sparse_subsets(*, people: int, queries: int, size: int, seed: int = 0) -> csr_array:
+    """Draw groups of one size at random, as a sparse matrix: for many people.
+
+    Args:
+        size: people in a group, in 1..people; about equally often each.
+
+    Returns: shape (queries, people), of float64.
+
+    >>> sparse_subsets(people=100, queries=30, size=8).sum()
+    np.float64(240.0)
+    """
+    people, queries, size = whole("people", people), whole("queries", queries), whole("size", size, most=people)
+    dice = np.random.default_rng(seed)
+    # Stretches of random orders of everybody: no person is twice in a group that lies within one order.
+    a_round = people // size
+    orders = [dice.permutation(people)[: a_round * size] for _ in range(-(-queries // a_round))]
+    chosen = np.concatenate(orders)[: queries * size]
+    starts = np.arange(0, queries * size + 1, size)
+    return csr_array((np.ones(len(chosen)), chosen, starts), shape=(queries, people))
+
+
+def hadamard_subsets(*, people: int, seed: int = 0) -> LinearOperator:
+    """Ask about halves of the people that are as different from each other as can be, by the rows of a Hadamard matrix.
+
+    People stand at random places of the least power of two N that holds them; query i asks about those whose place j
+    has an even number of common binary digits with i. N queries, answered and solved in N log N steps.
+
+    Returns: shape (N, people), of float64.
+    Source: Dwork and Yekhanin (2008), "New efficient attacks on statistical disclosure control mechanisms".
+
+    >>> queries = hadamard_subsets(people=1000)
+    >>> queries.shape
+    (1024, 1000)
+    """
+    size = 1 << (whole("people", people) - 1).bit_length()
+    places = np.random.default_rng(seed).permutation(size)[:people]
+
+    def answers(column: NDArray[np.float64]) -> NDArray[np.float64]:
+        spread = np.zeros(size)
+        spread[places] = column.ravel()
+        found: NDArray[np.float64] = (spread.sum() + _walsh(spread)) / 2
+        return found
+
+    def back(column: NDArray[np.float64]) -> NDArray[np.float64]:
+        given = column.ravel()
+        found: NDArray[np.float64] = (given.sum() + _walsh(given)[places]) / 2
+        return found
+
+    return LinearOperator((size, people), matvec=answers, rmatvec=back, dtype=np.float64)
+
+
+def _walsh(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The product of the Hadamard matrix with a column, whose length is a power of two."""
+    block = min(64, len(column))
+    small = hadamard(block).astype(np.float64)
+    table = column.reshape(-1, block)
+    done: NDArray[np.float64] = (
+        table @ small
+    )  # the lowest six digits by one matrix product, the others by sums and differences
+    step = 1
+    while step < len(done):
+        pairs = done.reshape(-1, 2, step, block)
+        done = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1, block)
+        step *= 2
+    return done.ravel()
+
+
+def whole(name: str, value: int, *, least: int = 1, most: int | None = None) -> int:
+    """The value, if it is a whole number in least..most.
+
+    Raises: InvalidParameterError if it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InvalidParameterError(f"{name} must be a whole number, got {value!r}")
+    if value < least or (most is not None and value > most):
+        asked = f">= {least}" if most is None else f"in {least}..{most}"
+        raise InvalidParameterError(f"{name} must be {asked}, got {value}")
+    return int(value)
