@@ -1,4 +1,4 @@
-"""The command line: `deniable init | import | explain | query | budget | account | doctor | demo | attack`.
+"""The command line: `deniable init | import | explain | query | budget | account | audit | doctor | demo | attack`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -15,6 +15,7 @@ import typer.core
 
 from deniable.app.commands.account import account
 from deniable.app.commands.attack import attack
+from deniable.app.commands.audit import audit
 from deniable.app.commands.budget import budget
 from deniable.app.commands.demo import demo
 from deniable.app.commands.doctor import doctor
@@ -63,7 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, budget, account, doctor, demo):
+for command in (init, import_, explain, query, budget, account, audit, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
 

@@ -10,6 +10,7 @@ from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
 from deniable.audit.laws import draw_outputs, read_law
 from deniable.audit.result import AuditResult, Measured
+from deniable.audit.search import list_pairs, search_pairs
 from deniable.audit.sensitivity import LargestChange, search_sensitivity
 from deniable.audit.universe import Universe, ZeroOut, hamming_distance, norm1_distance
 
@@ -25,10 +26,12 @@ __all__ = [
     "finite_loss",
     "hamming_distance",
     "hockey_stick",
+    "list_pairs",
     "measure",
     "measure_exactly",
     "norm1_distance",
     "read_law",
+    "search_pairs",
     "search_sensitivity",
 ]
 
