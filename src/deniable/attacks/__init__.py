@@ -18,6 +18,8 @@ from deniable.attacks.membership import __all__ as _membership
 from deniable.attacks.reconstruction import *  # noqa: F403
 from deniable.attacks.reconstruction import __all__ as _reconstruction
 from deniable.attacks.result import AttackResult, Bound, Comparison, Curve, Share
+from deniable.attacks.synthetic import *  # noqa: F403
+from deniable.attacks.synthetic import __all__ as _synthetic
 from deniable.attacks.tracing import *  # noqa: F403
 from deniable.attacks.tracing import __all__ as _tracing
 
@@ -35,6 +37,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     *_membership,
     *_reconstruction,
     *_tracing,
+    *_synthetic,
 ]
 
 

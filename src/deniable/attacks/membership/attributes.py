@@ -70,7 +70,8 @@ def infer_attribute(
         target="secret value",
         success=Share(right=int(np.sum(learned == people[:, column])), attempts=len(people), confidence=confidence),
         baseline=max(commonest, outside.value),
-        guess="the better of the commonest value and what this attack gets from strangers,",
+        guess="the commonest value" if commonest > outside.value else "the same attack",
+        sees="without the model" if commonest > outside.value else "on strangers",
         learned=learned,
         facts={"commonest value": f"{commonest:.1%}", "same attack on strangers": str(outside)},
     )

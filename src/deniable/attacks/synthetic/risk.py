@@ -1,0 +1,116 @@
+"""Risk of a synthetic table: how much oftener an attack succeeds on the original than on people outside it."""
+
+import math
+from typing import Any, NamedTuple
+
+from deniable.attacks.membership.roc import check_probability
+from deniable.attacks.result import AttackResult, Share
+from deniable.errors import InvalidParameterError
+
+
+class Rate(NamedTuple):
+    """A rate with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.1%} ({self.lower:.1%} to {self.upper:.1%})"
+
+
+def wilson_rate(right: int, attempts: int, *, confidence: float = 0.95) -> Rate:
+    """Estimate a success rate by Wilson's score.
+
+    The value is (s + z^2/2)/(n + z^2), the half width z/(n + z^2) sqrt(s (n - s)/n + z^2/4).
+    Source: Wilson (1927); Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459, who use it for these risks.
+
+    Args:
+        right: attempts that succeeded.
+        attempts: at least 1.
+        confidence: of the interval, in (0, 1).
+
+    Raises: InvalidParameterError for more successes than attempts.
+
+    >>> print(wilson_rate(0, 100))
+    1.8% (0.0% to 3.7%)
+    """
+    from scipy.stats import norm
+
+    Share(right=right, attempts=attempts)
+    check_probability("confidence", confidence)
+    z = float(norm.isf((1 - confidence) / 2))
+    centre = (right + z**2 / 2) / (attempts + z**2)
+    half = z / (attempts + z**2) * math.sqrt(right * (attempts - right) / attempts + z**2 / 4)
+    return Rate(centre, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def residual_risk(attack: Rate, control: Rate) -> Rate:
+    """Measure what the original's people risk beyond others: (attack - control)/(1 - control), within [0, 1].
+
+    It rises with the attack's rate and falls with the control's, so its ends come from opposite ends of the two
+    intervals: if each holds at 95%, this one holds at 90% or more.
+    Source: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459.
+
+    Args:
+        attack: rate of success on the original.
+        control: rate of success on rows that the synthesiser has not seen.
+
+    >>> print(residual_risk(wilson_rate(80, 100), wilson_rate(20, 100)))
+    73.2% (59.4% to 84.6%)
+    """
+
+    def beyond(rate: float, other: float) -> float:
+        return 0.0 if other >= 1 else min(1.0, max(0.0, (rate - other) / (1 - other)))
+
+    return Rate(
+        beyond(attack.value, control.value), beyond(attack.lower, control.upper), beyond(attack.upper, control.lower)
+    )
+
+
+def judge(
+    attack: str,
+    target: str,
+    *,
+    right: tuple[int, int],
+    control: tuple[int, int],
+    chance: float,
+    confidence: float,
+    learned: Any = None,
+) -> AttackResult:
+    """Put an attack on the original beside the same on the control.
+
+    Args:
+        attack: its name; target: what one attempt tries to learn.
+        right: successes and attempts on the original; control: on the control.
+        chance: success of a guesser who sees no table, in [0, 1].
+        confidence: of the intervals.
+        learned: one entry an attempt.
+    """
+    rates = [wilson_rate(*counts, confidence=confidence) for counts in (right, control)]
+    residual = residual_risk(*rates)
+    facts = {
+        "success on the original": str(rates[0]),
+        "success on the control": str(rates[1]),
+        "residual risk": str(residual),
+        "success of blind guesses": f"{chance:.1%}",
+    }
+    if right[0] <= chance * right[1]:
+        facts["caution"] = "the attack is no better than blind guesses, so it says nothing about stronger ones"
+    return AttackResult(
+        attack=attack,
+        target=target,
+        success=Share(right=right[0], attempts=right[1], confidence=confidence),
+        baseline=max(rates[1].upper, chance),
+        guess="a blind guess" if chance > rates[1].upper else "the same attack",
+        sees="without the table" if chance > rates[1].upper else "on rows of the control (upper end of its interval)",
+        learned=learned,
+        facts=facts,
+    )
+
+
+def check_attacks(attacks: int) -> int:
+    """Refuse a number of attacks below 1."""
+    if attacks < 1:
+        raise InvalidParameterError(f"attacks must be >= 1, got {attacks}")
+    return attacks
