@@ -9,6 +9,8 @@ from deniable.audit.canaries.many_runs import audit_counts
 from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
 from deniable.audit.laws import draw_outputs, read_law
+from deniable.audit.recorded.replay import replay
+from deniable.audit.recorded.samplers import Sampler, numpy_samplers
 from deniable.audit.result import AuditResult, Measured
 from deniable.audit.search import list_pairs, search_pairs
 from deniable.audit.sensitivity import LargestChange, search_sensitivity
@@ -18,6 +20,7 @@ __all__ = [
     "AuditResult",
     "LargestChange",
     "Measured",
+    "Sampler",
     "Universe",
     "ZeroOut",
     "audit_counts",
@@ -30,7 +33,9 @@ __all__ = [
     "measure",
     "measure_exactly",
     "norm1_distance",
+    "numpy_samplers",
     "read_law",
+    "replay",
     "search_pairs",
     "search_sensitivity",
 ]
