@@ -1,5 +1,9 @@
 """Anonymity: what k-anonymity and its kin say of a table, and what attacks get out of it all the same."""
 
+from deniable.attacks.anonymity.background import attack_with_background
+from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
+from deniable.attacks.anonymity.homogeneity import attack_homogeneity
+from deniable.attacks.anonymity.intersection import attack_by_intersection
 from deniable.attacks.anonymity.measures import (
     delta_disclosure,
     k_anonymity,
@@ -12,10 +16,18 @@ from deniable.attacks.anonymity.report import Anonymity, Diversity, measure_anon
 __all__ = [
     "Anonymity",
     "Diversity",
+    "attack_by_intersection",
+    "attack_homogeneity",
+    "attack_with_background",
     "delta_disclosure",
+    "generalise",
     "k_anonymity",
     "l_diversity",
     "measure_anonymity",
     "recursive_diversity",
+    "round_counts",
+    "suppress",
+    "suppress_counts",
     "t_closeness",
+    "tabulate",
 ]

@@ -1,0 +1,200 @@
+"""Syntactic protections: Mondrian, suppression of rows, and tables of counts with small cells left out or rounded.
+
+None of them is checked here: measure what they return.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.attacks.anonymity.classes import read_classes
+from deniable.attacks.anonymity.columns import Codes, Column, as_frame, number, read_columns
+from deniable.errors import InvalidParameterError
+
+Names = str | Sequence[str]
+
+
+def generalise(frame: Any, *, quasi: Names, k: int, strict: bool = True) -> Any:
+    """Make a table k-anonymous by Mondrian: cut the people in two by one quasi-identifier, again and again.
+
+    Each part is cut where its widest quasi-identifier (in ranks, over those of the table) leaves the most even halves,
+    while both keep k people. Quasi-identifiers then say what their part holds: "31 to 38", "care, office".
+
+    Args:
+        frame: rows of pandas, Polars or Arrow, one a person.
+        quasi: names of the quasi-identifiers; those without an order are cut by the order of their names.
+        k: least people in a part.
+        strict: cut between values only; else at the median, and people with the same value may come apart.
+
+    Returns: a frame of the same kind, rows in their order, with the quasi-identifiers as text.
+    Raises: InvalidParameterError if a column is unknown, or there are fewer than k rows.
+    Source: LeFevre, DeWitt, Ramakrishnan (2006), "Mondrian multidimensional k-anonymity".
+
+    >>> import pyarrow as pa
+    >>> generalise(pa.table({"age": [30, 31, 40, 44, 45]}), quasi="age", k=2)["age"].to_pylist()
+    ['30 to 31', '30 to 31', '40 to 45', '40 to 45', '40 to 45']
+    """
+    wrapped = as_frame(frame)
+    columns = read_columns(wrapped, quasi, role="quasi")
+    rows = len(columns[0].codes)
+    if not 1 <= k <= rows:
+        raise InvalidParameterError(f"k must be from 1 to the number of rows, {rows}, got {k}")
+    part = _partition(columns, k, strict=strict)
+    labels = [(column.name, _label(column, part)) for column in columns]
+    texts = [nw.new_series(name, text, nw.String, backend=wrapped.implementation) for name, text in labels]
+    return wrapped.with_columns(*texts).to_native()
+
+
+def suppress(frame: Any, *, quasi: Names, k: int) -> Any:
+    """Leave out the rows whose class has fewer than k.
+
+    With a sensitive attribute among `quasi`, small cells of the table of counts are left out.
+
+    Args:
+        frame, quasi: as for `generalise`.
+        k: least people in a class that stays.
+
+    Returns: a frame of the same kind; it may have no rows.
+    Raises: InvalidParameterError if a column is unknown.
+
+    >>> import pyarrow as pa
+    >>> suppress(pa.table({"age": [30, 30, 40]}), quasi="age", k=2).to_pydict()
+    {'age': [30, 30]}
+    """
+    classes = read_classes(frame, quasi, "value")
+    return as_frame(frame).filter((classes.sizes >= k)[classes.of_row].tolist()).to_native()
+
+
+def tabulate(frame: Any, *, by: Names, count: str = "count") -> Any:
+    """Count the rows of each cell: the table that a statistical office publishes. Empty cells have no row.
+
+    Args:
+        frame: of pandas, Polars or Arrow.
+        by: columns that make the cells; a missing value is a value.
+        count: name of the column of counts.
+
+    Raises: InvalidParameterError if a column is unknown, or called like the counts.
+
+    >>> import pyarrow as pa
+    >>> tabulate(pa.table({"age": [30, 40, 30]}), by="age").to_pydict()
+    {'age': [30, 40], 'count': [2, 1]}
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    if count in names:
+        raise InvalidParameterError(f"the counts need a name of their own, got {count}")
+    wrapped = as_frame(frame)
+    cell = number(column.codes for column in read_columns(wrapped, names, role="by"))
+    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    cells = wrapped.select(*names)[first.tolist()]
+    return cells.with_columns(nw.new_series(count, counts.tolist(), nw.Int64, backend=cells.implementation)).to_native()
+
+
+def suppress_counts(table: Any, *, below: int, count: str = "count") -> Any:
+    """Leave out the cells of a table of counts that are below a bound, so that they look like empty ones.
+
+    Args:
+        table: from `tabulate`, or like it.
+        below: least count that stays.
+        count: name of the column of counts.
+
+    Raises: InvalidParameterError if there is no such column.
+
+    >>> import pyarrow as pa
+    >>> suppress_counts(pa.table({"age": [30, 40], "count": [7, 4]}), below=5).to_pydict()
+    {'age': [30], 'count': [7]}
+    """
+    return as_frame(table).filter((read_counts(table, count) >= below).tolist()).to_native()
+
+
+def round_counts(table: Any, *, to: int, count: str = "count") -> Any:
+    """Round the cells of a table of counts to multiples of a number, halves up; cells of 0 are left out.
+
+    Args:
+        table: from `tabulate`, or like it.
+        to: the number, at least 1.
+        count: name of the column of counts.
+
+    Raises: InvalidParameterError if there is no such column, or `to` is below 1.
+
+    >>> import pyarrow as pa
+    >>> round_counts(pa.table({"age": [30, 40], "count": [8, 2]}), to=5).to_pydict()
+    {'age': [30], 'count': [10]}
+    """
+    if to < 1:
+        raise InvalidParameterError(f"to must be at least 1, got {to}")
+    wrapped = as_frame(table)
+    rounded = (np.floor(read_counts(table, count) / to + 0.5) * to).astype(np.int64)
+    series = nw.new_series(count, rounded.tolist(), nw.Int64, backend=wrapped.implementation)
+    return wrapped.with_columns(series).filter((rounded > 0).tolist()).to_native()
+
+
+def read_counts(table: Any, count: str) -> NDArray[np.float64]:
+    """Counts of a table's cells, shape (cells,); a missing count is 0.
+
+    Raises: InvalidParameterError if there is no such column, or it holds no numbers.
+    """
+    column = read_columns(as_frame(table), count, role="count")[0]
+    try:
+        values = np.array([0.0 if value is None else float(value) for value in column.values])
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(f"the column {count} must hold counts") from error
+    return values[column.codes]
+
+
+def _partition(columns: Sequence[Column], k: int, *, strict: bool) -> Codes:
+    """Part of each row. All parts are cut at once, level by level, so the work is a sort a level and column."""
+    rows = len(columns[0].codes)
+    part, final, done = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64), 0
+    active = np.arange(rows)
+    while len(active):
+        width, side = np.empty((len(columns), part.max() + 1)), np.empty((len(columns), len(active)), dtype=bool)
+        for place, column in enumerate(columns):
+            width[place], side[place] = _cut(part, column.codes[active], len(column.values), k, strict=strict)
+        widest = width.argmax(axis=0)
+        splits = (width.max(axis=0) > 0)[part]
+        final[active[~splits]] = done + part[~splits]
+        done += len(widest)
+        half = part * 2 + side[widest[part], np.arange(len(part))]
+        part, active = np.unique(half[splits], return_inverse=True)[1], active[splits]
+    return number([final])
+
+
+def _cut(
+    part: Codes, codes: Codes, distinct: int, k: int, *, strict: bool
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Width of each part by one column, 0 where it cannot be cut; and whether each row comes above the cut."""
+    order = np.lexsort((codes, part))
+    sizes = np.bincount(part)
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    code, owner, place = codes[order], part[order], np.arange(len(order))
+    width = (code[ends - 1] - code[starts]) / max(distinct - 1, 1)
+    smaller = np.minimum(place - starts[owner], ends[owner] - place)  # people in the smaller half of a cut before here
+    if strict:
+        smaller[np.diff(code, prepend=code[:1]) == 0] = 0
+    best = np.maximum.reduceat(smaller, starts)
+    cuts = np.flatnonzero(smaller == best[owner])
+    cut = cuts[np.unique(owner[cuts], return_index=True)[1]]
+    above = np.empty(len(order), dtype=bool)
+    above[order] = place >= cut[owner]
+    return np.where(best >= k, width, 0.0), above
+
+
+def _label(column: Column, part: Codes) -> list[str]:
+    """Text for each row: what the rows of its part hold."""
+    keys = np.unique(part * len(column.values) + column.codes)
+    owner, codes = np.divmod(keys, len(column.values))
+    held = np.split(codes, np.flatnonzero(np.diff(owner)) + 1)
+    labels = np.array([_say(column, found.tolist()) for found in held], dtype=object)
+    return labels[part].tolist()  # type: ignore[no-any-return]
+
+
+def _say(column: Column, codes: list[int]) -> str:
+    missing = codes[0] == 0 and column.has_missing
+    known = [str(column.values[code]) for code in codes[missing:]]
+    if column.ordered and len(known) > 1:
+        known = [f"{known[0]} to {known[-1]}"]
+    return ", ".join(known + ["missing"] * missing)
