@@ -1,0 +1,217 @@
+"""Sparse ratings without names, matched with a few that somebody is known to have given."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from deniable.attacks.chunks import stretches
+from deniable.attacks.result import AttackResult, Share
+from deniable.errors import InvalidParameterError
+
+NETFLIX_DENSITY = 100_480_507 / (480_189 * 17_770)
+"""Ratings over users times films in the Netflix Prize data set: 1.18%."""
+
+_CELLS = 1 << 23
+_DAYS = 2_242  # that the Netflix ratings span
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Who rated what, how, and when.
+
+    Args:
+        stars: shape (users, items); a number > 0 where there is a rating.
+        days: day of each stored entry of `stars`, in its order; shape (ratings,).
+    """
+
+    stars: csr_array
+    days: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stars, csr_array) or self.stars.nnz != len(self.days) or 0 in self.stars.shape:
+            raise InvalidParameterError("ratings need a csr_array of stars, and one day for each of its entries")
+
+
+def link_ratings(
+    released: Ratings,
+    known: Ratings,
+    truth: ArrayLike,
+    *,
+    dates: bool = True,
+    eccentricity: float = 1.5,
+    star_scale: float = 1.5,
+    day_scale: float = 30.0,
+) -> AttackResult:
+    """Find the rows of people of whom a few ratings are known, roughly, by the scoreboard of Narayanan and Shmatikov.
+
+    Every row gets the score sum of w (exp(-|stars apart| / star_scale) + exp(-|days apart| / day_scale)) over the known
+    ratings of items that it has too, with w = 1 / ln(raters of the item). The best is claimed if it is more than
+    `eccentricity` standard deviations of all scores above the second best. An item with one rater is weighed as if it
+    had two. The defaults are those of the paper's section 5.
+
+    Args:
+        released: shape (users, items); no names.
+        known: what the attacker knows, shape (targets, items).
+        truth: row of each target in `released`, shape (targets,); -1 for somebody who is not in it.
+        dates: whether the days are used.
+        eccentricity: phi; claims are rarer and surer above.
+        star_scale: rho_0, in stars.
+        day_scale: d_0, in days.
+
+    Returns: `learned` is the row claimed for each target, -1 where none is.
+    Raises: InvalidParameterError for shapes that do not fit or scales that are not positive.
+    Source: Narayanan, Shmatikov (2008), "Robust de-anonymization of large sparse datasets".
+
+    >>> ratings = make_ratings(users=300, items=200, density=0.05)
+    >>> targets = np.arange(20)
+    >>> link_ratings(ratings, observe_ratings(ratings, targets, count=6), targets).success.value > 0.8
+    True
+    """
+    people, items = released.stars.shape
+    right_row = np.asarray(truth)
+    if known.stars.shape[1] != items or right_row.shape != (known.stars.shape[0],) or people < 2:
+        raise InvalidParameterError(
+            f"known must have the {items} items of released, and truth one row of its users for each target; "
+            f"got {known.stars.shape} and {right_row.shape} for {people} users"
+        )
+    if not (star_scale > 0 and day_scale > 0 and eccentricity >= 0):
+        raise InvalidParameterError("star_scale and day_scale must be positive, and eccentricity at least 0")
+    by_item = csr_array(
+        (np.arange(1, released.stars.nnz + 1), released.stars.indices, released.stars.indptr), released.stars.shape
+    ).tocsc()
+    entry = by_item.data - 1  # of the released ratings, item by item
+    raters = np.diff(by_item.indptr)
+    weight = 1 / np.log(np.maximum(raters, 2))
+    best: list[NDArray[np.int64]] = []
+    lead: list[NDArray[np.float64]] = []
+    starts = known.stars.indptr
+    work = np.diff(np.concatenate([[0], np.cumsum(raters[known.stars.indices])])[starts]) + people
+    for first, last in stretches(work, _CELLS):
+        ours = np.arange(starts[first], starts[last])  # known ratings of these targets
+        item = known.stars.indices[ours]
+        many = raters[item]
+        mine = np.repeat(ours, many)
+        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - by_item.indptr[item], many)
+        theirs = entry[place]
+        like = np.exp(-np.abs(known.stars.data[mine] - released.stars.data[theirs]) / star_scale)
+        if dates:
+            like += np.exp(-np.abs(known.days[mine] - released.days[theirs]) / day_scale)
+        target = np.repeat(np.repeat(np.arange(last - first), np.diff(starts[first : last + 1])), many)
+        scores = np.bincount(
+            target * people + by_item.indices[place],
+            weights=like * np.repeat(weight[item], many),
+            minlength=(last - first) * people,
+        ).reshape(last - first, people)
+        top = np.argmax(scores, axis=1)
+        two = -np.partition(-scores, 1, axis=1)[:, :2]
+        spread = scores.std(axis=1)
+        best.append(top)
+        lead.append(np.divide(two[:, 0] - two[:, 1], spread, out=np.zeros(len(top)), where=spread > 0))
+    leads = np.concatenate(lead)
+    claims = np.where(leads > eccentricity, np.concatenate(best), -1)
+    claimed = claims >= 0
+    right = claimed & (claims == right_row)
+    return AttackResult(
+        attack="Matching sparse ratings",
+        target="row of a person",
+        success=Share(right=int(right.sum()), attempts=len(claims)),
+        baseline=1 / people,
+        guess="a row drawn at random",
+        learned=claims,
+        facts={
+            "known ratings of a target": f"{known.stars.nnz / len(claims):.1f}",
+            "rows claimed": int(claimed.sum()),
+            "wrong claims": int((claimed & ~right).sum()),
+            "median eccentricity": f"{np.median(leads):.2f}",
+        },
+    )
+
+
+def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, seed: int = 0) -> Ratings:
+    """Draw ratings with few popular items, many rare ones, and few busy users: as sparse as Netflix's by default.
+
+    The popularity of items falls as 1 / rank, how much users rate is lognormal. Stars lie around a mean of
+    the item and one of the user. A user's days lie around a few evenings.
+
+    Args:
+        users: at least 2.
+        items: at least 2.
+        density: ratings over users times items, in (0, 1/2]; a little less is drawn, since nobody rates twice.
+
+    Raises: InvalidParameterError for numbers outside these ranges.
+
+    >>> ratings = make_ratings(users=1000, items=500)
+    >>> ratings.stars.shape, bool(0.006 < ratings.stars.nnz / 500_000 < 0.013)
+    ((1000, 500), True)
+    """
+    if min(users, items) < 2 or not 0 < density <= 1 / 2:
+        raise InvalidParameterError(f"users and items must be at least 2 and density in (0, 1/2], got {density}")
+    dice = np.random.default_rng(seed)
+    activity = dice.lognormal(sigma=1.0, size=users)
+    many = np.maximum(1, dice.poisson(activity / activity.mean() * density * items))
+    popularity = 1 / (np.arange(items) + items / 200)
+    user = np.repeat(np.arange(users), many)
+    item = dice.choice(items, size=len(user), p=popularity / popularity.sum())
+    rated = np.unique(user * items + item)
+    user, item = rated // items, rated % items
+    liked = 3.5 + 0.6 * dice.normal(size=items)[item] + 0.4 * dice.normal(size=users)[user]
+    stars = np.clip(np.round(liked + 0.8 * dice.normal(size=len(user))), 1, 5)
+    evenings = dice.uniform(0, _DAYS, size=(users, 8))
+    days = np.floor(evenings[user, dice.integers(8, size=len(user))] + dice.exponential(10, size=len(user)))
+    starts = np.searchsorted(user, np.arange(users + 1))
+    return Ratings(csr_array((stars, item, starts), shape=(users, items)), days)
+
+
+def observe_ratings(
+    ratings: Ratings,
+    targets: ArrayLike,
+    *,
+    count: int,
+    wrong: int = 0,
+    star_error: float = 1.0,
+    day_error: float = 14.0,
+    seed: int = 0,
+) -> Ratings:
+    """Draw what an attacker knows of a few people: some of their ratings, roughly, and some that are made up.
+
+    Args:
+        ratings: of everybody.
+        targets: rows, shape (targets,).
+        count: ratings known of each target; somebody who gave fewer is known by all of them.
+        wrong: of these, how many are of random items with random stars and days.
+        star_error: greatest error of the stars of the others, in stars.
+        day_error: greatest error of their days, in days.
+
+    Raises: InvalidParameterError if more are wrong than known, or a target does not exist.
+
+    >>> ratings = make_ratings(users=50, items=80, density=0.2)
+    >>> observe_ratings(ratings, [3, 4], count=5).stars.nnz
+    10
+    """
+    people = np.asarray(targets)
+    users, items = ratings.stars.shape
+    if not 0 <= wrong <= count or count < 1 or people.ndim != 1 or not len(people):
+        raise InvalidParameterError(f"count must be at least 1 and wrong in 0..count, got {count} and {wrong}")
+    if people.dtype.kind not in "iu" or people.min() < 0 or people.max() >= users:
+        raise InvalidParameterError(f"targets must be rows in 0..{users - 1}")
+    dice = np.random.default_rng(seed)
+    starts = ratings.stars.indptr.astype(np.int64)
+    many = np.diff(starts)[people]
+    target = np.repeat(np.arange(len(people)), many)
+    entry = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - starts[people], many)
+    order = np.lexsort((dice.random(len(entry)), target))
+    rank = np.arange(len(entry)) - np.repeat(np.cumsum(many) - many, many)
+    kept = order[rank < count]
+    false = rank[rank < count] < wrong
+    target, entry = target[kept], entry[kept]
+    size = len(entry)
+    item = np.where(false, dice.integers(items, size=size), ratings.stars.indices[entry])
+    near = np.clip(ratings.stars.data[entry] + np.round(dice.uniform(-star_error, star_error, size)), 1, 5)
+    stars = np.where(false, dice.integers(1, 6, size=size), near)
+    day = ratings.days[entry] + dice.uniform(-day_error, day_error, size)
+    days = np.where(false, dice.uniform(0, _DAYS, size), day)
+    place, first = np.unique(target * items + item, return_index=True)
+    ends = np.searchsorted(place // items, np.arange(len(people) + 1))
+    return Ratings(csr_array((stars[first], place % items, ends), shape=(len(people), items)), days[first])

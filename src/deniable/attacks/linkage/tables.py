@@ -1,0 +1,79 @@
+"""A table without names, joined with a public roll that has them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from deniable.attacks.anonymity.columns import Codes, as_frame, number, read_columns, recode
+from deniable.attacks.result import AttackResult, Share
+from deniable.errors import InvalidParameterError
+
+
+def link_tables(
+    released: Any, roll: Any, *, columns: Sequence[str], name: str, truth: Sequence[object] | None = None
+) -> AttackResult:
+    """Give names to the rows of a table by the columns that it shares with a public roll.
+
+    A row gets a name where its combination of values stands once in the table and once in the roll. It is what
+    Sweeney did to the hospital records of Massachusetts with the voter roll of Cambridge.
+
+    Args:
+        released: frame of pandas, Polars or Arrow, without names.
+        roll: likewise, with names.
+        columns: names of columns that both have; a missing value matches a missing one.
+        name: column of the roll that names people.
+        truth: names in the order of the rows of `released`, None for somebody who is not known; None: whoever gets a
+            name counts as found.
+
+    Returns: `learned` holds a name or None for each row.
+    Raises: InvalidParameterError for tables without rows, columns that are missing, or a truth of another length.
+    Source: Sweeney (1997), "Weaving technology and policy together to maintain confidentiality".
+
+    >>> import pyarrow
+    >>> released = pyarrow.table({"birth": [1950, 1951, 1951], "illness": ["flu", "gout", "flu"]})
+    >>> roll = pyarrow.table({"name": ["Ann", "Bob"], "birth": [1950, 1951]})
+    >>> link_tables(released, roll, columns=["birth"], name="name").learned.tolist()
+    ['Ann', None, None]
+    """
+    here = read_columns(as_frame(released), columns, role="columns")
+    public = as_frame(roll)
+    there = read_columns(public, columns, role="columns")
+    (named,) = read_columns(public, name, role="name")
+    rows = len(here[0].codes)
+    if truth is not None and len(truth) != rows:
+        raise InvalidParameterError(f"truth must have one name for each of {rows} rows, got {len(truth)}")
+    pairs = [
+        np.concatenate([one.codes, _shared(recode(other, one.values), len(one.values), other.codes)])
+        for one, other in zip(here, there, strict=True)
+    ]
+    both = number(pairs)
+    ours, theirs = both[:rows], both[rows:]
+    owner = np.zeros(int(both.max()) + 1, dtype=np.int64)
+    owner[theirs] = np.arange(len(theirs))
+    once = (np.bincount(ours, minlength=len(owner)) == 1) & (np.bincount(theirs, minlength=len(owner)) == 1)
+    names = np.array([*named.values], dtype=object)[named.codes[owner[ours]]]
+    names[~once[ours]] = None
+    claimed = once[ours]
+    right = (
+        claimed if truth is None else claimed & np.array([one == two for one, two in zip(names, truth, strict=True)])
+    )
+    return AttackResult(
+        attack="Joining with a public roll",
+        target="name of a row",
+        success=Share(right=int(right.sum()), attempts=rows),
+        baseline=1 / len(theirs),
+        guess="a name from the roll",
+        learned=names,
+        facts={
+            "rows that get a name": int(claimed.sum()),
+            "wrong names": "not checked" if truth is None else int((claimed & ~right).sum()),
+            "names in the roll": len(theirs),
+        },
+    )
+
+
+def _shared(codes: Codes, known: int, own: Codes) -> Codes:
+    """Codes of the roll in the table's values; what the table lacks gets codes of its own."""
+    result: Codes = np.where(codes < 0, known + own, codes)
+    return result
