@@ -19,6 +19,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from deniable.audit import measure
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import FAMILIES, MECHANISMS, Mechanism
 from deniable.mechanisms.additive.base import AdditiveNoise
@@ -82,27 +83,18 @@ def chi_square(name: str, mechanism: Mechanism, seed: int) -> float:
 
 
 def audited_epsilon(case: WorstCase, runs: int, delta: float, seed: int) -> float:
-    """A lower bound on epsilon at `delta`, wrong with probability FALSE_ALARM.
-
-    Half of the runs choose the event, Clopper-Pearson bounds of the other half bound its probabilities. Events are
-    {outcome >= cut}; where outcomes are few, they are first ordered by how much more often they come from `exact`.
-    """
-    ours, theirs = case.outcomes(runs, bits=DeterministicBits(seed))
-    kinds, codes = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
-    half = runs // 2
-    if len(kinds) <= 64:
-        counts = [np.bincount(part[:half], minlength=len(kinds)) + 0.5 for part in np.split(codes, 2)]
-        codes = np.argsort(np.argsort(counts[0] / counts[1], kind="stable"), kind="stable")[codes]
-    (first, second), (other_first, other_second) = (np.split(part, 2) for part in np.split(codes, 2))
-    cuts = np.unique(np.concatenate([first, other_first]))
-    p = 1 - np.searchsorted(np.sort(first), cuts) / half
-    q = np.maximum(half - np.searchsorted(np.sort(other_first), cuts), 1) / half
-    cautious = p - delta - 5 * np.sqrt(p / half), q + 5 * np.sqrt(q / half)
-    cut = cuts[np.argmax(cautious[0] / cautious[1])]
-    hits, others = int((second >= cut).sum()), int((other_second >= cut).sum())
-    low = stats.beta.ppf(FALSE_ALARM / 2, hits, half - hits + 1) if hits else 0.0
-    high = stats.beta.isf(FALSE_ALARM / 2, others + 1, half - others) if others < half else 1.0
-    return math.log((low - delta) / high) if low > delta else 0.0
+    """A lower bound on epsilon at `delta`, wrong with probability FALSE_ALARM."""
+    bits = DeterministicBits(seed)
+    found = measure(
+        lambda exact, count: case.mechanism.outcomes(exact, count, bits=bits),
+        case.exact,
+        case.neighbour,
+        delta=delta,
+        confidence=1 - FALSE_ALARM,
+        runs=runs,
+        batched=True,
+    )
+    return found.epsilon
 
 
 @every

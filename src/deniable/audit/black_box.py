@@ -103,7 +103,7 @@ def measure(
     parts = split(outputs, seed)
     scores = fit(*parts[0])
     tests = len(parts[2][0])
-    event = choose(scores, *parts[1], goals=goals, runs=tests, failure=failure)
+    event = choose(scores, *parts[1], goals=goals, runs=len(parts[1][0]), failure=failure)
     bound, words, rates = 0.0, "", None
     goal = goals[0]
     if event is not None:

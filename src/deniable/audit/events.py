@@ -60,7 +60,9 @@ class Event:
 def choose(
     scores: Sequence[Score], ours: Outputs, theirs: Outputs, *, goals: Sequence[Goal], runs: int, failure: float
 ) -> Event | None:
-    """The event that would show the most, were its test on `runs` fresh runs of either input to repeat these.
+    """The event that would show the most, were `runs` fresh runs of either input to repeat these.
+
+    As many runs as choose it are the cautious number: what only more of them would show may be chance.
 
     An earlier score is left for a later one only where that promises more than chance would.
     """

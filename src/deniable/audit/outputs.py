@@ -77,7 +77,7 @@ def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
     if ours.shape[1:] != theirs.shape[1:] or ours.dtype.kind not in "biuf" or theirs.dtype.kind not in "biuf":
         return None
     table = np.concatenate([ours, theirs]).reshape(len(ours) + len(theirs), -1)
-    labels = np.unique(table[:, 0] if table.shape[1] == 1 else _hashes(table), return_inverse=True)[1]
+    labels = _labels(table[:, 0] if table.shape[1] == 1 else _hashes(table))
     columns = table[:, :MOST_COLUMNS].astype(np.float64)
 
     def show(label: int) -> str:
@@ -85,6 +85,13 @@ def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
         return shown(row[0] if ours.ndim == 1 else row)
 
     return Outputs(labels, np.zeros(len(table), dtype=np.int64), columns, (), show, lambda _: "an array")
+
+
+def _labels(values: NDArray[Any]) -> Labels:
+    """Equal for equal values; without sorting where these are whole numbers that lie close together."""
+    if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= len(values):
+        return (values - values.min()).astype(np.int64)
+    return np.unique(values, return_inverse=True)[1]
 
 
 def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
@@ -107,8 +114,17 @@ def _of_objects(outputs: list[object]) -> Outputs:
     for row, (_, numbers, _) in zip(columns, read, strict=True):
         row[: len(numbers)] = numbers[:width]
     return Outputs(
-        labels, kinds, columns, (), lambda label: shown(outputs[first[label]]), lambda kind: read[kind_first[kind]][0]
+        labels,
+        kinds,
+        columns,
+        (),
+        lambda label: shown(outputs[first[label]]),
+        lambda kind: _any(read[kind_first[kind]][0]),
     )
+
+
+def _any(kind: str) -> str:
+    return kind if kind == "None" or kind.startswith("an error") else f"any {kind}"
 
 
 def _numbered(keys: Sequence[Hashable]) -> tuple[Labels, list[int]]:
@@ -130,7 +146,7 @@ def _read(output: object) -> tuple[str, list[float], str]:
         parts = [output.real, output.imag] if output.dtype.kind == "c" else [output]
         return f"array {output.shape}", [float(x) for part in parts for x in part.ravel()], ""
     if isinstance(output, Failed):
-        return f"error {output.error}", [], ""
+        return shown(output), [], ""
     if output is None:
         return "None", [], ""
     if isinstance(output, complex):

@@ -40,18 +40,17 @@ def fit(ours: Outputs, theirs: Outputs) -> list[Score]:
     Source: Ding, Wang, Wang, Zhang, Kifer (2018), arXiv:1805.10277, for outcomes; Bichsel, Steffen, Bogunovic, Vechev
         (2021), "DP-Sniper", for classifiers.
     """
-    scores = []
-    if _repeated(ours, theirs):
-        scores.append(_listed("outcomes", ours, theirs, lambda one: one.labels, lambda one: one.shown))
-    if ours.kinds.max(initial=0) or theirs.kinds.max(initial=0):
-        scores.append(_listed("kinds of output", ours, theirs, lambda one: one.kinds, lambda one: one.kind_shown))
     histograms = [
         Histogram.of(column, ours.columns[::2, column], theirs.columns[::2, column])
         for column in range(ours.columns.shape[1])
     ]
     histograms = [one for one in histograms if len(one.table) > 2]
     by_use = sorted(histograms, key=lambda one: -one.use)
-    scores += [_threshold(one.column, ours.names[one.column]) for one in by_use[:_MOST_COLUMNS]]
+    scores = [_threshold(one.column, ours.names[one.column]) for one in by_use[:_MOST_COLUMNS]]
+    if ours.kinds.max(initial=0) or theirs.kinds.max(initial=0):
+        scores.append(_listed("kinds of output", ours, theirs, lambda one: one.kinds, lambda one: one.kind_shown))
+    if _repeated(ours, theirs):
+        scores.append(_listed("outcomes", ours, theirs, lambda one: one.labels, lambda one: one.shown))
     scores += [one.score(ours.names[one.column]) for one in by_use[:_MOST_COLUMNS]]
     if len(histograms) > 1:
         scores.append(_classifier(by_use[:_MOST_TOGETHER], ours[1::2], theirs[1::2]))
@@ -60,7 +59,7 @@ def fit(ours: Outputs, theirs: Outputs) -> list[Score]:
 
 def _repeated(ours: Outputs, theirs: Outputs) -> bool:
     labels = np.concatenate([ours.labels, theirs.labels])
-    return len(np.unique(labels)) <= len(labels) / 3
+    return np.count_nonzero(np.bincount(labels)) <= len(labels) / 3
 
 
 def cautious_log_ratio(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> Floats:
