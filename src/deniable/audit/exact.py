@@ -14,7 +14,7 @@ from deniable.audit.universe import Neighbouring, Universe
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Mechanism
 from deniable.numbers.balls import ball, certified
-from deniable.numbers.interval import NONNEGATIVE
+from deniable.numbers.interval import NONNEGATIVE, round_up
 from deniable.numbers.rationals import exact_rational, probability, shown
 from deniable.privacy import FiniteLoss, PrivacyLoss, Relation, Replace
 
@@ -64,7 +64,8 @@ def measure_exactly(
         inputs: a universe, whose tables are the inputs; or pairs of neighbouring inputs.
         relation: of a universe: AddRemove, Replace or a ZeroOut.
         claim: as a loss; or epsilon, and delta in [0, 1).
-        delta: None takes 0; for a claimed loss that is infinite there, the power of ten at which the claim fails most.
+        delta: None takes 0; for a claimed loss that is infinite there, its own delta or the power of ten at which the
+            claim fails most.
 
     Raises: InvalidParameterError if a law is not one, or if there are no neighbours.
     Source: the optimal event of Neyman and Pearson (1933); docs/theory/audit/exact.md.
@@ -74,13 +75,13 @@ def measure_exactly(
     """
     read = read_claim(claim, epsilon=epsilon, delta=0 if delta is None else delta)
     found = _all_corners(mechanism, inputs, relation)
-    level, (odds, count, corners) = _worst(found, claim, delta)
-    value = odds if isinstance(odds, float) else _log(odds)
+    level, worst = _worst(found, claim, delta)
+    _, count, corners = worst
     over = f"all tables of {len(found) // 2:,} pairs" if isinstance(inputs, Universe) else f"{len(found) // 2:,} pairs"
     thinned = np.unique(np.linspace(0, len(corners.outputs) - 1, _MOST_POINTS).astype(int))
     return AuditResult(
         claim=read,
-        epsilon=value,
+        epsilon=_epsilon(worst),
         delta=float(level),
         confidence=1.0,
         event=_event(corners, count) if count else "",
@@ -191,16 +192,19 @@ def _worst(found: Sequence[_Corners], claim: PrivacyLoss | None, delta: Number |
     if claim is None or delta is not None or math.isfinite(claim.epsilon(0).upper):
         level = probability("delta", 0 if delta is None else delta)
         return level, _largest(found, level)
+    stated = Fraction(repr(round_up(claim.infinite_mass)))  # a float, as it is reported
+    own = stated, _largest(found, stated)
+    if _epsilon(own[1]) > claim.epsilon(stated).upper:
+        return own
     tried = []
-    for text in _DELTAS:
-        claimed, level = claim.epsilon(text).upper, Fraction(text)
+    for level in sorted({stated, *map(Fraction, _DELTAS)}):
+        claimed = claim.epsilon(level).upper
         if math.isfinite(claimed):
             worst = _largest(found, level)
-            epsilon = worst[0] if isinstance(worst[0], float) else _log(worst[0])
-            tried.append((epsilon - claimed, level, worst))
+            tried.append((_epsilon(worst) - claimed, level, worst))
     if not tried:
         return Fraction(0), _largest(found, Fraction(0))
-    _, level, worst = max(tried, key=lambda one: (one[0], -one[1]))
+    _, level, worst = max(tried, key=lambda one: one[0])  # the first of equals: the smallest delta
     return level, worst
 
 
@@ -212,7 +216,11 @@ def _last_impossible(there: Sequence[Fraction]) -> int:
     return sum(1 for mass in there if not mass)
 
 
-def _log(odds: Fraction) -> float:
+def _epsilon(found: Found) -> float:
+    """ln of the odds, rounded down."""
+    odds = found[0]
+    if isinstance(odds, float):
+        return odds
     return certified(lambda: ball(odds).log(), within=NONNEGATIVE).lower if odds > 1 else 0.0
 
 

@@ -1,7 +1,6 @@
 """Laws of finite mechanisms: probabilities that are checked, drawn from, and mixed."""
 
-import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.interval import Interval
+from deniable.numbers.interval import Interval, round_down, round_up
 from deniable.numbers.rationals import exact_rational, shown, whole_number
 
 Law: TypeAlias = Mapping[Hashable, Fraction | Interval]
@@ -82,38 +81,7 @@ def upper(mass: Fraction | Interval) -> Fraction:
     return min(max(Fraction(mass.upper), Fraction(repr(mass.upper))), Fraction(1))
 
 
-def product_law(laws: Iterable[Law]) -> dict[Hashable, Fraction | Interval]:
-    """The law of the tuple of independent outputs."""
-    found: dict[Hashable, Fraction | Interval] = {(): Fraction(1)}
-    for law in laws:
-        found = {
-            (*before, output): _product(mass, here)  # type: ignore[misc]
-            for before, mass in found.items()
-            for output, here in law.items()
-        }
-    return found
-
-
-def image_law(law: Law, function: Any) -> dict[Hashable, Fraction | Interval]:
-    """The law of a function of the output."""
-    found: dict[Hashable, Fraction | Interval] = {}
-    for output, mass in law.items():
-        value = function(output)
-        found[value] = _sum(found[value], mass) if value in found else mass
-    return found
-
-
 def _sum(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
     if isinstance(one, Fraction) and isinstance(other, Fraction):
         return one + other
-    return _outward(lower(one) + lower(other), upper(one) + upper(other))
-
-
-def _product(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
-    if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return one * other
-    return _outward(lower(one) * lower(other), upper(one) * upper(other))
-
-
-def _outward(low: Fraction, high: Fraction) -> Interval:
-    return Interval(Interval.around(low).lower, min(Interval.around(high).upper, math.inf))
+    return Interval(round_down(lower(one) + lower(other)), round_up(upper(one) + upper(other)))

@@ -82,7 +82,7 @@ class AuditResult:
     @property
     def claimed(self) -> float:
         """Upper end of the claimed epsilon at `delta`; infinite where nothing was claimed."""
-        return math.inf if self.claim is None else float(self.claim.epsilon(_text(self.delta)).upper)
+        return math.inf if self.claim is None else float(self.claim.epsilon(float(self.delta)).upper)
 
     @property
     def violated(self) -> bool:
@@ -148,7 +148,3 @@ class AuditResult:
                     label="attacks found")  # fmt: skip
             ax.legend()
         return ax
-
-
-def _text(value: float) -> str:
-    return f"{value:.12g}"

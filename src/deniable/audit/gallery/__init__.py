@@ -1,0 +1,20 @@
+"""A gallery of broken mechanisms, and of sound ones beside them.
+
+Each is a few lines with what was claimed of it, who claimed it, and a pair of neighbours on which it fails; `audit()`
+shows how, exactly. An auditor that misses one, or accuses a control, needs repair.
+"""
+
+from deniable.audit.gallery import (  # noqa: F401  (all hang their specimens)
+    composition,
+    floats,
+    gaussians,
+    response,
+    sampling,
+    selection,
+    sparse_vector,
+    tables,
+    thresholds,
+)
+from deniable.audit.gallery.specimen import GALLERY, Specimen
+
+__all__ = ["GALLERY", "Specimen"]
