@@ -10,6 +10,7 @@ from deniable.errors import InvalidParameterError, SourceError
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 OwnFile: TypeAlias = Annotated[
@@ -53,6 +54,15 @@ def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "N
         raise InvalidParameterError("an attack needs at least two people; the file has fewer rows.")
     taken = len(told) if people is None else min(people, len(told))
     return np.array(told)[np.arange(taken) * len(told) // taken]
+
+
+def read_table(file: Path) -> "pa.Table":
+    """The whole file as a table of Arrow.
+
+    Raises: SourceError if it cannot be read.
+    """
+    with _opened(file) as connection:
+        return connection.table("people").to_arrow_table()
 
 
 def _opened(file: Path) -> "duckdb.DuckDBPyConnection":
