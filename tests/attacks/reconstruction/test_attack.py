@@ -24,8 +24,9 @@ def test_exact_and_rounded_counts_give_everybody_away() -> None:
     assert exact.baseline == 1 - SECRETS.mean()
     assert exact.facts is not None
     assert exact.facts["queries"] == 1200
+    few = SECRETS[:80]
     rounded = attack_by_reconstruction(
-        answer_rounded(SECRETS, base=5), SECRETS, estimate=lambda groups, told: estimate_by_linear_program(groups, told)
+        answer_rounded(few, base=3), few, estimate=lambda groups, told: estimate_by_linear_program(groups, told)
     )
     assert rounded.success.value == 1
 

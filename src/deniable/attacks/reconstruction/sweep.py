@@ -1,0 +1,98 @@
+"""How much noise it takes: success of the attack against the noise of the answers."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from scipy.special import ndtr
+
+from deniable.attacks.reconstruction.answers import (
+    Answerer,
+    answer_with_gaussian,
+    answer_with_laplace,
+    answer_within,
+    secret_bits,
+)
+from deniable.attacks.reconstruction.attack import attack_by_reconstruction
+from deniable.attacks.reconstruction.queries import hadamard_subsets, whole
+from deniable.attacks.result import AttackResult, Curve, Share
+from deniable.errors import InvalidParameterError
+
+STEPS = tuple(float(step) for step in np.geomspace(1 / 16, 4, 13))
+
+
+class NoiseLaw(Enum):
+    """Law of the errors of the answers in a sweep."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    UNIFORM = "uniform"
+
+
+def sweep_noise(
+    *,
+    people: Sequence[int] = (64, 512, 4096),
+    noises: Sequence[float] = STEPS,
+    noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
+    repeats: int = 4,
+    seed: int = 0,
+) -> AttackResult:
+    """Reconstruct random bits at growing noise: success falls when the noise reaches the square root of the people.
+
+    Queries are about halves of the people (`hadamard_subsets`), solved by least squares. For a power of two of people
+    an estimate has a standard deviation of 2 sigma / sqrt(people), a little less, so that Phi(sqrt(people) / (4 sigma))
+    of the bits come out right: the same curve for all, drawn beside the measured ones.
+
+    Args:
+        people: one curve each.
+        noises: standard deviations of the noise, in units of the square root of the people, each > 0.
+        noise: its law: "gaussian", "laplace" or "uniform".
+        repeats: attacks at each point.
+
+    Returns: as `success` the share of bits that came out right at the least noise, over all curves.
+    Proof: docs/theory/attacks/reconstruction.md.
+
+    >>> found = sweep_noise(people=(64, 256), noises=(0.1, 1, 10))
+    >>> [round(float(share), 1) for share in found.curves[-1].y]
+    [1.0, 0.6, 0.5]
+    """
+    law, repeats = NoiseLaw(noise), whole("repeats", repeats)
+    if not people or not noises or not all(0 < step < np.inf for step in noises):
+        raise InvalidParameterError(f"a sweep needs numbers of people and noises > 0, got {people} and {noises}")
+    steps = np.sort(np.asarray(noises, dtype=np.float64))
+    right = np.array([[_right(count, step, law, repeats, seed) for step in steps] for count in people])
+    attempts = np.array([repeats * count for count in people])
+    measured = [
+        Curve(label=f"{count:,} people", x=steps, y=row / tried)
+        for count, row, tried in zip(people, right, attempts, strict=True)
+    ]
+    predicted = Curve(label="predicted", x=steps, y=np.asarray(ndtr(1 / (4 * steps)), dtype=np.float64))
+    return AttackResult(
+        attack=f"Reconstruction against {law.value} noise",
+        target="secret bit",
+        success=Share(right=int(right[:, 0].sum()), attempts=int(attempts.sum())),
+        baseline=0.5,
+        guess="guessing by a coin",
+        facts={
+            "noise": f"{steps[0]:g} sqrt(people); the curves go to {steps[-1]:g} sqrt(people)",
+            "right at the largest noise": f"{right[:, -1].sum() / attempts.sum():.1%}",
+        },
+        curves=(*measured, predicted),
+        axes=("standard deviation of the noise / sqrt(people)", "share of the bits that came out right"),
+    )
+
+
+def _right(people: int, step: float, law: NoiseLaw, repeats: int, seed: int) -> int:
+    """How many bits came out right in all repeats together."""
+    dice = np.random.default_rng((seed, people, int(step * 1e9)))
+    sigma, right = step * np.sqrt(people), 0
+    for own in dice.integers(1 << 32, size=repeats).tolist():
+        truth = secret_bits(dice.integers(0, 2, whole("people", people)))
+        asked = hadamard_subsets(people=people, seed=own)
+        answerer: Answerer = {
+            NoiseLaw.GAUSSIAN: answer_with_gaussian(truth, sigma=sigma, seed=own),
+            NoiseLaw.LAPLACE: answer_with_laplace(truth, scale=sigma / np.sqrt(2), seed=own),
+            NoiseLaw.UNIFORM: answer_within(truth, error=sigma * np.sqrt(3), seed=own),
+        }[law]
+        right += attack_by_reconstruction(answerer, truth, subsets=asked).success.right
+    return right
