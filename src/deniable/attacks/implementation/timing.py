@@ -1,0 +1,82 @@
+"""The clock as an oracle: noise that takes longer to draw the larger it is tells its size."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.implementation.worlds import doubles
+from deniable.attacks.result import AttackResult, Curve, Share
+from deniable.errors import InvalidParameterError
+
+
+def measure_work(
+    release: Callable[[], float], *, clock: Callable[[], float], runs: int, exact: float = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Measure how long each of several releases takes.
+
+    Args:
+        release: one noisy answer.
+        clock: time.perf_counter, or a counter of any work: random words used, passes of a loop.
+        runs: at least 1.
+        exact: the true value, of a question whose answer is public, such as a count of nobody.
+
+    Returns: noise, shape (runs,), and work, shape (runs,), in the unit of the clock.
+    Raises: InvalidParameterError if runs < 1.
+
+    >>> ticks = iter(range(100))
+    >>> noise, work = measure_work(lambda: 3.0, clock=lambda: next(ticks), runs=2, exact=1)
+    >>> noise, work
+    (array([2., 2.]), array([1., 1.]))
+    """
+    if runs < 1:
+        raise InvalidParameterError(f"runs must be >= 1, got {runs}")
+    noise, work = np.empty(runs), np.empty(runs)
+    for run in range(runs):
+        start = clock()
+        answer = release()
+        work[run] = clock() - start
+        noise[run] = float(answer) - exact
+    return noise, work
+
+
+def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
+    """Tell from the time of a release whether its noise was large, so that the true value is known better.
+
+    The first half of the runs fixes a straight line of work on |noise| and the cut at the work of median noise. The
+    second half is guessed.
+
+    Args:
+        noise: of runs on a question with a public answer, shape (runs,).
+        work: seconds, or any count that a clock stands for, shape (runs,).
+
+    Raises: InvalidParameterError if the shapes differ, there are fewer than 20 runs, or a number is not finite.
+    Source: Haeberlen, Pierce, Narayan (2011), "Differential privacy under fire"; Jin, McMurtry, Rubinstein,
+        Ohrimenko (2022), arXiv:2112.05307, who tell noise of discrete samplers by its time.
+
+    >>> noise = np.random.default_rng(0).geometric(0.1, size=400)
+    >>> print(tell_noise_by_time(noise, 1 + 2 * noise).succeeded)
+    True
+    """
+    size, spent = np.abs(doubles("noise", noise).ravel()), doubles("work", work).ravel()
+    if len(size) != len(spent) or len(size) < 20:
+        raise InvalidParameterError(f"needs at least 20 runs with noise and work, got {len(size)} and {len(spent)}")
+    half = len(size) // 2
+    typical, moves = float(np.median(size[:half])), bool(np.ptp(size[:half]) and np.ptp(spent[:half]))
+    slope, start = np.polyfit(size[:half], spent[:half], 1) if moves else (0.0, float(spent[0]))
+    large = size[half:] > typical
+    usual = bool(large.mean() > 0.5)
+    guessed = np.sign(slope) * (spent[half:] - start - slope * typical) > 0 if moves else np.full(len(large), usual)
+    fit = float(np.corrcoef(size, spent)[0, 1]) if moves else 0.0
+    return AttackResult(
+        attack="Timing",
+        target="whether the noise is larger than usual",
+        success=Share(right=int((guessed == large).sum()), attempts=len(large)),
+        baseline=float(max(large.mean(), 1 - large.mean())),
+        guess="a guesser",
+        sees="without a clock",
+        learned=guessed,
+        facts={"work per unit of |noise|": f"{slope:.3g}", "correlation of work with |noise|": f"{fit:.3f}"},
+        curves=(Curve(label="runs", x=size, y=spent), Curve(label="fit", x=size, y=start + slope * size)),
+        axes=("|noise|", "work"),
+    )

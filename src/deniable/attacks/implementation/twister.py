@@ -1,0 +1,236 @@
+"""Recovery of a Mersenne Twister from the noise that it made: by trying seeds, or from one state of outputs.
+
+One word of seed gives at most 2^32 streams of noise. The state is linear in the outputs: as many consecutive whole
+words as it holds tell all that follow. Both need noise that is known: of counts of nobody, or of answers whose truth
+is a whole number, so that the right noise leaves whole numbers behind.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.attacks.implementation.support import LAPLACE
+from deniable.attacks.implementation.worlds import doubles
+from deniable.attacks.result import AttackResult, Share
+from deniable.errors import InvalidParameterError
+
+Words = NDArray[np.uint64]
+Noise = Callable[[Words], NDArray[np.float64]]
+
+_BLOCK = 1 << 12  # seeds at once: 2^12 states of 624 words take 20 MB
+_EXACT = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twister:
+    """Constants of one Mersenne Twister, by the names of Matsumoto and Nishimura.
+
+    Args:
+        bits: width of a word, w; words: of the state, n; middle: m.
+        twist: a; seeding: multiplier f of the seeding.
+        shifts: u, s, t, l of the tempering; masks: d, b, c.
+    """
+
+    bits: int
+    words: int
+    middle: int
+    twist: int
+    seeding: int
+    shifts: tuple[int, int, int, int]
+    masks: tuple[int, int, int]
+
+    def temper(self, state: Words) -> Words:
+        """Words of the state as the generator gives them out."""
+        (u, s, t, last), (d, b, c) = map(np.uint64, self.shifts), map(np.uint64, self.masks)
+        state = state ^ ((state >> u) & d)
+        state = state ^ ((state << s) & b)
+        state = state ^ ((state << t) & c)
+        return state ^ (state >> last)
+
+    def untemper(self, outputs: Words) -> Words:
+        """Words of the state from outputs. Each step is undone by itself, repeated until all bits have arrived."""
+        (u, s, t, last), (d, b, c) = map(np.uint64, self.shifts), map(np.uint64, self.masks)
+        everything, state = np.uint64((1 << self.bits) - 1), outputs
+        for shift, mask, left in ((last, everything, False), (t, c, True), (s, b, True), (u, d, False)):
+            target = state
+            for _ in range(self.bits // int(shift)):
+                state = target ^ (((state << shift) if left else (state >> shift)) & mask)
+        return state
+
+    def extend(self, state: Words, count: int) -> Words:
+        """State that follows, by the recurrence, in blocks whose inputs are all known.
+
+        Args:
+            state: shape (words, streams).
+            count: words wanted.
+
+        Returns: shape (count, streams).
+        """
+        x = np.concatenate([state, np.empty((count, state.shape[1]), dtype=np.uint64)])
+        upper, lower, one = np.uint64((1 << self.bits) - (1 << 31)), np.uint64((1 << 31) - 1), np.uint64(1)
+        for start in range(0, count, self.words - self.middle):
+            stop = min(start + self.words - self.middle, count)
+            mixed = (x[start:stop] & upper) | (x[start + 1 : stop + 1] & lower)
+            twisted = (mixed >> one) ^ ((mixed & one) * np.uint64(self.twist))
+            x[start + self.words : stop + self.words] = x[start + self.middle : stop + self.middle] ^ twisted
+        return x[self.words :]
+
+    def from_seeds(self, seeds: Words, count: int) -> Words:
+        """First outputs of every seed, shape (seeds, count), as std::mt19937 and numpy's RandomState give them."""
+        state = np.empty((self.words, len(seeds)), dtype=np.uint64)
+        state[0] = seeds
+        for place in range(1, self.words):
+            before = state[place - 1]
+            state[place] = (self.seeding * (before ^ (before >> (self.bits - 2))) + place) & ((1 << self.bits) - 1)
+        return self.temper(self.extend(state, count)).T
+
+
+MT19937 = Twister(
+    bits=32, words=624, middle=397, twist=0x9908B0DF, seeding=1_812_433_253,
+    shifts=(11, 7, 15, 18), masks=(0xFFFFFFFF, 0x9D2C5680, 0xEFC60000),
+)  # fmt: skip
+MT19937_64 = Twister(
+    bits=64, words=312, middle=156, twist=0xB5026F5AA96619E9, seeding=6_364_136_223_846_793_005,
+    shifts=(29, 17, 37, 43), masks=(0x5555555555555555, 0x71D67FFFEDA60000, 0xFFF7EEE000000000),
+)  # fmt: skip
+
+
+def laplace_of_words(words: Words, *, scale: float) -> NDArray[np.float64]:
+    """Laplace noise that numpy's RandomState makes of pairs of 32-bit words.
+
+    Args:
+        words: shape (streams, 2 * draws).
+        scale: of the noise, > 0.
+
+    >>> twister = np.random.RandomState(7)
+    >>> bool(np.allclose(laplace_of_words(MT19937.from_seeds(np.array([7], "u8"), 2), scale=3), twister.laplace(0, 3)))
+    True
+    """
+    high, low = words[:, 0::2] >> 5, words[:, 1::2] >> 6
+    return scale * LAPLACE.draw((high * np.float64(1 << 26) + low) / 2.0**53)
+
+
+def predict_words(outputs: ArrayLike, count: int, *, twister: Twister = MT19937) -> Words:
+    """Predict the words that a Mersenne Twister gives next.
+
+    Args:
+        outputs: at least as many consecutive whole words as its state holds: 624 of 32 bits, or 312 of 64.
+        count: words wanted.
+
+    Raises: InvalidParameterError if there are too few words.
+
+    >>> told = np.random.RandomState(1).randint(0, 2**32, size=700, dtype=np.uint32)
+    >>> bool((predict_words(told[:624], 76) == told[624:]).all())
+    True
+    """
+    seen = np.asarray(outputs, dtype=np.uint64).ravel()
+    if len(seen) < twister.words:
+        raise InvalidParameterError(f"outputs must hold at least {twister.words} words, got {len(seen)}")
+    state = twister.untemper(seen[-twister.words :, None])
+    return twister.temper(twister.extend(state, count))[:, 0]
+
+
+def recover_state(
+    answers: ArrayLike,
+    *,
+    known: ArrayLike,
+    word: Callable[[NDArray[np.float64]], Words],
+    noise: Noise,
+    exact: ArrayLike | None = None,
+    twister: Twister = MT19937,
+) -> AttackResult:
+    """Remove the noise from answers, after as many answers with a known truth as the generator's state has words.
+
+    Args:
+        answers: published in order, one word of the generator each, shape (answers,).
+        known: true values of the first ones, at least 624 (312 of 64 bits): such as counts of nobody, which are 0.
+        word: noise -> the word that made it.
+        noise: words, shape (1, draws) -> the noise that they make.
+        exact: true values of the further answers, to score by; None where they are counts: then the score says how
+            many of them the predicted noise leaves whole.
+        twister: MT19937 or MT19937_64.
+
+    Raises: InvalidParameterError if no answer is left to predict, or too few are known.
+
+    >>> told = np.random.RandomState(3).randint(0, 2**32, size=626, dtype=np.uint32) / 2.0**16  # counts, plus noise
+    >>> answers = told + np.r_[np.zeros(624), 31, 41]
+    >>> to_word = lambda noise: (noise * 2**16).astype(np.uint64)
+    >>> recover_state(answers, known=np.zeros(624), word=to_word, noise=lambda words: words / 2.0**16).learned
+    array([31., 41.])
+    """
+    published, start = doubles("answers", answers).ravel(), doubles("known", known).ravel()
+    if len(start) >= len(published):
+        raise InvalidParameterError(f"of {len(published)} answers, {len(start)} are known: none is left to predict")
+    told = word(published[: len(start)] - start)
+    expected = noise(predict_words(told, len(published) - len(start), twister=twister)[None, :])[0]
+    return _result("State of the generator", published[len(start) :] - expected, exact, {"answers known": len(start)})
+
+
+def recover_seed(
+    answers: ArrayLike,
+    *,
+    noise: Noise,
+    exact: ArrayLike | None = None,
+    words: int = 2,
+    seeds: int = 1 << 16,
+    twister: Twister = MT19937,
+) -> AttackResult:
+    """Try all seeds until one explains the first half of the answers, and remove its noise from the others.
+
+    Args:
+        answers: published in order, from the first that the generator made, shape (answers,).
+        noise: words, shape (streams, words * draws) -> noise, shape (streams, draws); see `laplace_of_words`.
+        exact: true values where the attacker knows them; None where they are counts: then the noise of the right seed
+            leaves whole numbers, and no truth need be known.
+        words: that one draw takes.
+        seeds: tried from 0 up; all of a 32-bit seed are 2^32.
+        twister: MT19937 or MT19937_64.
+
+    Returns: share of the second half of the answers whose noise came off.
+    Raises: InvalidParameterError if there are fewer than 4 answers, or whole noise on counts without `exact`, which
+        every seed explains.
+    Source: Garfinkel and Leclerc (2020), arXiv:2009.03777, on why noise needs a generator for cryptography.
+
+    >>> counts = np.array([31, 4, 15, 92, 65, 35]) + np.random.RandomState(211).laplace(scale=8, size=6)
+    >>> recover_seed(counts, noise=lambda words: laplace_of_words(words, scale=8), seeds=1 << 9).learned
+    array([92., 65., 35.])
+    """
+    published = doubles("answers", answers).ravel()
+    if len(published) < 4 or not 1 <= seeds <= 1 << 32:
+        raise InvalidParameterError(f"needs at least 4 answers and 1 to 2^32 seeds, got {len(published)} and {seeds}")
+    fit, truth = len(published) // 2, None if exact is None else doubles("exact", exact).ravel()
+    for start in range(0, seeds, _BLOCK):
+        tried = np.arange(start, min(start + _BLOCK, seeds), dtype=np.uint64)
+        made = noise(twister.from_seeds(tried, words * fit))
+        if truth is None and (made == np.rint(made)).all():
+            raise InvalidParameterError("exact must be given where noise and truth are both whole numbers")
+        fits = _whole(published[:fit] - made, None if truth is None else truth[:fit]).all(axis=1)
+        if fits.any():
+            seed = tried[fits][:1]
+            rest = noise(twister.from_seeds(seed, words * len(published)))[0, fit:]
+            facts = {"seed": int(seed[0]), "seeds tried": start + len(tried)}
+            return _result("Seed search", published[fit:] - rest, None if truth is None else truth[fit:], facts)
+    nothing = np.full(len(published) - fit, np.nan)
+    return _result("Seed search", nothing, None, {"seed": "none fits", "seeds tried": seeds})
+
+
+def _whole(left: NDArray[np.float64], exact: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(left - (np.rint(left) if exact is None else exact)) < _EXACT)
+
+
+def _result(
+    attack: str, left: NDArray[np.float64], exact: ArrayLike | None, facts: Mapping[str, object]
+) -> AttackResult:
+    right = _whole(left, None if exact is None else doubles("exact", exact).ravel())
+    return AttackResult(
+        attack=attack,
+        target="exact value behind a noisy answer",
+        success=Share(right=int(right.sum()), attempts=len(left)),
+        baseline=2 * _EXACT,
+        guess="taking the noise of another stream off",
+        sees="",
+        learned=np.round(left, 6),
+        facts=facts,
+    )
