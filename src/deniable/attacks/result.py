@@ -191,7 +191,7 @@ class AttackResult:
         """
         if not self.curves:
             return Comparison({self.attack: self}).plot(ax=ax)
-        ax = _axes(ax)
+        ax = new_axes(ax)
         for curve in self.curves:
             ax.plot(curve.x, curve.y, label=curve.label)
         ax.set_xlabel(self.axes[0])
@@ -245,7 +245,7 @@ class Comparison(Mapping[str, AttackResult]):
 
         Raises: MissingExtraError if matplotlib is not installed.
         """
-        ax = _axes(ax)
+        ax = new_axes(ax)
         shares = [one.success for one in self.values()]
         heights = np.array([share.value for share in shares])
         whiskers = np.stack(
@@ -262,7 +262,8 @@ class Comparison(Mapping[str, AttackResult]):
         return ax
 
 
-def _axes(ax: "Axes | None") -> "Axes":
+def new_axes(ax: "Axes | None") -> "Axes":
+    """Axes to draw on: those given, or new ones of matplotlib."""
     if ax is not None:
         return ax
     try:

@@ -1,6 +1,7 @@
 """Anonymity: what k-anonymity and its kin say of a table, and what attacks get out of it all the same."""
 
 from deniable.attacks.anonymity.background import attack_with_background
+from deniable.attacks.anonymity.compare import AnonymityComparison, compare_anonymity
 from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
 from deniable.attacks.anonymity.homogeneity import attack_homogeneity
 from deniable.attacks.anonymity.intersection import attack_by_intersection
@@ -15,10 +16,12 @@ from deniable.attacks.anonymity.report import Anonymity, Diversity, measure_anon
 
 __all__ = [
     "Anonymity",
+    "AnonymityComparison",
     "Diversity",
     "attack_by_intersection",
     "attack_homogeneity",
     "attack_with_background",
+    "compare_anonymity",
     "delta_disclosure",
     "generalise",
     "k_anonymity",

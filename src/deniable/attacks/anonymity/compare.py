@@ -1,0 +1,180 @@
+"""Syntactic against semantic protection: one table in several releases, and what each attack gets out of each."""
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.attacks.anonymity.background import guess_with_background
+from deniable.attacks.anonymity.columns import as_frame, read_columns
+from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
+from deniable.attacks.anonymity.homogeneity import guess_by_class
+from deniable.attacks.anonymity.intersection import guess_by_both
+from deniable.attacks.anonymity.report import Anonymity, measure_anonymity
+from deniable.attacks.anonymity.view import View, see
+from deniable.attacks.result import Comparison, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Release = Callable[[Any], View]
+_COLOURS = ("#b04a3a", "#d08a4a", "#6a7fa8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymityComparison:
+    """What measures and attacks say of one table in several releases.
+
+    Args:
+        measures: release -> its measures; for those whose rows are people.
+        attacks: attack -> what it got out of each release.
+        from_others: share that is right who knows every exact row but the target's own, and guesses by class.
+    """
+
+    measures: Mapping[str, Anonymity]
+    attacks: Mapping[str, Comparison]
+    from_others: float
+
+    @property
+    def sentence(self) -> str:
+        """What the attacks get out of each release, in words."""
+        first = next(iter(self.attacks.values()))
+        got = ", ".join(f"{name} {result.success.value:.1%}" for name, result in first.items())
+        return (
+            f"Guessing by class is right for: {got}. Without a release it is {first['exact'].baseline:.1%}; "
+            f"from everybody else's exact rows, {self.from_others:.1%}."
+        )
+
+    def __str__(self) -> str:
+        measured = [f"{name}: {one}" for name, one in self.measures.items()]
+        attacked = [f"{name}\n{one}" for name, one in self.attacks.items()]
+        return "\n\n".join([self.sentence, *measured, *attacked])
+
+    def _repr_html_(self) -> str:
+        measured = (f"<h4>{html.escape(name)}</h4>{one._repr_html_()}" for name, one in self.measures.items())
+        attacked = (f"<h4>{html.escape(name)}</h4>{one._repr_html_()}" for name, one in self.attacks.items())
+        return f"<p><b>{html.escape(self.sentence)}</b></p>" + "".join([*measured, *attacked])
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "sentence": self.sentence,
+            "from_others": self.from_others,
+            "measures": {name: one.to_data() for name, one in self.measures.items()},
+            "attacks": {name: {key: one.to_data() for key, one in each.items()} for name, each in self.attacks.items()},
+        }
+
+    def to_json(self) -> str:
+        """The same as canonical JSON text."""
+        return json.dumps(self.to_data(), sort_keys=True)
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a group of bars for each release, one bar an attack, with a line at the guess beside each.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes new ones.
+
+        Raises: MissingExtraError if matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        releases = list(next(iter(self.attacks.values())))
+        width = 0.8 / len(self.attacks)
+        for place, (name, found) in enumerate(self.attacks.items()):
+            results = [(at, found[release]) for at, release in enumerate(releases) if release in found]
+            left = np.array([at for at, _ in results]) + (place - (len(self.attacks) - 1) / 2) * width
+            ax.bar(left, [one.success.value for _, one in results], 0.9 * width, label=name, color=_COLOURS[place])
+            ax.hlines([one.baseline for _, one in results], left - width / 2, left + width / 2, color="#223344",
+                      linestyle="--", label="guess without the release" if not place else "_")  # fmt: skip
+        ax.set_xticks(range(len(releases)), releases)
+        ax.set_ylim(0, 1.05)
+        ax.set_ylabel(f"share right: {next(iter(self.attacks.values()))['exact'].target}")
+        ax.legend(loc="upper right")
+        return ax
+
+
+def compare_anonymity(
+    frame: Any,
+    *,
+    quasi: str | Sequence[str],
+    sensitive: str,
+    k: int = 5,
+    private: Any = None,
+    count: str = "count",
+    seed: int = 0,
+) -> AnonymityComparison:
+    """Release one table exactly, suppressed, rounded, k-anonymous and private, and attack each release.
+
+    The attacks are homogeneity; background knowledge (two neighbours and, where there are three secrets or more, one
+    wrong secret ruled out); and intersection (two releases about two thirds of the people each, drawn at random).
+
+    Args:
+        frame: rows of pandas, Polars or Arrow, one a person.
+        quasi, sensitive: names of its columns.
+        k: counts of (quasi, sensitive) below it are suppressed, all are rounded to its multiples, and Mondrian makes
+            classes of it.
+        private: a table of noisy counts with the columns `quasi`, `sensitive` and `count`; or a function that takes
+            rows like those of `frame` and returns one, asked three times. A table takes no part in the intersection.
+        count: its column of counts.
+        seed: of the attackers' dice.
+
+    Raises: InvalidParameterError if a column is unknown, or there are fewer than 2 k rows.
+
+    >>> import deniable as dn
+    >>> found = compare_anonymity(dn.datasets.survey(), quasi=["department", "age"], sensitive="satisfaction")
+    >>> [name for name in found.attacks["homogeneity"]]
+    ['exact', 'suppressed', 'rounded', 'k-anonymous']
+    """
+    names = [quasi] if isinstance(quasi, str) else list(quasi)
+    wrapped = as_frame(frame)
+    read_columns(wrapped, [*names, sensitive], role="the comparison")  # tells unknown columns before any work
+    rows = wrapped.select(*names, sensitive)
+
+    def shown(table: Any, people: Any) -> View:
+        return see(table, quasi=names, sensitive=sensitive, people=people, count=count)
+
+    def counts(people: Any) -> Any:
+        return tabulate(people, by=[*names, sensitive], count=count)
+
+    def coarse(people: Any) -> Any:
+        return generalise(people, quasi=names, k=k)
+
+    releases: dict[str, Release] = {
+        "exact": lambda people: see(people, quasi=names, sensitive=sensitive),
+        "suppressed": lambda people: shown(suppress_counts(counts(people), below=k, count=count), people),
+        "rounded": lambda people: shown(round_counts(counts(people), to=k, count=count), people),
+        "k-anonymous": lambda people: see(coarse(people), quasi=names, sensitive=sensitive),
+    }
+    if private is not None:
+        ask = private if callable(private) else lambda _: private
+        releases["private"] = lambda people: shown(ask(people), people)
+    people = rows.to_native()
+    views = {name: release(people) for name, release in releases.items()}
+    wrong = int(len(views["exact"].values) > 2)
+    attacks = {
+        "homogeneity": Comparison({name: guess_by_class(view) for name, view in views.items()}),
+        "background knowledge": Comparison(
+            {
+                name: guess_with_background(view, ruled_out=wrong, neighbours=2, seed=seed)
+                for name, view in views.items()
+            }
+        ),
+    }
+    rng = np.random.default_rng(seed)
+    parts = [np.sort(rng.permutation(len(rows))[: -(-2 * len(rows) // 3)]) for _ in range(2)]
+    _, here, there = np.intersect1d(parts[0], parts[1], return_indices=True)
+    twice = {name: one for name, one in releases.items() if name != "private" or callable(private)}
+    one, other = (rows[part.tolist()].to_native() for part in parts)
+    attacks["intersection"] = Comparison(
+        {name: guess_by_both(release(one), release(other), here, there) for name, release in twice.items()}
+    )
+    released = {"exact": people, "suppressed": suppress(people, quasi=[*names, sensitive], k=k)}
+    released["k-anonymous"] = coarse(people)
+    measures = {
+        name: measure_anonymity(table, quasi=names, sensitive=sensitive)
+        for name, table in released.items()
+        if len(table)
+    }
+    return AnonymityComparison(measures=measures, attacks=attacks, from_others=views["exact"].from_others)
