@@ -8,6 +8,7 @@ from deniable.audit.black_box import measure
 from deniable.audit.canaries.many_runs import audit_counts
 from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
+from deniable.audit.gallery import GALLERY, Specimen
 from deniable.audit.laws import draw_outputs, read_law
 from deniable.audit.recorded.replay import replay
 from deniable.audit.recorded.samplers import Sampler, numpy_samplers
@@ -17,10 +18,12 @@ from deniable.audit.sensitivity import LargestChange, search_sensitivity
 from deniable.audit.universe import Universe, ZeroOut, hamming_distance, norm1_distance
 
 __all__ = [
+    "GALLERY",
     "AuditResult",
     "LargestChange",
     "Measured",
     "Sampler",
+    "Specimen",
     "Universe",
     "ZeroOut",
     "audit_counts",

@@ -6,7 +6,7 @@ from typing import Any
 
 from deniable.audit.gallery.chances import Chances, binomial, event, geometric, independent
 from deniable.audit.gallery.specimen import specimen
-from deniable.privacy import GaussianDPLoss
+from deniable.privacy import ConcentratedLoss, GaussianDPLoss
 
 TWOFOLD = "0.693148"
 """A little above ln 2: what one count with discrete Laplace noise of ratio 1/2 reveals."""
@@ -44,6 +44,20 @@ def central_limit(bit: Any) -> Chances:
 def group(place: Any) -> Chances:
     """Each step of this chain of three tables is (1, 0.01)-DP; two steps are not (2, 0.02)-DP."""
     return event((Fraction("0.0371828"), Fraction("0.01"), Fraction(0))[place])
+
+
+@specimen("exponential mechanisms under zCDP", claim=ConcentratedLoss(rho="50/32"), data=1, neighbour=0,
+          source="OpenDP, issue 2911")  # fmt: skip
+def quarter_of_rho(bit: Any) -> Chances:
+    """Fifty choices whose losses are 1/2 up or down: rho is 1/8 each, and 1/32 was accounted."""
+    return lies(bit, 50, Fraction(62246, 100_000))
+
+
+@specimen("Renyi bound of a mechanism with delta", claim=ConcentratedLoss(rho="0.02"), data=1, neighbour=0,
+          truth=math.inf, source="errata E41")  # fmt: skip
+def name_and_shame(record: Any) -> Chances:
+    """The record is published with probability 0.01, which no Renyi divergence allows."""
+    return event(Fraction(record, 100))
 
 
 @specimen("sampled step with epsilon/n", epsilon="0.1", data=1, neighbour=0, truth=math.log1p((math.e - 1) / 10),

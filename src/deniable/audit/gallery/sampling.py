@@ -48,6 +48,13 @@ def fixed_batches(gradient: Any) -> Chances:
     return above(normal(sigma), gradient, Fraction("1.515") * sigma**2 + Fraction(1, 2))
 
 
+@specimen("one record a step with little noise", epsilon=1, delta="1e-6", data=1, neighbour=0, source="errata E35")
+def one_record(gradient: Any) -> Chances:
+    """sigma = 2 sqrt(2 ln(1/delta))/(n epsilon) is for all n = 1000 records; one is drawn, and shows when it is."""
+    noise = normal(Fraction("0.01052"))
+    return event((1 - noise(Fraction(1, 2) - gradient)) / 1000 + (1 - noise(Fraction(1, 2))) * 999 / 1000)
+
+
 @specimen("amplification claimed twice", epsilon=math.log1p(0.25 * (math.e - 1)), data=1, neighbour=0,
           truth=math.log1p(0.5 * (math.e - 1)), source="OpenDP, issues 2932 and 2933")  # fmt: skip
 def claimed_twice(bit: Any) -> Chances:

@@ -77,6 +77,14 @@ def convex_risk(slope: Any) -> Chances:
     return event((ball(rate / 100).exp() - 1) / (ball(2 * rate).exp() - 1))
 
 
+@specimen("objective perturbation without its correction", epsilon=1, data=1, neighbour=0, truth=math.inf,
+          source="Chaudhuri, Monteleoni, Sarwate (2011), arXiv:0912.0071; errata E49")  # fmt: skip
+def objective(curved: Any) -> Chances:
+    """n lambda = 1/20 and one loss of curvature 1/4: it makes the map from noise to minimiser 6 times as steep."""
+    slope = Fraction(1, 20) + Fraction(curved, 4)  # near 0 the minimiser is w = -noise/slope; the event: abs(w) < 1/100
+    return event(1 - 2 * laplace(2)(-slope / 100))
+
+
 @specimen("top coordinate before the noise", data=(0, 1), neighbour=(1, 0), truth=math.inf, source="errata E51")
 def top_before_noise(gradient: Any) -> Chances:
     """Only the largest coordinate is sent, with noise; which one it is, has none."""
