@@ -5,7 +5,7 @@ Each breaks textbook code whose formula is right. None knows anything of the cod
 
 from deniable.attacks.implementation.choices import tell_apart_by_choice
 from deniable.attacks.implementation.failures import NONSENSE, observe, offer_nonsense, tell_apart_by_failure
-from deniable.attacks.implementation.precision import addable, grain, read_precision, tell_apart_by_precision
+from deniable.attacks.implementation.precision import CENTERS, addable, grain, read_precision, tell_apart_by_precision
 from deniable.attacks.implementation.repeats import average_repeats, overspend
 from deniable.attacks.implementation.sums import pair_tables, tell_apart_by_sum
 from deniable.attacks.implementation.support import (
@@ -29,6 +29,7 @@ from deniable.attacks.implementation.twister import (
 
 __all__ = [
     "BOX_MULLER",
+    "CENTERS",
     "LAPLACE",
     "MT19937",
     "MT19937_64",

@@ -3,12 +3,14 @@
 import typer
 
 from deniable.app.commands.attack.membership import membership
+from deniable.app.commands.attack.precision import precision
 from deniable.app.commands.attack.reconstruction import reconstruction
 from deniable.app.commands.attack.synthetic import synthetic
 from deniable.app.commands.attack.tracing import tracing
+from deniable.app.commands.attack.twister import twister
 
 attack = typer.Typer(
     help="Try what an attacker gets out of a release, on your own data. For the owner alone.", no_args_is_help=True
 )
-for command in (membership, reconstruction, synthetic, tracing):
+for command in (membership, precision, reconstruction, synthetic, tracing, twister):
     attack.command(command.__name__.replace("_", "-"))(command)
