@@ -1,6 +1,8 @@
 """Recording: samplers are replaced wherever they are referred to, and come back afterwards."""
 
+import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,21 +32,20 @@ def test_every_reference_is_recorded_and_restored() -> None:
     first = Recorder()
     with recording(samplers, first):
         found = drawn()
+        first.repeat()
+        assert drawn() == found
     assert [call.sampler.title for call in first.calls] == [
         "Generator.normal", "Generator.laplace", "random.laplace", "laplace.sample", "laplace.sample"
     ]  # fmt: skip
     assert (np.random.default_rng, np.random.laplace, laplace.sample, taken_by_name, HERE.GENERATOR) == before
-    with recording(samplers, Recorder(first=first)):
-        assert drawn() == found
     assert drawn() != found
 
 
 def test_noise_is_added_to_the_new_centre() -> None:
-    samplers, first, second = numpy_samplers(), Recorder(), None
-    with recording(samplers, first):
+    first = Recorder()
+    with recording(numpy_samplers(), first):
         one, many = LEGACY.normal(3.0, 1), LEGACY.normal(np.array([1.0, 2.0]), 1)
-    second = Recorder(first=first)
-    with recording(samplers, second):
+        first.repeat()
         assert LEGACY.normal(5.0, 1) == pytest.approx(one + 2)
         assert LEGACY.normal(np.array([1.0, 9.0]), 1) == pytest.approx(many + np.array([0, 7]))
         assert type(one) is float
@@ -59,12 +60,26 @@ def test_draws_inside_a_draw_are_its_own_affair() -> None:
 
 
 def test_a_call_that_differs_ends_the_run() -> None:
-    samplers, first = [Sampler(owner=laplace, name="sample")], Recorder()
-    with recording(samplers, first):
-        laplace.sample(scale=3)
     for scale, times, said in [(4, 1, "scale of draw 1"), (3, 2, "draw 2, laplace.sample, was asked for")]:
-        second = Recorder(first=first)
-        with recording(samplers, second), pytest.raises(Diverged):
-            [laplace.sample(scale=scale) for _ in range(times)]
-        assert second.diverged is not None
-        assert said in second.diverged
+        recorder = Recorder()
+        with recording([Sampler(owner=laplace, name="sample")], recorder):
+            laplace.sample(scale=3)
+            recorder.repeat()
+            with pytest.raises(Diverged):
+                [laplace.sample(scale=scale) for _ in range(times)]
+        assert recorder.diverged is not None
+        assert said in recorder.diverged
+
+
+def test_a_module_that_is_imported_meanwhile_keeps_the_sampler_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "drawn_later.py").write_text("from deniable.noise.laplace import sample\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    first = Recorder()
+    with recording([Sampler(owner=laplace, name="sample")], first):
+        later = importlib.import_module("drawn_later")
+        later.sample(scale=3)
+    assert len(first.calls) == 1
+    assert later.sample is laplace.sample
+    del sys.modules["drawn_later"]

@@ -2,10 +2,11 @@
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -48,16 +49,21 @@ class Call:
 
 @dataclass
 class Recorder:
-    """The calls of one run; with `first`, the results are those of that run, as long as the calls agree.
+    """The calls of the run that is going on; in the second run the results are those of the first.
 
     Args:
+        first: the calls of the first run, in the second; None in the first.
         diverged: in words, the first call that does not agree.
     """
 
-    first: "Recorder | None" = None
     calls: list[Call] = field(default_factory=list)
+    first: list[Call] | None = None
     diverged: str | None = None
     _inside: bool = False
+
+    def repeat(self) -> None:
+        """Begin the second run."""
+        self.first, self.calls = self.calls, []
 
     def wrapped(self, sampler: Sampler) -> Callable[..., Any]:
         """The sampler, recorded; draws that it makes of others are its own affair."""
@@ -85,10 +91,10 @@ class Recorder:
         if self.first is None:
             return fresh()
         number = len(self.calls)
-        if number > len(self.first.calls):
+        if number > len(self.first):
             self.diverged = self.diverged or f"draw {number}, {call.sampler.title}, was asked for on one input only"
             raise Diverged
-        before = self.first.calls[number - 1]
+        before = self.first[number - 1]
         if found := before.difference(call, number):
             self.diverged = self.diverged or found
             raise Diverged
@@ -104,28 +110,42 @@ class Recorder:
 @contextmanager
 def recording(samplers: Sequence[Sampler], recorder: Recorder) -> Iterator[None]:
     """Samplers are replaced in their owners, and wherever a loaded module refers to them, until the end."""
+    methods = [sampler for sampler in samplers if sampler.owner is np.random.Generator]
+    kind = type("Generator", (np.random.Generator,), {one.name: recorder.wrapped(one) for one in methods})
+    make, wrapped = np.random.default_rng, {}
+    if methods:
+        wrapped[make] = lambda seed=None: kind(make(seed).bit_generator)
     with ExitStack() as undo:
-        everywhere: dict[int, Any] = {}
         for sampler in samplers:
-            if sampler.owner is np.random.Generator:
-                continue
-            wrapped = recorder.wrapped(sampler)
-            if isinstance(sampler.owner, type):
-                _replace(undo, sampler.owner, sampler.name, wrapped)
-            else:
-                everywhere[id(sampler.function)] = wrapped
-        generators = [sampler for sampler in samplers if sampler.owner is np.random.Generator]
-        kind = type("Generator", (np.random.Generator,), {one.name: recorder.wrapped(one) for one in generators})
-        if generators:
-            make = np.random.default_rng
-            everywhere[id(make)] = lambda seed=None: kind(make(seed).bit_generator)
-        for module in list(sys.modules.values()):
-            for name, value in list(getattr(module, "__dict__", {}).items()):
-                if id(value) in everywhere:
-                    _replace(undo, module, name, everywhere[id(value)])
-                elif generators and type(value) is np.random.Generator:
-                    _replace(undo, module, name, kind(value.bit_generator))
+            if isinstance(sampler.owner, type) and sampler.owner is not np.random.Generator:
+                _replace(undo, sampler.owner, sampler.name, recorder.wrapped(sampler))
+            elif sampler.owner is not np.random.Generator:
+                wrapped[sampler.function] = recorder.wrapped(sampler)
+        for module, name, function in _references(sys.modules, wrapped):
+            _replace(undo, module, name, wrapped[function])
+        for module, name, generator in _generators() if methods else ():
+            _replace(undo, module, name, kind(generator.bit_generator))
+        before = set(sys.modules)
         yield
+    originals = {new: old for old, new in wrapped.items()}
+    for module, name, function in _references(sys.modules.keys() - before, originals):  # imported meanwhile
+        setattr(module, name, originals[function])
+
+
+def _references(modules: Iterable[str], functions: Iterable[object]) -> list[tuple[ModuleType, str, Any]]:
+    """Names in modules that stand for one of the functions."""
+    known = set(map(id, functions))
+    held = [(module, getattr(module, "__dict__", {})) for module in [sys.modules[name] for name in modules]]
+    with_any = [(module, names) for module, names in held if not known.isdisjoint(map(id, names.values()))]
+    return [(module, name, one) for module, names in with_any for name, one in names.items() if id(one) in known]
+
+
+def _generators() -> list[tuple[ModuleType, str, np.random.Generator]]:
+    """Names in modules that stand for a generator of NumPy."""
+    held = [(module, getattr(module, "__dict__", {})) for module in list(sys.modules.values())]
+    with_any = [(module, names) for module, names in held if np.random.Generator in map(type, names.values())]
+    return [(module, name, one) for module, names in with_any for name, one in names.items()
+            if type(one) is np.random.Generator]  # fmt: skip
 
 
 def _replace(undo: ExitStack, owner: Any, name: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from operator import add
 from typing import TypeVar
 
 from deniable.audit.recorded.differences import difference, moved
-from deniable.audit.recorded.recorder import Diverged, Recorder, recording
+from deniable.audit.recorded.recorder import Call, Diverged, Recorder, recording
 from deniable.audit.recorded.samplers import Sampler
 from deniable.audit.result import AuditResult, Number, read_claim
 from deniable.errors import InvalidParameterError
@@ -61,15 +61,18 @@ def replay(
     least = float(probability("delta", delta))
     if sensitivity is not None and not sensitivity >= 0:
         raise InvalidParameterError(f"sensitivity must be >= 0, or None to compare no numbers, got {sensitivity!r}")
-    first = _once(run, data, samplers, Recorder())
-    second = _once(run, neighbour, samplers, Recorder(first=first.recorder))
-    event = _structure(first, second) or _amounts(first, second, sensitivity)
+    recorder = Recorder()
+    with recording(samplers, recorder):
+        first = _once(run, data, recorder)
+        recorder.repeat()
+        second = _once(run, neighbour, recorder)
+    event = recorder.diverged or _structure(first, second) or _amounts(first, second, sensitivity)
     found = math.inf if event else 0.0
-    if not event and (cost := _cost(first.recorder, second.recorder)) is not None:
+    if not event and (cost := _cost(first, second)) is not None:
         spent = cost.epsilon(probability("delta", delta)).lower
         if stated is not None and spent > stated.epsilon(probability("delta", delta)).upper:
             found, event = spent, "the draws together reveal more than is claimed"
-    count = len(first.recorder.calls)
+    count = len(first.calls)
     return AuditResult(
         claim=stated,
         epsilon=found,
@@ -77,7 +80,7 @@ def replay(
         confidence=1.0,
         event=event or f"none: {count} draws and the schema are the same on both inputs",
         runs=2,
-        tried=(f"one pair of inputs and {count} draws by {len({call.sampler.title for call in first.recorder.calls})} "
+        tried=(f"one pair of inputs and {count} draws by {len({call.sampler.title for call in first.calls})} "
                "samplers",),
         limits=("other inputs and other outcomes of the draws", "draws that no given sampler makes"),
     )  # fmt: skip
@@ -85,15 +88,15 @@ def replay(
 
 @dataclass(frozen=True)
 class _Run:
-    recorder: Recorder
+    calls: list[Call]
     output: object
     error: Exception | None
     warned: list[tuple[type, str]]
 
 
-def _once(run: Callable[[Data], object], data: Data, samplers: Sequence[Sampler], recorder: Recorder) -> _Run:
+def _once(run: Callable[[Data], object], data: Data, recorder: Recorder) -> _Run:
     output, error = None, None
-    with recording(samplers, recorder), warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             output = run(data)
@@ -101,21 +104,19 @@ def _once(run: Callable[[Data], object], data: Data, samplers: Sequence[Sampler]
             pass
         except Exception as raised:  # an error is an output too
             error = raised
-    return _Run(recorder, output, error, [(one.category, str(one.message)) for one in heard])
+    return _Run(recorder.calls, output, error, [(one.category, str(one.message)) for one in heard])
 
 
 def _structure(first: _Run, second: _Run) -> str | None:
     """What differs besides numbers."""
-    if second.recorder.diverged:
-        return second.recorder.diverged
-    asked, again = len(first.recorder.calls), len(second.recorder.calls)
+    asked, again = len(first.calls), len(second.calls)
     if again < asked and first.error is None and second.error is None:
-        return f"draw {again + 1}, {first.recorder.calls[again].sampler.title}, was asked for on one input only"
+        return f"draw {again + 1}, {first.calls[again].sampler.title}, was asked for on one input only"
     if first.error is not None or second.error is not None:
         return difference(first.error, second.error, place="the error that was raised")
     if first.warned != second.warned:
         return "the warnings"
-    for number, call in enumerate(first.recorder.calls, 1):
+    for number, call in enumerate(first.calls, 1):
         if name := call.unscaled():
             return f"{name} of draw {number}, {call.sampler.title}, is not above 0: nothing is added"
     return difference(first.output, second.output, place="the output", values=False)
@@ -123,7 +124,7 @@ def _structure(first: _Run, second: _Run) -> str | None:
 
 def _amounts(first: _Run, second: _Run, sensitivity: float | None) -> str | None:
     """Whether released numbers moved more than they may."""
-    if not first.recorder.calls:
+    if not first.calls:
         found = difference(first.output, second.output, place="the output")
         return f"{found}, and no sampler was called" if found else None
     if sensitivity is None:
@@ -135,7 +136,7 @@ def _amounts(first: _Run, second: _Run, sensitivity: float | None) -> str | None
     return None
 
 
-def _cost(first: Recorder, second: Recorder) -> PrivacyLoss | None:
+def _cost(first: _Run, second: _Run) -> PrivacyLoss | None:
     """The composition of what all draws reveal, as far as their samplers tell."""
     known = [
         loss
