@@ -36,10 +36,14 @@ class Difference:
     minus: tuple[int, ...]
     rows: Places
 
-    def __str__(self) -> str:
+    def named(self, names: Sequence[str]) -> str:
+        """The combination in words, with a name for each query of the log."""
         signed = [("+", query) for query in self.plus] + [("-", query) for query in self.minus]
-        terms = " ".join(f"{sign} {'everybody' if query == EVERYBODY else f'q{query}'}" for sign, query in signed)
+        terms = " ".join(f"{sign} {'everybody' if query == EVERYBODY else names[query]}" for sign, query in signed)
         return f"{terms.removeprefix('+ ')}: {len(self.rows)} of the people"
+
+    def __str__(self) -> str:
+        return self.named([f"q{query}" for query in range(max(*self.plus, *self.minus, EVERYBODY, 0) + 1)])
 
 
 @dataclass(frozen=True, kw_only=True)

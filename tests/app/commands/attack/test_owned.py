@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.app.commands.attack.owned import read_secrets
+from deniable.app.commands.attack.owned import read_conditions, read_secrets, read_table
 from deniable.errors import InvalidParameterError, SourceError
 
 
@@ -51,3 +51,20 @@ def test_what_is_no_table_is_refused(file: Path, tmp_path: Path) -> None:
             read_secrets(tmp_path / name, "TRUE")
     with pytest.raises(InvalidParameterError, match="two people"):
         read_secrets(tmp_path / "one.csv", "x > 0")
+
+
+def test_many_conditions_are_read_as_a_matrix(file: Path) -> None:
+    found = read_conditions(file, ["age > 30", "name LIKE 'B%'", "TRUE", "age IS NULL"])
+    assert found.tolist() == [
+        [True, False, False, True], [False, False, True, False], [True] * 4, [False, True, False, False]
+    ]  # fmt: skip
+    for wrong in ("agee > 3", "name::INTEGER > 3", "max(age) > 3", "name", "true, true"):
+        with pytest.raises(InvalidParameterError, match="The columns are name, age") as caught:
+            read_conditions(file, ["TRUE", wrong])
+        assert "Rumpelstiltskin" not in str(caught.value)
+
+
+def test_a_whole_table_is_read(file: Path) -> None:
+    assert read_table(file).to_pydict() == {
+        "name": ["Rumpelstiltskin", "Ada", "Bob", "Eve"], "age": [8675309, None, 3, 40]
+    }  # fmt: skip

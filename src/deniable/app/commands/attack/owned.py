@@ -8,6 +8,8 @@ import typer
 from deniable.errors import InvalidParameterError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
     import numpy as np
     import pyarrow as pa
@@ -54,6 +56,32 @@ def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "N
         raise InvalidParameterError("an attack needs at least two people; the file has fewer rows.")
     taken = len(told) if people is None else min(people, len(told))
     return np.array(told)[np.arange(taken) * len(told) // taken]
+
+
+def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool_]":
+    """Whether each condition holds for each row of the file, shape (conditions, rows).
+
+    Raises: as `read_secrets`; the message names the place of the condition.
+    """
+    import duckdb
+    import numpy as np
+
+    with _opened(file) as connection:
+        rows = connection.table("people")
+        found = np.empty((len(conditions), len(rows)), dtype=bool)
+        for place, condition in enumerate(conditions):
+            try:
+                told = rows.project(f"({condition}) AS told")
+                kinds, column = [str(kind) for kind in told.types], told.fetchnumpy()["told"]
+            except duckdb.Error:
+                kinds, column = [], ()
+            if kinds != ["BOOLEAN"] or len(column) != len(rows):
+                raise InvalidParameterError(
+                    f"the condition {condition!r} is not true or false for a row. "
+                    f"The columns are {', '.join(rows.columns)}."
+                )
+            found[place] = np.ma.filled(column, False)
+    return found
 
 
 def read_table(file: Path) -> "pa.Table":

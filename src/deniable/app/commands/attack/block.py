@@ -1,0 +1,43 @@
+"""`deniable attack block`: the people of a block, from its published tables."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.app.commands.attack.shown import show_attack
+from deniable.app.options import AsJson
+from deniable.app.terminal import say, show_table, waiting
+from deniable.errors import SourceError
+
+
+def block(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Tables as JSON: attributes, statistics and rules.", show_default=False),
+    ],
+    *,
+    most: Annotated[int, typer.Option(min=1, metavar="N", help="Stop after this many lists of people.")] = 10_000,
+    as_json: AsJson = False,
+) -> None:
+    """Find every list of people that agrees with published counts, medians and means.
+
+    A record that stands in all of them is proved. A statistic names its group by "where", "least" and "most", as in
+    {"group": {"where": {"sex": "female"}, "least": 18}, "count": 4, "median_age": 30, "mean_age": 33.5}.
+
+    deniable attack block block.json
+    """
+    from deniable.attacks import read_block, reconstruct_block
+
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise SourceError(f"{str(file)!r} cannot be read as JSON.") from None
+    tables = read_block(data)
+    with waiting("placing people..."):
+        found = reconstruct_block(tables, most=most)
+    show_attack(found, as_json=as_json)
+    if not as_json and found.learned is not None and len(found.learned):
+        say("")
+        show_table(("age", *tables.attributes), [[str(value) for value in record] for record in found.learned])

@@ -1,0 +1,84 @@
+"""A log of exact counts, run on one's own file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.app.commands.attack.differencing import condition_of
+from tests.app.conftest import Call
+
+LOG = """-- a comment, then four counts
+SELECT COUNT(*) FROM people WHERE age < 60;
+SELECT count(*) AS n FROM people WHERE age < 60 AND NOT (zip = '02138' AND age = 41)
+zip = '02138'
+SELECT COUNT(*) FROM people
+
+SELECT AVG(age) FROM people
+SELECT zip, COUNT(*) FROM people GROUP BY zip
+"""
+
+
+@pytest.fixture
+def log(place: Path) -> Path:
+    rows = "\n".join(f"{20 + index % 50},{'02138' if index == 21 else '02139'}" for index in range(60))
+    (place / "people.csv").write_text(f"age,zip\n{rows}\n99,02138\n", encoding="utf-8")
+    (place / "log.sql").write_text(LOG, encoding="utf-8")
+    return place / "log.sql"
+
+
+def test_two_counts_that_differ_by_one_person_are_named_by_their_lines(call: Call, log: Path) -> None:
+    result = call("attack", "differencing", "log.sql", "people.csv", "--fewer-than", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "line 2 - line 3: 1 of the people" in result.stdout
+    assert "were not looked at: 7, 8." in result.stdout
+    data = json.loads(call("attack", "differencing", "log.sql", "people.csv", "--json").stdout)
+    assert data["lines"] == [2, 3, 4, 5]
+    assert data["not_read"] == [7, 8]
+    assert data["determined"] >= 1
+
+
+def test_suppressed_answers_are_left_out(call: Call, log: Path) -> None:
+    result = call("attack", "differencing", "log.sql", "people.csv", "--fewer-than", "2", "--suppress", "61")
+    assert "no proof of privacy" in result.stdout
+
+
+def test_a_condition_is_what_a_plain_count_has() -> None:
+    assert condition_of("SELECT COUNT(*) FROM t WHERE a > 3 OR b") == "a > 3 OR b"
+    assert condition_of("a > 3") == "a > 3"
+    assert condition_of("select count(*) from t") == "TRUE"
+    for other in (
+        "SELECT COUNT(*) FROM t JOIN u USING (x)",
+        "SELECT COUNT(*) FROM t WHERE a GROUP BY b",
+        "SELECT COUNT(*) FROM t WHERE a LIMIT 1",
+        "SELECT DISTINCT COUNT(*) FROM t",
+        "SELECT COUNT(a) FROM t",
+        "SELECT COUNT(DISTINCT a) FROM t",
+        "SELECT COUNT(*), COUNT(*) FROM t",
+        "SELECT COUNT(*) FROM t WHERE a IN (SELECT a FROM u)",
+        "WITH t AS (SELECT 1) SELECT COUNT(*) FROM t",
+        "SELECT COUNT(*) FROM t QUALIFY TRUE",
+        "SELECT COUNT(*) FROM t USING SAMPLE 10",
+        "SELECT COUNT(*) FROM (SELECT * FROM t WHERE b)",
+        "DROP TABLE t",
+        "SELECT COUNT(*",
+        "max(a) > 3",
+    ):
+        assert condition_of(other) is None, other
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("missing.sql", "people.csv"), "cannot be read as text"),
+        (("people.csv", "people.csv"), "has no line with a plain count"),
+        (("log.sql", "missing.csv"), "must be a file that ends in"),
+        (("log.sql", "survey.parquet"), "The columns are person, age"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(call: Call, log: Path, words: tuple[str, str], message: str) -> None:
+    if words[0] == "people.csv":
+        (log.parent / "people.csv").write_text("SELECT 1\n", encoding="utf-8")
+    result = call("attack", "differencing", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
