@@ -55,3 +55,16 @@ def test_scores_read_each_output_by_itself() -> None:
     order = rng.permutation(300)
     for score in scores.values():
         assert score.of(ours)[order] == pytest.approx(score.of(ours[order]), nan_ok=True)
+
+
+def test_which_events_there_are_does_not_depend_on_other_runs() -> None:
+    """One vector or one fraction among later runs brings new columns; those that fit scores hold nothing in them."""
+    old = [float(number) for number in np.random.default_rng(4).integers(0, 5, 200)]
+    for later in ([1.0], [0.5], [(1, 2)], [None]):
+        ours, theirs = encode(old + later, old[::-1] + later)
+        plain = encode(old, old[::-1])
+        found = fit(ours[slice(len(old))], theirs[slice(len(old))])
+        wanted = fit(*plain)
+        assert [score.family for score in found] == [score.family for score in wanted]
+        for one, other in zip(found, wanted, strict=True):
+            assert one.of(ours[slice(len(old))]) == pytest.approx(other.of(plain[0]), nan_ok=True)

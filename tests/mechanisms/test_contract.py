@@ -93,6 +93,7 @@ def audited_epsilon(case: WorstCase, runs: int, delta: float, seed: int) -> floa
         confidence=1 - FALSE_ALARM,
         runs=runs,
         batched=True,
+        low_bits=False,
     )
     return found.epsilon
 

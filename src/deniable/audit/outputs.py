@@ -5,7 +5,7 @@ Every output is read by itself, so an event that is chosen from some runs means 
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +38,8 @@ class Outputs:
         columns: shape (runs, columns), NaN where an output has no such number.
         names: of the columns, in words.
         shown: an output with this label, in words; kind_shown likewise.
+        numbers: how many of the first columns are the numbers of the output itself.
+        low_bits: whether as many columns follow for the powers of two that divide them.
     """
 
     labels: Labels
@@ -46,17 +48,18 @@ class Outputs:
     names: tuple[str, ...]
     shown: Callable[[int], str]
     kind_shown: Callable[[int], str]
+    numbers: int = 0
+    low_bits: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, runs: "NDArray[Any] | slice") -> "Outputs":
-        return Outputs(self.labels[runs], self.kinds[runs], self.columns[runs], self.names, self.shown, self.kind_shown)
+        return replace(self, labels=self.labels[runs], kinds=self.kinds[runs], columns=self.columns[runs])
 
     def joined(self, name: str, column: Floats) -> "Outputs":
         """The same with one more column."""
-        columns = np.column_stack([self.columns, column])
-        return Outputs(self.labels, self.kinds, columns, (*self.names, name), self.shown, self.kind_shown)
+        return replace(self, columns=np.column_stack([self.columns, column]), names=(*self.names, name))
 
 
 def encode(ours: Sample, theirs: Sample, *, low_bits: bool = True) -> tuple[Outputs, Outputs]:
@@ -90,8 +93,10 @@ def _of_arrays(ours: Sample, theirs: Sample) -> Outputs | None:
 def _labels(values: NDArray[Any]) -> Labels:
     """Equal for equal values; without sorting where these are whole numbers that lie close together."""
     if values.dtype.kind == "i" and len(values) and int(values.max()) - int(values.min()) <= len(values):
-        return (values - values.min()).astype(np.int64)
-    return np.unique(values, return_inverse=True)[1]
+        labels: Labels = (values - values.min()).astype(np.int64)
+    else:
+        labels = np.unique(values, return_inverse=True)[1]
+    return labels
 
 
 def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
@@ -186,20 +191,19 @@ def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
     width = columns.shape[1]
     names = ["output"] if width == 1 else [f"output[{place}]" for place in range(width)]
     tables = [columns]
-    for place in range(width if low_bits else 0):
-        powers = powers_of_two(columns[:, place])
-        if powers is not None:
-            tables.append(powers[:, None])
-            names.append(f"log2 of the power of two that divides {names[place]}")
+    if low_bits:
+        tables.append(powers_of_two(columns))
+        names += [f"log2 of the power of two that divides {name}" for name in names]
     if width > 1:
-        zeros = np.where(np.isnan(columns), 0.0, columns)
+        absent = np.isnan(columns)  # also what only longer outputs have: it changes no statistic
+        low, high = np.where(absent, -np.inf, columns), np.where(absent, np.inf, columns)
         with np.errstate(invalid="ignore", over="ignore"):
             statistics = {
-                "sum": zeros.sum(axis=1),
-                "maximum": zeros.max(axis=1),
-                "minimum": zeros.min(axis=1),
-                "place of the maximum": zeros.argmax(axis=1).astype(np.float64),
-                "place of the minimum": zeros.argmin(axis=1).astype(np.float64),
+                "sum": np.where(absent, 0.0, columns).sum(axis=1),
+                "maximum": low.max(axis=1),
+                "minimum": high.min(axis=1),
+                "place of the maximum": low.argmax(axis=1).astype(np.float64),
+                "place of the minimum": high.argmin(axis=1).astype(np.float64),
             }
             if width <= _PAIRED:
                 statistics |= {
@@ -208,20 +212,18 @@ def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
                 }
         tables += [values[:, None] for values in statistics.values()]
         names += list(statistics)
-    return Outputs(
-        outputs.labels, outputs.kinds, np.concatenate(tables, axis=1), tuple(names), outputs.shown, outputs.kind_shown
+    return replace(
+        outputs, columns=np.concatenate(tables, axis=1), names=tuple(names), numbers=width, low_bits=low_bits
     )
 
 
-def powers_of_two(values: Floats) -> Floats | None:
-    """Exponent of the largest power of two that divides each number; None where all of them are integers.
+def powers_of_two(values: Floats) -> Floats:
+    """Exponent of the largest power of two that divides each number; NaN for 0 and what is not finite.
 
     Source: Haney, Desfontaines, Hartman, Shrestha, Hay (2022), arXiv:2207.13793: sums of floats have low bits that tell
     the size of what was added.
     """
     usual = np.isfinite(values) & (values != 0)
-    if not usual.any() or (values[usual] == np.floor(values[usual])).all():
-        return None
     fraction, exponent = np.frexp(np.where(usual, values, 1.0))
     whole = np.abs(fraction * 2.0**53).astype(np.int64)
     lowest = np.log2((whole & -whole).astype(np.float64))

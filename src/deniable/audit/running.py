@@ -52,7 +52,7 @@ class Runner:
                 raise self._error
         whole = [list(blocks) for blocks in found]  # what a thread that was left behind adds later is not seen
         even = min(len(blocks) for blocks in whole)
-        ours, theirs = (_one(blocks[:even]) for blocks in whole)
+        ours, theirs = (one_sample(blocks[:even]) for blocks in whole)
         self.called += len(ours) + len(theirs)
         return ours, theirs
 
@@ -109,7 +109,7 @@ class Runner:
         return outputs
 
 
-def _one(blocks: list[Any]) -> Sample:
+def one_sample(blocks: list[Any]) -> Sample:
     """All outputs in one list, or in one array where they are numbers of one shape."""
     if _alike(blocks, first_axis=False):
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

@@ -42,9 +42,8 @@ def fit(ours: Outputs, theirs: Outputs) -> list[Score]:
     """
     histograms = [
         Histogram.of(column, ours.columns[::2, column], theirs.columns[::2, column])
-        for column in range(ours.columns.shape[1])
+        for column in _different(np.concatenate([ours.columns, theirs.columns]), ours)
     ]
-    histograms = [one for one in histograms if len(one.table) > 2]
     by_use = sorted(histograms, key=lambda one: -one.use)
     scores = [_threshold(one.column, ours.names[one.column]) for one in by_use[:_MOST_COLUMNS]]
     if ours.kinds.max(initial=0) or theirs.kinds.max(initial=0):
@@ -57,9 +56,26 @@ def fit(ours: Outputs, theirs: Outputs) -> list[Score]:
     return scores
 
 
+def _different(table: Floats, outputs: Outputs) -> list[int]:
+    """Columns that vary and repeat no other, and low bits only of numbers that are not whole.
+
+    It depends on these runs alone, so what others hold cannot change which events there are.
+    """
+    found: dict[bytes, int] = {}
+    for column, values in enumerate(table.T):
+        base = column - outputs.numbers
+        if outputs.low_bits and 0 <= base < outputs.numbers:
+            numbers = table[np.isfinite(table[:, base]), base]
+            if (numbers == np.floor(numbers)).all():
+                continue
+        if not np.array_equal(values, np.full(len(values), values[0]), equal_nan=True):
+            found.setdefault((values + 0.0).tobytes(), column)  # one zero
+    return list(found.values())
+
+
 def _repeated(ours: Outputs, theirs: Outputs) -> bool:
     labels = np.concatenate([ours.labels, theirs.labels])
-    return np.count_nonzero(np.bincount(labels)) <= len(labels) / 3
+    return bool(np.count_nonzero(np.bincount(labels)) <= len(labels) / 3)
 
 
 def cautious_log_ratio(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> Floats:

@@ -1,0 +1,109 @@
+"""Divergences of a mechanism whose density is known, from its own outputs."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from deniable.audit.binomial import Floats
+from deniable.audit.black_box import LogDensity, read_failure
+from deniable.audit.running import Runner
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import nonnegative_rational, whole_number, yes_or_no
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divergences:
+    """How far apart two output laws are, in the worse direction.
+
+    Args:
+        epsilons: where the hockey-stick divergence was estimated.
+        delta: its estimates; delta_lower and delta_upper hold all the truths at once with probability `confidence`.
+        orders: of the Rényi divergences.
+        renyi: estimates, without any guarantee: rare outputs that were not seen may dominate them.
+        runs: of the mechanism on both inputs together.
+    """
+
+    epsilons: Floats
+    delta: Floats
+    delta_lower: Floats
+    delta_upper: Floats
+    orders: Floats
+    renyi: Floats
+    confidence: float
+    runs: int
+
+
+def estimate_divergences(
+    mechanism: Callable[..., Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    log_density: LogDensity,
+    epsilons: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
+    orders: Sequence[float] = (2.0, 4.0),
+    confidence: float = 0.99,
+    runs: int = 50_000,
+    batched: bool = False,
+) -> Divergences:
+    """Estimate delta(epsilon) and Rényi divergences from outputs and their log densities.
+
+    >>> rng = np.random.default_rng(1)
+    >>> noise = lambda exact, runs: exact + rng.normal(size=runs)
+    >>> density = lambda outputs, exact: -((outputs - exact) ** 2) / 2
+    >>> found = estimate_divergences(noise, 0, 1, log_density=density, epsilons=[1], batched=True)
+    >>> bool(found.delta_lower[0] < 0.12694 < found.delta_upper[0])
+    True
+
+    Args:
+        mechanism: as for `measure`; data and neighbour too.
+        log_density: takes the outputs and an input; returns the log density of each output on it, shape (runs,), up to
+            one constant, -inf where an output is impossible. It must be the mechanism's own: nothing here checks it.
+        epsilons: each at least 0.
+        orders: each above 1.
+        confidence: probability that all intervals for delta hold.
+        runs: number of runs on each input, at least 2.
+
+    Guarantee: delta(epsilon) = E max(0, 1 - exp(epsilon - L)) for the log ratio L of an output, a mean of numbers in
+        [0, 1]; its interval is an empirical Bernstein bound.
+    Raises: InvalidParameterError for parameters outside their domain.
+    Source: Maurer, Pontil (2009), arXiv:0907.3740, Theorem 4.
+    Proof: docs/theory/audit/black_box.md.
+    """
+    failure = read_failure(confidence)
+    count = whole_number("runs", runs, lower=2)
+    at = np.array([float(nonnegative_rational("epsilons", one)) for one in epsilons])
+    of = np.array(orders, dtype=np.float64)
+    if not (of > 1).all():
+        raise InvalidParameterError("orders must be above 1")
+    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=yes_or_no("batched", batched))
+    drawn = runner.draw(count)
+    pair = (data, neighbour)
+    ratios = [log_density(drawn[k], pair[k]) - log_density(drawn[k], pair[1 - k]) for k in (0, 1)]
+    if any(np.shape(one) != (count,) or np.isnan(one).any() for one in ratios):
+        raise InvalidParameterError("log_density must return one number for each output, and never NaN")
+    each = failure / (4 * max(len(at), 1))  # two directions, two sides
+    sides = [_means(np.maximum(-np.expm1(at[:, None] - one), 0.0), each) for one in ratios]
+    powers = [special.logsumexp((of[:, None] - 1) * one, axis=1) - math.log(count) for one in ratios]
+    return Divergences(
+        epsilons=at,
+        delta=np.maximum(sides[0][0], sides[1][0]),
+        delta_lower=np.maximum(sides[0][1], sides[1][1]),
+        delta_upper=np.maximum(sides[0][2], sides[1][2]),
+        orders=of,
+        renyi=np.maximum(*powers) / (of - 1),
+        confidence=1 - failure,
+        runs=runner.called,
+    )
+
+
+def _means(values: Floats, failure: float) -> tuple[Floats, Floats, Floats]:
+    """Means of numbers in [0, 1] over the last axis, and bounds, each of which fails with `failure`."""
+    runs = values.shape[-1]
+    means = values.mean(axis=-1)
+    doubt = math.log(2 / failure)
+    slack = np.sqrt(2 * values.var(axis=-1, ddof=1) * doubt / runs) + 7 * doubt / (3 * (runs - 1))
+    return means, np.maximum(means - slack, 0.0), np.minimum(means + slack, 1.0)
