@@ -2,6 +2,7 @@
 
 import typer
 
+from deniable.app.commands.attack.anonymity import anonymity
 from deniable.app.commands.attack.block import block
 from deniable.app.commands.attack.differencing import differencing
 from deniable.app.commands.attack.linkage import linkage
@@ -17,6 +18,7 @@ attack = typer.Typer(
     help="Try what an attacker gets out of a release, on your own data. For the owner alone.", no_args_is_help=True
 )
 for command in (
+    anonymity,
     block,
     differencing,
     linkage,
