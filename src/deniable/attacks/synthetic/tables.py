@@ -145,11 +145,13 @@ def nearest(targets: Table, pool: Table, places: list[int], *, count: int = 1) -
     return found
 
 
-def _apart(targets: Floats, pool: Floats, kind: Kind) -> Floats:
+def _apart(targets: Floats, pool: Floats, kind: Kind) -> NDArray[Any]:
     if kind == "label":
-        return np.not_equal.outer(targets, pool).astype(np.float64)
+        return np.not_equal.outer(targets, pool)
     known = pool[~np.isnan(pool)]
     span = known.max() - known.min() if len(known) else 0.0
     apart = np.abs(np.subtract.outer(targets, pool))
     apart = np.minimum(apart / span, 1) if span > 0 else np.where(np.isnan(apart), np.nan, apart > 0)
+    if len(known) == len(pool) and not np.isnan(targets).any():
+        return np.asarray(apart)
     return np.where(np.isnan(apart), ~np.logical_and.outer(np.isnan(targets), np.isnan(pool)), apart)

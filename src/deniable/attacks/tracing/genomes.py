@@ -4,6 +4,7 @@ Everybody has a vector y with one entry in [0, 1] for each attribute: an allele 
 (0, 1/2, 1), or any answer of yes and no. Known are the population's frequencies p; published are the pool's, M.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.membership.roc import check_probability, read_scores, tell_members
-from deniable.attacks.result import AttackResult
+from deniable.attacks.result import AttackResult, Curve
 from deniable.errors import InvalidParameterError
 
 Floats = NDArray[np.float64]
@@ -166,16 +167,20 @@ def tracing_power(
     """
     from scipy.stats import norm
 
-    p = read_scores("reference", reference, finite=True)
     check_probability("false_positive_rate", false_positive_rate)
+    return float(norm.sf(norm.isf(false_positive_rate) - _distance(people, reference, noise, reference_people)))
+
+
+def _distance(people: int, reference: ArrayLike, noise: float, reference_people: float = np.inf) -> float:
+    """Standard deviations between the scores of members and of strangers, at best."""
+    p = read_scores("reference", reference, finite=True)
     if people < 1 or not noise >= 0 or not reference_people >= 1 or p.min() <= 0 or p.max() >= 1:
         raise InvalidParameterError(
             f"people must be >= 1, noise >= 0, reference_people >= 1 and reference in (0, 1), "
             f"got {people}, {noise}, {reference_people}"
         )
     n = float(people)
-    distance = np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p)) + n**2 / reference_people)))
-    return float(norm.sf(norm.isf(false_positive_rate) - distance))
+    return float(np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p)) + n**2 / reference_people))))
 
 
 def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power: float = 0.95) -> int:
@@ -207,7 +212,7 @@ def trace(
     strangers: ArrayLike,
     *,
     reference: ArrayLike,
-    published: ArrayLike,
+    published: ArrayLike | Callable[[ArrayLike], ArrayLike],
     statistic: Statistic = "likelihood",
     noise: float = 0.0,
     false_positive_rate: float = 0.05,
@@ -220,7 +225,7 @@ def trace(
         members: shape (people, attributes), in [0, 1]: all who are in the pool.
         strangers: shape (strangers, attributes), likewise: half of them set the threshold, half test it.
         reference: shape (attributes,), frequencies in the population, in (0, 1).
-        published: shape (attributes,), as released: exact, rounded or noisy.
+        published: shape (attributes,), as released: exact, rounded or noisy; or what releases them, given the members.
         statistic: "likelihood", "homer" or "score", see `score_targets`.
         noise: standard deviation of the published frequencies' error, for the power that theory predicts.
         false_positive_rate: share of strangers who may be accused, in (0, 1).
@@ -233,8 +238,11 @@ def trace(
     >>> trace(pool.members, pool.strangers, reference=pool.reference, published=pool.frequencies).success.value
     1.0
     """
+    from scipy.stats import norm
+
+    means = published(members) if callable(published) else published
     scores = [
-        score_targets(group, reference=reference, published=published, statistic=statistic)
+        score_targets(group, reference=reference, published=means, statistic=statistic)
         for group in (members, strangers)
     ]
     result = tell_members(
@@ -244,10 +252,12 @@ def trace(
         seed=seed,
         attack={"homer": "Homer's tracing", "score": "Tracing by scores"}.get(statistic, "Tracing by likelihood"),
     )
-    power = tracing_power(
-        people=len(scores[0]), reference=reference, noise=noise, false_positive_rate=false_positive_rate
+    rates = np.linspace(0.001, 0.999, 500)
+    distance = _distance(len(scores[0]), reference, noise)
+    power = norm.sf(norm.isf(false_positive_rate) - distance)
+    theory = f"{power:.3f} by the best test of independent frequencies with errors of {noise:.3g}"
+    return replace(
+        result,
+        facts={**(result.facts or {}), "share found in theory": theory},
+        curves=(*result.curves, Curve(label="the best test in theory", x=rates, y=norm.sf(norm.isf(rates) - distance))),
     )
-    theory = f"{power:.3f} by the best test of exact, independent frequencies"
-    if noise:
-        theory = f"{power:.3f} by the best test of independent frequencies with errors of {noise:.3g}"
-    return replace(result, facts={**(result.facts or {}), "share found in theory": theory})
