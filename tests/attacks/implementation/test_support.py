@@ -69,6 +69,13 @@ def test_gaussian_pairs_in_doubles_are_broken(sampler: Sampler, draw: object) ->
     assert excluded(result) > 0.9
 
 
+def test_the_polar_method_of_numpy_is_broken() -> None:
+    """RandomState gives the two values of each pair one after the other."""
+    first, second = np.random.RandomState(6).normal(size=(2, 300)) + np.array([[0.0], [1.0]])
+    result = tell_apart_by_support(first, second, centers=(0, 1), scale=1, sampler=POLAR)
+    assert result.success.lower > 0.9
+
+
 def test_reach_is_exact_where_all_uniform_numbers_can_be_tried() -> None:
     """Second route: with 10 bits the support has 1,023 numbers. Theirs are found; the doubles beside them are not."""
     small = Sampler(draw=LAPLACE.draw, invert=LAPLACE.invert, taken=1, bits=10)

@@ -47,6 +47,14 @@ def test_a_geometric_loop_tells_its_noise() -> None:
     assert float(str(result.facts["correlation of work with |noise|"])) > 0.5
 
 
+def test_interruptions_do_not_hide_a_leak() -> None:
+    """One run in fifty takes a thousand times as long, because something else ran."""
+    noise = DICE.laplace(scale=10, size=1000)
+    work = 20 + np.abs(noise)
+    work[::50] *= 1000
+    assert tell_noise_by_time(noise, work).success.lower > 0.9
+
+
 @pytest.mark.parametrize("mechanism", [Laplace(scale=10), Gaussian(sigma_squared=100), Laplace(scale=10**6)])
 @pytest.mark.parametrize("counted", ["words_used", "requests"])
 def test_our_draws_take_the_same_work_whatever_the_noise(mechanism: Mechanism, counted: str) -> None:

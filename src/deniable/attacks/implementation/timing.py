@@ -9,6 +9,8 @@ from deniable.attacks.implementation.worlds import doubles
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
+_CALM = 0.95
+
 
 def measure_work(
     release: Callable[[], float], *, clock: Callable[[], float], runs: int, exact: float = 0
@@ -43,8 +45,8 @@ def measure_work(
 def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     """Tell from the time of a release whether its noise was large, so that the true value is known better.
 
-    The first half of the runs fixes a straight line of work on |noise| and the cut at the work of median noise. The
-    second half is guessed.
+    The first half of the runs fixes a straight line of work on |noise|, and the cut at its work for median noise. The
+    second half is guessed. Work above the first half's 95% quantile is set to it: then something else ran.
 
     Args:
         noise: of runs on a question with a public answer, shape (runs,).
@@ -62,6 +64,7 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     if len(size) != len(spent) or len(size) < 20:
         raise InvalidParameterError(f"needs at least 20 runs with noise and work, got {len(size)} and {len(spent)}")
     half = len(size) // 2
+    spent = np.minimum(spent, np.quantile(spent[:half], _CALM))
     typical, moves = float(np.median(size[:half])), bool(np.ptp(size[:half]) and np.ptp(spent[:half]))
     slope, start = np.polyfit(size[:half], spent[:half], 1) if moves else (0.0, float(spent[0]))
     large = size[half:] > typical
