@@ -5,7 +5,7 @@ python benchmarks/audit/true_epsilon.py [--output FILE.md]
 The mechanisms of Bichsel, Steffen, Bogunovic, Vechev (2021), "DP-Sniper", with a claim of epsilon 0.1. Their search
 drew 10.7 million outputs to fit and 2 * 10^8 to test, for bounds at confidence 0.9; here nothing is drawn: each row is
 the certified loss of one event on one pair of inputs. The share is of the supremum over all events and inputs, known
-by a theorem or a formula. Two published bounds lie above it: that of the fourth sparse vector (a p-value) and of RAPPOR.
+by a theorem or a formula. Two published bounds lie above it: of the fourth sparse vector (a p-value) and of RAPPOR.
 """
 
 import argparse

@@ -30,7 +30,7 @@ def one_hot(answer: Any) -> Chances:
 
 
 @specimen("pointwise privacy", epsilon=0, delta="0.01", data=0, neighbour=1, truth=math.inf,
-          source="Kamath, CS 860, lecture 5; inventory 8")  # fmt: skip
+          source="Kamath, CS 860, lecture 5")  # fmt: skip
 def pointwise(record: Any) -> Chances:
     """The record beside a number out of 100: each output has probability 0.01, and all of them tell the record."""
     return {(record, number): Fraction(1, 100) for number in range(100)}
@@ -56,7 +56,7 @@ def warner(bit: Any) -> Chances:
 
 
 @specimen("all or nothing", epsilon=0, delta="0.01", data=0, neighbour=1, truth=0.0, sound=True,
-          source="inventory 9")  # fmt: skip
+          source="Vadhan (2017), section 1.6")  # fmt: skip
 def all_or_nothing(record: Any) -> Chances:
     """Nothing, by the definition: everything is shown with probability delta."""
     return {"nothing": Fraction(99, 100), record: Fraction(1, 100)}

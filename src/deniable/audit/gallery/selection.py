@@ -46,7 +46,7 @@ def sound(scores: Any) -> Chances:
 
 
 @specimen("exponential mechanism without its factor 2", data=(0, 20), neighbour=(1, 19), truth=2.0,
-          source="McSherry, Talwar (2007); inventory 80")  # fmt: skip
+          source="McSherry, Talwar (2007), whose theorem has it")  # fmt: skip
 def whole_rate(scores: Any) -> Chances:
     """Weights e^(epsilon score) count the change of the score and not that of the sum of all weights."""
     weights = [ball(Fraction(score)).exp() for score in scores]
@@ -77,12 +77,12 @@ def convex_risk(slope: Any) -> Chances:
     return event((ball(rate / 100).exp() - 1) / (ball(2 * rate).exp() - 1))
 
 
-@specimen("objective perturbation without its correction", epsilon=1, data=1, neighbour=0, truth=math.inf,
+@specimen("objective perturbation without its correction", epsilon=1, data=1, neighbour=0,
           source="Chaudhuri, Monteleoni, Sarwate (2011), arXiv:0912.0071; errata E49")  # fmt: skip
 def objective(curved: Any) -> Chances:
     """n lambda = 1/20 and one loss of curvature 1/4: it makes the map from noise to minimiser 6 times as steep."""
-    slope = Fraction(1, 20) + Fraction(curved, 4)  # near 0 the minimiser is w = -noise/slope; the event: abs(w) < 1/100
-    return event(1 - 2 * laplace(2)(-slope / 100))
+    slope = Fraction(1, 20) + Fraction(curved, 4)  # near 0 the minimiser is w = -noise/slope; the event: abs(w) < 1
+    return event(1 - 2 * laplace(2)(-slope))
 
 
 @specimen("top coordinate before the noise", data=(0, 1), neighbour=(1, 0), truth=math.inf, source="errata E51")
@@ -99,7 +99,7 @@ def most_frequent(rows: Any) -> Chances:
 
 
 @specimen("threshold on a thermometer", epsilon="0.5", data=38, neighbour=39, truth=0.5, sound=True,
-          source="inventory 18")  # fmt: skip
+          source="a lecture's example of hypothesis tests")  # fmt: skip
 def thermometer(degrees: Any) -> Chances:
     """Nothing: Laplace noise of scale 2 before the comparison."""
     return above(laplace(2), degrees, Fraction(77, 2))

@@ -24,14 +24,14 @@ def equals_pass(count: Any) -> Chances:
 
 
 @specimen("threshold without the row itself", epsilon=TWOFOLD, delta=float(_HALF**5 / (1 + _HALF)), data=1, neighbour=0,
-          truth=math.inf, source="inventory 63")  # fmt: skip
+          truth=math.inf, source="Korolova, Kenthapadi, Mishra, Ntoulas (2009), whose threshold has it")  # fmt: skip
 def without_the_row(count: Any) -> Chances:
     """The threshold is 5, where noise alone is with probability delta; a key of one row is one nearer."""
     return _passes(count, 5)
 
 
 @specimen("threshold for one key of ten", epsilon=10 * math.log(2) * 1.01, delta=float(_HALF**5 / (1 + _HALF)),
-          data=1, neighbour=0, truth=math.inf, source="Tumult and Google, as delta / L0")  # fmt: skip
+          data=1, neighbour=0, truth=math.inf, source="Google and Tumult, which divide delta by ten")  # fmt: skip
 def ten_keys(count: Any) -> Chances:
     """A person owns ten keys, and delta is spent on one of them."""
     hidden = _passes(count, 6)[False]
@@ -70,7 +70,7 @@ def pairs_of_rows(rows: Any) -> Chances:
 
 
 @specimen("threshold", epsilon=TWOFOLD, delta=float(_HALF**5 / (1 + _HALF)) * (1 + 1e-12), data=1, neighbour=0,
-          truth=0.0, sound=True, source="query specification, section 4.4")  # fmt: skip
+          truth=0.0, sound=True, source="Korolova, Kenthapadi, Mishra, Ntoulas (2009)")  # fmt: skip
 def sound(count: Any) -> Chances:
     """Nothing: a key of one row is shown with probability delta."""
     return _passes(count, 6)
