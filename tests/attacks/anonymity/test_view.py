@@ -40,6 +40,8 @@ def test_what_is_not_shown_or_negative_or_unknown_counts_as_nothing() -> None:
     noisy = pl.DataFrame({"a": [1, 1, 2, 9], "c": ["x", "z", "y", "x"], "count": [2.5, 1.0, -4.0, 7.0]})
     view = see(noisy, quasi="a", sensitive="c", people=people, count="count")
     assert view.counts.toarray()[view.cell].tolist() == [[2.5, 0, 1], [0, 0, 0], [0, 0, 0]]
+    rows = see(noisy.drop("count"), quasi="a", sensitive="c", people=people)
+    assert rows.counts.toarray()[rows.cell].tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert see(noisy.clear(), quasi="a", sensitive="c", people=people, count="count").held.tolist() == [0, 0, 0]
 
 
@@ -49,3 +51,7 @@ def test_bad_questions_are_refused() -> None:
         see(table, quasi="a", sensitive="c", count="count")
     with pytest.raises(InvalidParameterError, match="one sensitive attribute"):
         see(table, quasi="a", sensitive=["c", "count"])  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="sensitive at once"):
+        see(table, quasi=["a", "c"], sensitive="c")
+    with pytest.raises(InvalidParameterError, match="no rows"):
+        see(table.clear(), quasi="a", sensitive="c")

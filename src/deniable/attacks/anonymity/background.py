@@ -57,8 +57,12 @@ def guess_with_background(view: View, *, ruled_out: int | Sequence[Any], neighbo
     # What is left of a class has its maximum among its first secrets: each thing known moves one of them down.
     width = min(out.shape[1] + known.shape[1] + 1, len(view.values))
     codes, weights = (part[view.cell] for part in view.first(width))
-    left = weights - (codes[:, :, None] == known[:, None, :]).sum(axis=2)
-    left[(codes[:, :, None] == out[:, None, :]).any(axis=2) | (codes < 0)] = 0
+    left = weights.copy()
+    for beside in known.T:
+        left -= codes == beside[:, None]
+    for wrong in out.T:
+        left[codes == wrong[:, None]] = 0
+    left[codes < 0] = 0
     most = left.max(axis=1)
     best = np.where(left == most[:, None], codes, len(view.values)).min(axis=1)
     guess = np.where(most > 0, best, _most_frequent_left(view.commonest, out))
@@ -104,6 +108,7 @@ def _draw_neighbours(view: View, number: int, rng: np.random.Generator) -> Codes
     sizes = np.bincount(owner)
     starts = np.cumsum(sizes) - sizes
     place = np.arange(len(order)) - starts[owner]
+    number = min(number, int(sizes.max()) - 1)
     known = np.full((len(order), number), -2)
     for step in range(1, number + 1):
         after = order[starts[owner] + (place + step) % sizes[owner]]
@@ -113,6 +118,7 @@ def _draw_neighbours(view: View, number: int, rng: np.random.Generator) -> Codes
 
 def _most_frequent_left(commonest: Codes, out: Codes) -> Codes:
     """First secret of a ranking that is not ruled out, for each target."""
-    ranking = commonest[: out.shape[1] + 1]
-    gone = (ranking[None, :, None] == out[:, None, :]).any(axis=2)
-    return np.asarray(ranking[gone.argmin(axis=1)])
+    rank = np.append(np.argsort(commonest), len(commonest))  # the last place is that of -1, nothing
+    gone = np.zeros((len(out), len(commonest) + 1), dtype=bool)
+    gone[np.arange(len(out))[:, None], rank[out]] = True
+    return np.asarray(commonest[gone[:, :-1].argmin(axis=1)])

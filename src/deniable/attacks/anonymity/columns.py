@@ -35,17 +35,17 @@ class Column:
         return self.values[0] is None
 
 
-def as_frame(frame: Any) -> nw.DataFrame[Any]:
+def as_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
     """Wrap a frame of pandas, Polars or Arrow.
 
-    Raises: InvalidParameterError if it is none, or has no row.
+    Raises: InvalidParameterError if it is none, or has no row and should have one.
     """
     try:
         wrapped: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         kind = type(frame).__name__
         raise InvalidParameterError(f"a table must be a frame of pandas, Polars or Arrow, got {kind}") from error
-    if not len(wrapped):
+    if not len(wrapped) and not may_be_empty:
         raise InvalidParameterError("the table has no rows, so there is nobody whose anonymity could be measured")
     return wrapped
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deniable.attacks.anonymity.classes import Floats
+from deniable.attacks.anonymity.classes import Floats, read_secrets
 from deniable.attacks.anonymity.columns import Codes, as_frame, number, read_columns, recode
 from deniable.attacks.anonymity.generalise import read_counts
 from deniable.attacks.result import AttackResult, Share
@@ -105,24 +105,26 @@ def see(
         people: the targets, with their true secret; None: the rows of the release, in which each finds their class.
         count: the column of counts, if it is a table of counts; then `people` is needed. Counts below 0 are taken as 0.
     """
+    if not isinstance(sensitive, str):
+        raise InvalidParameterError(f"an attack is on one sensitive attribute, got {sensitive!r}")
     if count is None and people is None:
         frame = as_frame(release)
-        secret = _one(frame, sensitive)
+        (secret,) = read_secrets(frame, sensitive, None, apart=quasi)
         cell = number(column.codes for column in read_columns(frame, quasi, role="quasi"))
         counts = _stack(cell, secret.codes, np.ones(len(cell)), (int(cell.max()) + 1, len(secret.values)))
         return View(sensitive, counts, cell, secret.codes, secret.values)
     if people is None:
         raise InvalidParameterError("a table of counts has no rows of people: pass the targets as people")
     targets = as_frame(people)
-    truth = _one(targets, sensitive)
+    (truth,) = read_secrets(targets, sensitive, None, apart=quasi)
     known = read_columns(targets, quasi, role="quasi")
-    shown = as_frame(release) if len(release) else None
-    if shown is None:  # everything was suppressed
+    shown = as_frame(release, may_be_empty=True)
+    if not len(shown):  # everything was suppressed
         cell = number(column.codes for column in known)
         none = sparse.csr_array((int(cell.max()) + 1, len(truth.values)))
         return View(sensitive, none, cell, truth.codes, truth.values)
     weights = np.maximum(read_counts(shown, count), 0) if count is not None else np.ones(len(shown))
-    secret = _one(shown, sensitive)
+    (secret,) = read_secrets(shown, sensitive, None, apart=quasi)
     values = (*truth.values, *(value for value in secret.values if value not in set(truth.values)))
     columns = read_columns(shown, quasi, role="quasi")
     places = np.stack([recode(one, other.values) for one, other in zip(columns, known, strict=True)], axis=1)
@@ -132,12 +134,6 @@ def see(
     shape = (int(cell.max()) + 1, len(values))
     counts = _stack(cell[len(targets) :], recode(secret, values)[useful], weights[useful], shape)
     return View(sensitive, counts, cell[: len(targets)], truth.codes, values)
-
-
-def _one(frame: Any, sensitive: str) -> Any:
-    if not isinstance(sensitive, str):
-        raise InvalidParameterError(f"an attack is on one sensitive attribute, got {sensitive!r}")
-    return read_columns(frame, sensitive, role="sensitive")[0]
 
 
 def _stack(cell: Codes, secret: Codes, weights: NDArray[np.float64], shape: tuple[int, int]) -> sparse.csr_array:
