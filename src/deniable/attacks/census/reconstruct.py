@@ -15,7 +15,7 @@ from deniable.attacks.chunks import stretches
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-Record = tuple[int | str, ...]
+Record = tuple[Any, ...]  # age, then values
 Whole = NDArray[np.int64]
 
 _FAR = 1 << 30
@@ -50,7 +50,7 @@ class BlockSolutions:
             return ()
         every = set(self.solutions[0])
         least = {record: min(one.count(record) for one in self.solutions) for record in every}
-        return tuple(sorted((record for record in every for _ in range(least[record])), key=str))
+        return tuple(sorted(record for record in every for _ in range(least[record])))
 
     def describe(self, **known: int | str) -> dict[str, tuple[int | str, ...]]:
         """What the tables say about somebody of whom a few things are known: the values left for each other column.
@@ -78,9 +78,7 @@ class BlockSolutions:
             if all(record[self.columns.index(name)] == value for name, value in known.items())
         }
         others = [name for name in self.columns if name not in known]
-        return {
-            name: tuple(sorted({record[self.columns.index(name)] for record in fitting}, key=str)) for name in others
-        }
+        return {name: tuple(sorted({record[self.columns.index(name)] for record in fitting})) for name in others}
 
 
 def reconstruct_block(
@@ -139,7 +137,7 @@ def reconstruct_block(
 def _lists(solved: BlockSolutions, name: str) -> int:
     """How many lists are left when one column of the solutions is looked at alone."""
     at = solved.columns.index(name)
-    return len({tuple(sorted((record[at] for record in one), key=str)) for one in solved.solutions})
+    return len({tuple(sorted(record[at] for record in one)) for one in solved.solutions})
 
 
 def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000_000) -> BlockSolutions:
@@ -147,6 +145,7 @@ def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000
 
     People are placed in order of age. A partial list is dropped once a group is too full, cannot fill up any more, has
     passed its median, or can no longer reach its mean; thousands of partial lists are tested at once.
+    docs/theory/attacks/census.md proves that no list that agrees is dropped.
 
     Args:
         tables: what was published.

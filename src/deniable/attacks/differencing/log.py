@@ -165,18 +165,16 @@ def find_differences(
 
 
 def find_determined_people(
-    log: ArrayLike | Sequence[Sequence[int]], *, rows: int | None = None, fewer_than: int = 2, suppressed_below: int = 0
+    log: ArrayLike | Sequence[Sequence[int]], *, rows: int | None = None, suppressed_below: int = 0
 ) -> Places:
-    """Find the people whose sum follows from all exact answers together, by any linear combination.
+    """Find the people whose own value follows from all exact answers together, by any linear combination.
 
-    People who lie in the same queries stand or fall together: the sum over such a group of fewer than k people is
-    determined if and only if its indicator lies in the span of the queries. The query about everybody counts as asked.
-    Secrets that are 0 or 1 can give away more than their linear equations do.
+    Somebody is determined if and only if nobody else lies in the same queries and their indicator lies in the span of
+    the queries. The query about everybody counts as asked. Secrets that are 0 or 1 can give away more than this.
 
     Args:
         log: booleans of shape (queries, rows); or for each query the positions of its rows.
         rows: people in the table; needed with positions alone.
-        fewer_than: k >= 2.
         suppressed_below: answers about fewer rows than this were withheld.
 
     Returns: positions, sorted.
@@ -187,19 +185,14 @@ def find_determined_people(
     [0, 1, 2]
     """
     groups = _read(log, rows)
-    if fewer_than < 2:
-        raise InvalidParameterError(f"fewer_than must be >= 2, got {fewer_than}")
     published = groups[groups.sum(axis=1) >= suppressed_below]
     members = np.concatenate([published, np.ones((1, groups.shape[1]), dtype=bool)])
-    _, first, atom, weights = np.unique(
-        _packed(members.T), axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
+    _, first, sharing = np.unique(_packed(members.T), axis=0, return_index=True, return_counts=True)
     basis, triangle, _ = qr(members[:, first].T.astype(np.float64), mode="economic", pivoting=True)
     scale = np.abs(triangle.diagonal())
     span = basis[:, : len(scale)][:, scale > scale[0] * max(triangle.shape) * _ROUNDING]
-    inside = (span**2).sum(axis=1) > 1 - _NEARLY  # squared length of the projection of the atom's indicator
-    found: Places = np.flatnonzero((inside & (weights < fewer_than))[atom.ravel()])
-    return found
+    inside = (span**2).sum(axis=1) > 1 - _NEARLY  # squared length of the projection of an indicator
+    return np.sort(first[inside & (sharing == 1)])
 
 
 class _Search:

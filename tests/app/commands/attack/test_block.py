@@ -24,7 +24,7 @@ def test_proved_people_are_listed(call: Call, place: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "unique: proved" in result.stdout
     assert [line.split() for line in result.stdout.splitlines()[-3:]] == [
-        ["30", "female"], ["8", "female"], ["82", "female"]
+        ["8", "female"], ["30", "female"], ["82", "female"]
     ]  # fmt: skip
     data = json.loads(call("attack", "block", "block.json", "--json").stdout)
     assert (data["right"], data["attempts"]) == (3, 3)

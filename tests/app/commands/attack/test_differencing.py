@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from deniable.app.commands.attack.differencing import condition_of
+from deniable.attacks import isolate_people, subtract_counts
+from tests.app.commands.attack.test_reconstruction import ask, open_people
 from tests.app.conftest import Call
 
 LOG = """-- a comment, then four counts
@@ -82,3 +85,25 @@ def test_what_cannot_be_read_is_refused(call: Call, log: Path, words: tuple[str,
     result = call("attack", "differencing", *words)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_the_database_answers_single_counts_and_differences_and_keeps_the_secrets() -> None:
+    """Repeated questions cost nothing and get the same answer, so that nothing averages out.
+
+    Eight targets at epsilon 1/16 a count: to be right on all of them has odds of 1 in 60 by chance.
+    """
+    secrets = np.arange(16) % 2 == 0
+    data = {"person": np.arange(16), "secret": secrets.astype(int)}
+    database = open_people(data, epsilon=1)
+    result = subtract_counts(ask(database, "1/16"), secrets, targets=np.arange(8), repeats=4)
+    assert not result.succeeded
+    assert len(set(result.curves[0].y)) == 1
+    assert not isolate_people(ask(open_people(data, epsilon=1), "1/8"), secrets, targets=np.arange(8)).succeeded
+
+
+def test_the_same_attacks_break_a_database_whose_budget_is_boundless() -> None:
+    """The twin: the harness finds what is there to be found."""
+    secrets = np.arange(8) % 2 == 0
+    database = open_people({"person": np.arange(8), "secret": secrets.astype(int)}, epsilon=10**6)
+    assert subtract_counts(ask(database, 1000), secrets).success.value == 1
+    assert isolate_people(ask(database, 1000), secrets).success.value == 1

@@ -44,14 +44,14 @@ def differencing(
     with waiting("comparing groups..."):
         groups = read_conditions(data, conditions)
         found = find_differences(groups, fewer_than=fewer_than, suppressed_below=below)
-        told = len(find_determined_people(groups, fewer_than=fewer_than, suppressed_below=below))
+        told = len(find_determined_people(groups, suppressed_below=below))
     if as_json:
         typer.echo(json.dumps({**found.to_data(), "determined": told, "lines": lines, "not_read": others}, indent=2))
         return
     say(found.sentence)
     for one in found.found[:20]:
         say(one.named([f"line {line}" for line in lines]))
-    say(f"All the answers together determine {told:,} people, in groups of fewer than {fewer_than}.")
+    say(f"People whose own value follows from all the answers together, by any linear combination: {told:,}.")
     if others:
         say(f"Lines of another form, which were not looked at: {', '.join(map(str, others))}.")
 
