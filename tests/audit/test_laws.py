@@ -6,9 +6,11 @@ from fractions import Fraction as F
 import pytest
 from scipy import stats
 
-from deniable.audit import draw_outputs, read_law
+from deniable.audit import clamp_noise, combine_laws, draw_outputs, measure_exactly, read_law
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Gaussian, Laplace
 from deniable.numbers.interval import Interval
+from deniable.privacy import AddRemove, of_count
 
 
 def test_what_is_no_law_is_refused() -> None:
@@ -35,3 +37,32 @@ def test_draws_follow_the_law() -> None:
     assert stats.chisquare(counts, [3000, 2000, 1000]).pvalue > 1e-6
     assert stats.chisquare(counts, [2000, 3000, 1000]).pvalue < 1e-6
     assert drawn == draw_outputs(law, runs=6000, seed=1)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(scale=2), Gaussian(sigma_squared=4)], ids=["Laplace", "Gaussian"])
+def test_integer_noise_is_audited_through_bounds(mechanism: Laplace | Gaussian) -> None:
+    """The loss is reached and not passed; the twin claims 1% less."""
+    loss = mechanism.privacy_loss(of_count(rows=1, groups=1, relation=AddRemove))
+    noise = mechanism.law()
+    for delta in ("0", "0.01") if isinstance(mechanism, Laplace) else ("0.01",):
+        claimed = loss.epsilon(delta).upper
+        for share, violated in ((1, False), (0.99, True)):
+            found = measure_exactly(
+                lambda count: clamp_noise(noise, count, lower=-40, upper=40),
+                [(0, 1)],
+                epsilon=share * claimed,
+                delta=delta,
+            )
+            assert found.violated is violated
+
+
+def test_cells_of_a_histogram_are_combined() -> None:
+    """E62: two cells with Laplace noise of scale 2 under replace; the products hold the true ones."""
+    noise = Laplace(scale=2).law()
+
+    def histogram(counts: tuple[int, ...]) -> object:
+        return combine_laws(clamp_noise(noise, count, lower=-9, upper=9) for count in counts)
+
+    assert measure_exactly(histogram, [((1, 0), (0, 1))]).epsilon == pytest.approx(1.0, rel=1e-12)
+    assert measure_exactly(histogram, [((1, 0), (0, 0))]).epsilon == pytest.approx(0.5, rel=1e-12)
+    assert combine_laws([{0: "1/3", 1: "2/3"}] * 2)[1, 1] == F(4, 9)

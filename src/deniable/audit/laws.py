@@ -1,6 +1,6 @@
 """Laws of finite mechanisms: probabilities that are checked, drawn from, and mixed."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms import NoiseLaw
 from deniable.numbers.interval import Interval, round_down, round_up
-from deniable.numbers.rationals import exact_rational, shown, whole_number
+from deniable.numbers.rationals import checked_bounds, exact_rational, shown, whole_number
 
 Law: TypeAlias = Mapping[Hashable, Fraction | Interval]
 """Output -> its probability; outputs that are missing have none."""
@@ -62,6 +63,41 @@ def draw_outputs(law: object, *, runs: int, seed: int = 0) -> list[Hashable]:
     return drawn(read_law(law), runs, np.random.default_rng(seed))
 
 
+def clamp_noise(noise: NoiseLaw, value: int, *, lower: int, upper: int) -> dict[Hashable, Fraction | Interval]:
+    """The law of an integer plus noise, clamped to public bounds: finite, and post-processing of what has no bounds.
+
+    Args:
+        noise: `law()` of a mechanism that adds it.
+        value: the exact integer.
+        lower: what smaller outputs become; upper likewise.
+
+    Source: certified probabilities of the mechanism; the noise is symmetric.
+
+    >>> from deniable.mechanisms import Laplace
+    >>> law = clamp_noise(Laplace(scale=2).law(), 3, lower=0, upper=9)
+    >>> f"{law[3]:.4f}"
+    '[0.2449, 0.2450]'
+    """
+    low, high = checked_bounds(lower, upper, largest=2**53)
+    inside: dict[Hashable, Fraction | Interval] = {k: noise.pmf(k - value) for k in range(low + 1, high)}
+    return {low: noise.cdf(low - value), **inside, high: noise.cdf(value - high)}
+
+
+def combine_laws(laws: Iterable[object]) -> dict[Hashable, Fraction | Interval]:
+    """The law of a tuple of independent outputs, such as the cells of a noisy histogram.
+
+    Args:
+        laws: one an output, each as `read_law` takes it.
+
+    >>> combine_laws([{0: "1/2", 1: "1/2"}, {"a": 1}])
+    {(0, 'a'): Fraction(1, 2), (1, 'a'): Fraction(1, 2)}
+    """
+    found: dict[Any, Fraction | Interval] = {(): Fraction(1)}
+    for law in map(read_law, laws):
+        found = {(*old, output): _times(p, q) for old, p in found.items() for output, q in law.items()}
+    return found
+
+
 def drawn(law: Law, runs: int, generator: np.random.Generator) -> list[Hashable]:
     """The same with a generator."""
     masses: NDArray[Any] = np.array([float(lower(mass) + upper(mass)) for mass in law.values()])
@@ -79,6 +115,12 @@ def upper(mass: Fraction | Interval) -> Fraction:
     if not isinstance(mass, Interval):
         return mass
     return min(max(Fraction(mass.upper), Fraction(repr(mass.upper))), Fraction(1))
+
+
+def _times(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
+    if isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one * other
+    return Interval(round_down(lower(one) * lower(other)), round_up(upper(one) * upper(other)))
 
 
 def _sum(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
