@@ -1,6 +1,6 @@
 """Frames of every library read alike, and neighbours by brute force."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,14 @@ def test_dates_and_times_are_one_kind() -> None:
     assert first.rows == second.rows
 
 
-ONE = pl.DataFrame({"x": [1.0]})
+def test_a_moment_is_the_same_in_every_zone() -> None:
+    berlin = pd.DataFrame({"t": pd.to_datetime(["2020-01-01 01:00", None]).tz_localize("Europe/Berlin")})
+    utc = pl.DataFrame({"t": [datetime(2020, 1, 1, tzinfo=UTC), None]})
+    first, second, _ = read_tables(berlin, utc, berlin)
+    assert np.array_equal(first.rows, second.rows, equal_nan=True)
+
+
+ONE, LISTS = pl.DataFrame({"x": [1.0]}), pl.DataFrame({"x": [[1.0]]})
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,9 @@ ONE = pl.DataFrame({"x": [1.0]})
         ((ONE, ONE, ONE.head(0)), "at least one row"),
         ((ONE, pl.DataFrame(), ONE), "one column"),
         (([1.0], ONE, ONE), "must be a frame"),
+        ((ONE, pd.DataFrame([[1, 2]], columns=["x", "x"]), ONE), "synthetic table must have columns of different"),
+        ((ONE, pd.DataFrame([[1.0]]), ONE), "all of them text"),
+        ((LISTS, LISTS, LISTS), "column 'x' has a type that cannot be compared"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(given: tuple[Any, Any, Any], message: str) -> None:

@@ -68,7 +68,12 @@ def read_tables(original: Any, synthetic: Any, control: Any) -> tuple[Table, Tab
             )
         kind = said.pop()
         kinds.append(kind)
-        columns.append(_labels(found) if kind == "label" else [_numbers(one, name, kind) for one in found])
+        try:
+            columns.append(_labels(found) if kind == "label" else [_numbers(one) for one in found])
+        except Exception:  # each library has its own for a type that it cannot turn into text
+            raise InvalidParameterError(f"column {name!r} has a type that cannot be compared. Make it text") from None
+        if any(np.isinf(one).any() for one in columns[-1]):
+            raise InvalidParameterError(f"column {name!r} holds infinity. Replace it or leave the column out")
     first, second, third = (
         Table(names=names, kinds=tuple(kinds), rows=np.column_stack(parts)) for parts in zip(*columns, strict=True)
     )
@@ -78,7 +83,13 @@ def read_tables(original: Any, synthetic: Any, control: Any) -> tuple[Table, Tab
 def _frame(title: str, given: Any) -> Any:
     import narwhals as nw
 
-    frame = nw.from_native(given, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(given, eager_only=True, pass_through=True)
+        named = not isinstance(frame, nw.DataFrame) or all(isinstance(name, str) for name in frame.columns)
+    except nw.exceptions.DuplicateError:
+        named = False
+    if not named:
+        raise InvalidParameterError(f"the {title} table must have columns of different names, all of them text")
     if not isinstance(frame, nw.DataFrame):
         raise InvalidParameterError(f"the {title} table must be a frame of pandas, Polars or Arrow")
     if not len(frame) or not frame.columns:
@@ -94,17 +105,16 @@ def _kind(series: Any) -> Kind:
     return "time" if series.dtype in (nw.Date, nw.Datetime) else "label"
 
 
-def _numbers(series: Any, name: str, kind: Kind) -> Floats:
+def _numbers(series: Any) -> Floats:
     import narwhals as nw
 
     if series.null_count() == len(series):
         return np.full(len(series), np.nan)
-    if kind == "time":
-        series = series.cast(nw.Datetime("us")).dt.timestamp("us")
-    found = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    if np.isinf(found).any():
-        raise InvalidParameterError(f"column {name!r} holds infinity. Replace it or leave the column out")
-    return found
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("us"))
+    if series.dtype == nw.Datetime:
+        series = series.dt.timestamp("us")
+    return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def _labels(found: list[Any]) -> list[Floats]:

@@ -49,6 +49,7 @@ def test_people_are_traced_from_files(call: Call, files: Path) -> None:
         (("people.csv", "people.csv"), "needs the columns attribute, reference and published"),
         (("told.csv", "told.csv"), "no column 'member'"),
         (("--epsilon", "0"), "epsilon must be > 0"),
+        (("--rate", "0.001", "--snps", "5"), "at least 3,688 strangers"),
     ],
 )
 def test_what_cannot_be_traced_is_refused(call: Call, files: Path, words: tuple[str, ...], message: str) -> None:

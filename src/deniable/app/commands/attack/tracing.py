@@ -33,6 +33,9 @@ def tracing(
     *,
     people: Annotated[int, typer.Option(min=2, metavar="N", help="Simulated pool: its members.")] = 100,
     snps: Annotated[int, typer.Option(min=1, metavar="N", help="Simulated pool: alleles published.")] = 2000,
+    strangers: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Simulated people outside; a low --rate takes many.")
+    ] = 1000,
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Simulated pool: cost of the private ones.")] = "1",
     rate: Rate = 0.05,
     seed: Seed = 0,
@@ -50,7 +53,7 @@ def tracing(
         raise InvalidParameterError("tracing takes two files, PEOPLE and FREQUENCIES, or none to simulate a pool.")
     with waiting("tracing..."):
         if file is None or frequencies is None:
-            found = simulated(people=people, snps=snps, epsilon=epsilon, rate=rate, seed=seed)
+            found = simulated(people=people, snps=snps, strangers=strangers, epsilon=epsilon, rate=rate, seed=seed)
         else:
             found = given(file, frequencies, rate=rate, seed=seed)
     show_comparison(found, plot=plot, as_json=as_json, never=[one for one in (file, frequencies) if one is not None])
@@ -78,14 +81,14 @@ def given(file: Path, frequencies: Path, *, rate: float, seed: int) -> "Comparis
     )  # fmt: skip
 
 
-def simulated(*, people: int, snps: int, epsilon: str, rate: float, seed: int) -> "Comparison":
+def simulated(*, people: int, snps: int, strangers: int, epsilon: str, rate: float, seed: int) -> "Comparison":
     """The likelihood ratio against exact, rounded and private frequencies, and Homer against exact ones."""
     from deniable.attacks import Comparison, draw_pool, trace
     from deniable.numbers.rationals import positive_rational
     from deniable.statistics import Count
 
     count = Count(epsilon=positive_rational("epsilon", epsilon) / snps).mechanism
-    pool = draw_pool(people=people, attributes=snps, seed=seed)
+    pool = draw_pool(people=people, attributes=snps, strangers=strangers, seed=seed)
     exact = pool.frequencies
     private = count.release((exact * people).round().astype(int).tolist()).value.astype(float) / people
     releases: dict[str, tuple[NDArray[np.float64], Statistic, float]] = {
