@@ -97,7 +97,7 @@ def test_under_replace_one_row_changes_nothing_else(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(ASKED) - TWO_SAMPLES))
 def test_all_rows_of_a_unit_change_nothing_else(name: str) -> None:
     data, ask, price = asked(name, rows=2)
-    units = np.repeat(np.arange(10), 2)
+    units = np.tile(np.arange(10), 2)  # with one key each, so that no group is drawn
     more = with_row(name, with_row(name, with_row(name, data, "extreme"), "missing"), "infinite")
     same(ask, [*data, units], [*more, np.append(units, [99, 99, 99])], price)
 

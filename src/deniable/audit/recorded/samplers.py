@@ -33,7 +33,8 @@ class Sampler:
         shaped: those of them whose shape must be the same.
         centre: a secret parameter to which the noise is added: the same noise is added to both.
         positive: parameters that must be above 0: the scale of noise.
-        loss: what one call reveals about the difference of its arguments on two inputs; None if nothing is known.
+        loss: what one call reveals about the difference of its arguments on two inputs; None if nothing is known. It
+            counts that difference right only where no rows were chosen by dice that the other run threw differently.
     """
 
     owner: Any
