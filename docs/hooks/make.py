@@ -3,11 +3,17 @@
 from pathlib import Path
 
 import commands
+import gallery_table
 import mechanism_table
 import statistic_table
 
 REFERENCE = Path(__file__).parents[1] / "reference"
-PAGES = {"commands.md": commands.page, "mechanisms.md": mechanism_table.page, "statistics.md": statistic_table.page}
+PAGES = {
+    "commands.md": commands.page,
+    "gallery.md": gallery_table.page,
+    "mechanisms.md": mechanism_table.page,
+    "statistics.md": statistic_table.page,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
