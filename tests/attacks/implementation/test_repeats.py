@@ -11,6 +11,7 @@ import pytest
 import deniable as dn
 from deniable.attacks.implementation import average_repeats, overspend
 from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
 
 FORMS = [
     "SELECT COUNT(*) AS n FROM t WHERE x = 1",
@@ -60,9 +61,8 @@ def test_fresh_noise_averages_out() -> None:
 def test_our_second_read_is_the_first(tmp_path: Path) -> None:
     """Each question, in six forms, 24 times: what costs nothing is what was said before."""
     db = ours(tmp_path / "ledger", epsilon=10)
-    groups = [
-        [form.replace("x = 1", f"x = {value}").replace("1 = x", f"{value} = x") for form in FORMS] for value in (0, 1)
-    ]
+    db._bits = DeterministicBits(2)
+    groups = [FORMS, [form.replace("x = 1", "x = 0").replace("1 = x", "0 = x") for form in FORMS]]
     result = average_repeats(
         lambda text: next(iter(db.sql(text, epsilon=0.05)))[_count_name(text)],
         groups,
@@ -74,6 +74,22 @@ def test_our_second_read_is_the_first(tmp_path: Path) -> None:
     assert float(str(result.facts["different answers a question"])) == 1
     assert float(str(result.facts["free answers a question"])) > 10
     assert not result.succeeded
+
+
+def test_our_statistics_have_no_second_read_either(tmp_path: Path) -> None:
+    """The same statistic of the same table, with the same numbers written otherwise."""
+    db = ours(tmp_path / "ledger", epsilon=10)
+    db._bits = DeterministicBits(4)
+    forms = {"one": 0.1, "two": "1/10", "three": "0.10"}
+    result = average_repeats(
+        lambda form: db.sum("x", bounds=(0, 1), epsilon=forms[form]).scalar(unsafe=True),
+        [list(forms)],
+        [40],
+        left=lambda: float(db.budget.spent.epsilon),
+        repeats=12,
+    )
+    assert result.facts is not None
+    assert (result.facts["free answers a question"], result.facts["different answers a question"]) == ("12", "1")
 
 
 def _count_name(text: str) -> str:

@@ -55,6 +55,15 @@ def test_errata_e55_most_laplace_outputs_are_impossible_for_the_neighbour(scale:
     assert result.success.lower > 0.88
 
 
+def test_errata_e55_noise_in_doubles_ends_and_casts_overflow() -> None:
+    """The least u gives 52 ln 2, u = 0 minus infinity, and a cast to 32 bits turns 3e9 negative."""
+    assert LAPLACE.draw(np.array([2.0**-53]))[0] == pytest.approx(-52 * np.log(2), rel=1e-15)
+    assert not reachable([-2 * 53 * np.log(2)], 0, scale=2)[0]
+    with np.errstate(divide="ignore"):
+        assert LAPLACE.draw(np.zeros(1))[0] == -np.inf
+    assert np.array([3_000_000_000]).astype(np.int32)[0] == -1_294_967_296
+
+
 def test_numpy_laplace_is_broken_too() -> None:
     """0.3% of numpy's draws are not traced, since its C library and its arrays round the logarithm differently."""
     first, second = DICE.laplace([[0], [1]], 2, size=(2, 500))

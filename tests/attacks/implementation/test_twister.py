@@ -124,3 +124,5 @@ def test_no_seed_explains_our_answers() -> None:
 def test_too_little_to_search_is_refused(answers: list[float], seeds: int) -> None:
     with pytest.raises(InvalidParameterError, match="at least 4 answers"):
         recover_seed(answers, noise=laplace, seeds=seeds)
+    with pytest.raises(InvalidParameterError, match="one value an answer"):
+        recover_seed([1, 2, 3, 4], noise=laplace, exact=[1])

@@ -193,8 +193,8 @@ def recover_seed(
     Args:
         answers: published in order, from the first that the generator made, shape (answers,).
         noise: words, shape (streams, words * draws) -> noise, shape (streams, draws); see `laplace_of_words`.
-        exact: true values where the attacker knows them; None where they are counts: then the noise of the right seed
-            leaves whole numbers, and no truth need be known.
+        exact: true values, shape (answers,): the search uses the first half, the score the second. None where they are
+            counts: then the noise of the right seed leaves whole numbers, and no truth need be known.
         words: that one draw takes.
         seeds: tried from 0 up; all of a 32-bit seed are 2^32.
         twister: MT19937 or MT19937_64.
@@ -209,9 +209,12 @@ def recover_seed(
     array([92., 65., 35.])
     """
     published = doubles("answers", answers).ravel()
+    truth = None if exact is None else doubles("exact", exact).ravel()
+    if truth is not None and len(truth) != len(published):
+        raise InvalidParameterError(f"exact must hold one value an answer, got {len(truth)} for {len(published)}")
     if len(published) < 4 or not 1 <= seeds <= 1 << 32:
         raise InvalidParameterError(f"needs at least 4 answers and 1 to 2^32 seeds, got {len(published)} and {seeds}")
-    fit, truth = len(published) // 2, None if exact is None else doubles("exact", exact).ravel()
+    fit = len(published) // 2
     for start in range(0, seeds, _BLOCK):
         tried = np.arange(start, min(start + _BLOCK, seeds), dtype=np.uint64)
         made = noise(twister.from_seeds(tried, words * fit))
