@@ -35,10 +35,14 @@ def test_a_point_is_feasible_exactly_if_its_residuals_are_at_most_t() -> None:
         assert program.costs @ point == largest
 
 
-def test_the_largest_residual_is_as_small_as_a_subgradient_says() -> None:
-    """Convexity: moving towards any other point of the cube must not shrink the largest residual."""
+def test_the_dual_finds_the_least_largest_residual() -> None:
+    """Against the program of Exercise 2, and by convexity: no step towards a point of the cube makes it smaller."""
+    program = linear_program(GROUPS, TOLD)
+    bounds = np.stack([program.lower, program.upper], axis=1)
+    plain = linprog(program.costs, A_ub=program.rows, b_ub=program.limits, bounds=bounds)
     best = estimate_by_linear_program(GROUPS, TOLD, norm="largest")
     least = np.abs(GROUPS @ best - TOLD).max()
+    assert least == pytest.approx(plain.fun, rel=1e-9)
     others = np.random.default_rng(0).uniform(0, 1, (200, 24))
     moved = best + 1e-3 * (np.vstack([others, SECRETS, others.round()]) - best)
     assert (np.abs(moved @ GROUPS.T - TOLD).max(axis=1) >= least - 1e-9).all()

@@ -11,6 +11,8 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from deniable.attacks.reconstruction.estimates import read_answers
 from deniable.errors import InvalidParameterError
 
+METHODS = ("highs-ipm", "highs-ds")  # in this order; the interior point method is the faster one by several times
+
 
 class Norm(Enum):
     """Which size of the residuals a linear program minimises."""
@@ -73,6 +75,8 @@ def estimate_by_linear_program(
 ) -> NDArray[np.float64]:
     """Estimate every person's secret bit by a linear program over [0, 1]; round at 1/2 for the bit.
 
+    It solves the dual, which has a row a person in place of one a query, and reads the bits off its multipliers.
+
     Args:
         subsets: shape (queries, people), of 0 and 1.
         answers: shape (queries,); queries whose answer is NaN are left out.
@@ -82,42 +86,34 @@ def estimate_by_linear_program(
     Returns: shape (people,), in [0, 1].
     Raises: InvalidParameterError if shapes differ, or no query was answered.
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy"; Dwork, McSherry, Talwar (2007),
-        "The price of privacy and the limits of LP decoding"; the dual in docs/theory/attacks/reconstruction.md.
+        "The price of privacy and the limits of LP decoding".
+    Proof: docs/theory/attacks/reconstruction.md.
 
     >>> from deniable.attacks import answer_within, random_subsets
     >>> groups = random_subsets(people=8, queries=80)
     >>> estimate_by_linear_program(groups, answer_within([1, 0, 0, 1, 1, 0, 1, 0], error=0.4)(groups)).round().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]
     """
-    if Norm(norm) is Norm.LARGEST:
-        program = linear_program(subsets, answers)
-        solved = linprog(
-            program.costs,
-            A_ub=program.rows,
-            b_ub=program.limits,
-            bounds=np.stack([program.lower, program.upper], axis=1),
-            method="highs-ds",
-        )
-        return _bits(solved, solved.x, subsets.shape[1])
+    norm = Norm(norm)
     asked, given = _answered(subsets, answers)
     queries, people = asked.shape
-    # The dual has one row a person: max answers @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0.
-    solved = linprog(
-        np.concatenate([-given, np.ones(people)]),
-        A_ub=hstack([asked.T, -eye_array(people)], format="csr"),
-        b_ub=np.zeros(people),
-        bounds=np.array([(-1, 1)] * queries + [(0, np.inf)] * people),
-        method="highs-ds",
-    )
-    return _bits(solved, -solved.ineqlin.marginals, people)
+    ones, spare = np.ones(people), -eye_array(people)
+    if norm is Norm.SUM:  # max given @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0
+        costs, rows = np.concatenate([-given, ones]), hstack([asked.T, spare])
+        bounds = np.array([(-1, 1)] * queries + [(0, np.inf)] * people)
+        total = {}
+    else:  # the same with y = u - v, where sum(u + v) = 1 takes the place of |y| <= 1
+        costs, rows = np.concatenate([-given, given, ones]), hstack([asked.T, -asked.T, spare])
+        bounds = np.array([(0, np.inf)] * (2 * queries + people))
+        total = {"A_eq": csr_array(np.append(np.ones(2 * queries), 0 * ones)[None]), "b_eq": np.ones(1)}
+    for method in METHODS:
+        solved = linprog(costs, A_ub=csr_array(rows), b_ub=0 * ones, bounds=bounds, method=method, **total)
+        if solved.status == 0:
+            found: NDArray[np.float64] = np.clip(-solved.ineqlin.marginals, 0.0, 1.0)
+            return found
+    raise InvalidParameterError(f"HiGHS did not solve the program: {solved.message}")
 
 
 def _answered(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) -> tuple[csr_array, NDArray[np.float64]]:
     given, known = read_answers(subsets, answers)
     return csr_array(subsets, dtype=np.float64)[known], given[known]
-
-
-def _bits(solved: object, found: NDArray[np.float64], people: int) -> NDArray[np.float64]:
-    if getattr(solved, "status", None) != 0:
-        raise InvalidParameterError(f"HiGHS did not solve the program: {getattr(solved, 'message', '')}")
-    return np.clip(found[:people], 0.0, 1.0)

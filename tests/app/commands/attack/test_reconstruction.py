@@ -1,13 +1,14 @@
 """The first journey: a table of one's own, exact counts that give it away, private counts that do not."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from deniable import AddRemove, Budget, Database, Keys, connect, statistics
-from deniable.app.commands.attack.reconstruction import answer_privately
+from deniable.app.commands.attack.reconstruction import Method, attack_private
 from deniable.attacks import Subsets, attack_by_reconstruction, random_subsets
 from deniable.errors import BudgetExceededError
 from tests.app.conftest import Call
@@ -34,6 +35,7 @@ def test_exact_counts_give_everybody_away_and_private_counts_nobody(call: Call, 
     assert rounded["share"] > 0.99
     assert exact["baseline"] == pytest.approx(1 - 2053 / 6366)
     assert not private["succeeded"]
+    assert private["share"] == pytest.approx(private["baseline"], abs=0.02)
     assert (fair.parent / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -45,6 +47,21 @@ def test_the_outcome_is_a_table_and_a_sentence_each(call: Call, fair: Path) -> N
         "release", "exact counts", "suppressed below 10", "rounded to 1", "private, epsilon=1"
     ]  # fmt: skip
     assert "exact counts: Reconstruction got 60 of 60 right (100.0%" in result.stdout
+
+
+def test_a_large_epsilon_gives_people_away(call: Call, fair: Path) -> None:
+    """The twin of the private counts: the harness would find it if the noise were too small."""
+    words = ("attack", "reconstruction", "fair.csv", "--secret", "affairs > 0", "--people", "200", "--json")
+    private = list(json.loads(call(*words, "--epsilon", "1000").stdout).values())[-1]
+    assert private["succeeded"]
+    assert private["share"] > 0.95
+
+
+def test_the_exhaustive_attack_shows_its_theorem(call: Call, fair: Path) -> None:
+    words = ("attack", "reconstruction", "fair.csv", "--secret", "affairs > 0", "--people", "10", "--round", "1")
+    told = call(*words, "--method", "exhaustive").stdout
+    assert "exact counts: Reconstruction got 10 of 10 right" in told
+    assert told.count("theorem: with all 2^10 queries") == 2
 
 
 @pytest.mark.parametrize(
@@ -65,30 +82,30 @@ def test_what_cannot_be_attacked_is_refused(call: Call, words: tuple[str, ...], 
 
 def test_private_counts_cost_epsilon_together() -> None:
     """Against the library's statistics, one call a query: the same law, whose spread the noise has."""
-    secrets = RNG.random(40) < 0.5
-    groups = random_subsets(people=40, queries=400)
-    noise = answer_privately("1")(secrets)(groups) - groups @ secrets
-    statistic = statistics.Count(epsilon="1/400")
-    assert (statistic.privacy_loss * 400).epsilon(0).upper == pytest.approx(1)
-    assert noise.std() == pytest.approx(statistic.expected_error(1), rel=0.25)  # 400 draws: 4.5 standard errors
+    found = attack_private(RNG.random(200) < 0.5, Method.LEAST_SQUARES, 0, epsilon=Fraction(1))
+    statistic = statistics.Count(epsilon="1/800")
+    assert (statistic.privacy_loss * 800).epsilon(0).upper == pytest.approx(1)
+    assert found.facts is not None
+    largest = float(str(found.facts["largest error of an answer"]))
+    assert 2 < largest / statistic.expected_error(1) < 16  # the largest of 800 Laplace draws, odds of 1e-6 each side
 
 
 def test_the_database_answers_the_attack_and_keeps_the_secrets() -> None:
-    """The attack through SQL, where the ledger also ends it. Success by chance above 80% of 16: odds of 1 in 90."""
-    secrets = np.arange(16) % 3 == 0
-    data = {"person": np.arange(16), "secret": secrets.astype(int)}
+    """Through SQL, where the ledger also ends it. By chance 11 of 12 are right with odds of 1 in 300."""
+    secrets = np.arange(12) % 3 == 0
+    data = {"person": np.arange(12), "secret": secrets.astype(int)}
     database = open_people(data, epsilon=1)
-    result = attack_by_reconstruction(ask(database, "1/64"), secrets, subsets=random_subsets(people=16, queries=64))
+    result = attack_by_reconstruction(ask(database, "1/40"), secrets, subsets=random_subsets(people=12, queries=40))
     assert not result.succeeded
     with pytest.raises(BudgetExceededError):
-        ask(database, "1/64")(random_subsets(people=16, queries=1, seed=1))
+        ask(database, "1/40")(random_subsets(people=12, queries=1, seed=1))
 
 
 def test_the_same_attack_breaks_a_database_whose_budget_is_boundless() -> None:
     """The twin: the harness finds what is there to be found."""
-    secrets = np.arange(16) % 3 == 0
-    database = open_people({"person": np.arange(16), "secret": secrets.astype(int)}, epsilon=10**6)
-    asked = random_subsets(people=16, queries=64)
+    secrets = np.arange(12) % 3 == 0
+    database = open_people({"person": np.arange(12), "secret": secrets.astype(int)}, epsilon=10**6)
+    asked = random_subsets(people=12, queries=40)
     assert attack_by_reconstruction(ask(database, 1000), secrets, subsets=asked).success.value == 1
 
 

@@ -1,8 +1,8 @@
 """`deniable attack reconstruction`: secret bits from counts of groups, then the same against private counts."""
 
 import json
-from collections.abc import Callable
 from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from deniable.attacks import Answerer, Subsets
+    from deniable.attacks import AttackResult, Subsets
+    from deniable.attacks.reconstruction.attack import Estimator
 
 
 class Method(Enum):
@@ -24,6 +25,10 @@ class Method(Enum):
 
     LEAST_SQUARES = "least-squares"
     LINEAR_PROGRAM = "linear-program"
+    EXHAUSTIVE = "exhaustive"
+
+
+MOST = {Method.LINEAR_PROGRAM: 500, Method.EXHAUSTIVE: 16}  # people, unless --people says more
 
 
 def reconstruction(
@@ -34,7 +39,11 @@ def reconstruction(
     ],
     people: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Attack N rows alone, evenly spaced; a linear program takes 500."),
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Attack N rows alone, evenly spaced. By default all; 500 by linear program, 16 exhaustively.",
+        ),
     ] = None,
     method: Annotated[Method, typer.Option(help="How the attacker solves for the secrets.")] = Method.LEAST_SQUARES,
     base: Annotated[
@@ -57,31 +66,20 @@ def reconstruction(
 
     deniable attack reconstruction patients.csv --secret "diagnosis = 'HIV'" --plot outcome.png
     """
-    from deniable.attacks import (
-        Comparison,
-        answer_exactly,
-        answer_rounded,
-        answer_unless_small,
-        attack_by_reconstruction,
-        estimate_by_least_squares,
-        estimate_by_linear_program,
-    )
+    from deniable.attacks import Comparison
+    from deniable.numbers.rationals import positive_rational
 
     check_picture(plot)
-    private_counts = answer_privately(epsilon)
-    if people is None and method is Method.LINEAR_PROGRAM:
-        people = 500
+    total = positive_rational("epsilon", epsilon)
     with waiting("asking and solving..."):
-        bits = read_secrets(file, secret, people=people)
-        solve = estimate_by_least_squares if method is Method.LEAST_SQUARES else estimate_by_linear_program
-        answerers = {
-            "exact counts": answer_exactly(bits),
-            f"suppressed below {below}": answer_unless_small(bits, below=below),
-            f"rounded to {base}": answer_rounded(bits, base=base),
-            f"private, epsilon={epsilon}": private_counts(bits),
-        }
+        bits = read_secrets(file, secret, people=MOST.get(method) if people is None else people)
         found = Comparison(
-            {name: attack_by_reconstruction(one, bits, estimate=solve, seed=seed) for name, one in answerers.items()}
+            {
+                "exact counts": attack_counts(bits, method, seed),
+                f"suppressed below {below}": attack_counts(bits, method, seed, below=below),
+                f"rounded to {base}": attack_counts(bits, method, seed, base=base),
+                f"private, epsilon={epsilon}": attack_private(bits, method, seed, epsilon=total),
+            }
         )
         if plot is not None:
             write_picture(found.plot(), plot, never=(file,))
@@ -91,25 +89,67 @@ def reconstruction(
     say(str(found))
     for name, result in found.items():
         say(f"\n{name}: {result.sentence}")
+        if result.bound is not None:
+            say(f"theorem: {result.bound.theorem}")
 
 
-def answer_privately(epsilon: str) -> "Callable[[NDArray[np.bool_]], Answerer]":
-    """Counts by `deniable.statistics.Count`, whose costs add up to epsilon over all the queries.
+def attack_counts(
+    bits: "NDArray[np.bool_]", method: Method, seed: int, *, base: int | None = None, below: int | None = None
+) -> "AttackResult":
+    """The attack on exact counts, or on rounded or suppressed ones."""
+    from deniable import attacks
 
-    Raises: InvalidParameterError if epsilon is not a positive number, before any file is read.
+    if base is not None:
+        answerer, error = attacks.answer_rounded(bits, base=base), base / 2
+    elif below is not None:
+        answerer, error = attacks.answer_unless_small(bits, below=below), None
+    else:
+        answerer, error = attacks.answer_exactly(bits), 0.0
+    proved = method is Method.EXHAUSTIVE and error is not None
+    return attacks.attack_by_reconstruction(
+        answerer,
+        bits,
+        subsets=_subsets(len(bits), method, seed),
+        estimate=_estimator(method),
+        bound=attacks.bound_all_queries(people=len(bits), error=error) if proved and error is not None else None,
+    )
+
+
+def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsilon: Fraction) -> "AttackResult":
+    """The attack on counts by `deniable.statistics.Count` that cost epsilon together.
+
+    Least squares is told how large the noise is, and how many people have the secret, as the guesser knows it.
     """
-    from deniable.numbers.rationals import positive_rational
+    from functools import partial
 
-    total = positive_rational("epsilon", epsilon)
+    from deniable import attacks
+    from deniable.statistics import Count
 
-    def counts(bits: "NDArray[np.bool_]") -> "Answerer":
-        def answer(subsets: "Subsets") -> "NDArray[np.float64]":
-            from deniable.statistics import Count
+    subsets = _subsets(len(bits), method, seed)
+    count = Count(epsilon=epsilon / subsets.shape[0])
 
-            exact = (subsets @ bits.astype(float)).round().astype(int)
-            noise = Count(epsilon=total / len(exact)).mechanism
-            return noise.release(exact.tolist()).value.astype(float)
+    def answer(asked: "Subsets") -> "NDArray[np.float64]":
+        exact = (asked @ bits.astype(float)).round().astype(int)
+        return count.mechanism.release(exact.tolist()).value.astype(float)
 
-        return answer
+    estimate = _estimator(method)
+    if method is Method.LEAST_SQUARES:
+        share = (int(bits.sum()) + 1) / (len(bits) + 2)  # in (0, 1), whatever the bits
+        estimate = partial(attacks.estimate_by_least_squares, share=share, noise=count.expected_error(len(bits)))
+    return attacks.attack_by_reconstruction(answer, bits, subsets=subsets, estimate=estimate)
 
-    return counts
+
+def _subsets(people: int, method: Method, seed: int) -> "Subsets":
+    from deniable.attacks import all_subsets, choose_subsets
+
+    return all_subsets(people) if method is Method.EXHAUSTIVE else choose_subsets(people=people, seed=seed)
+
+
+def _estimator(method: Method) -> "Estimator":
+    from deniable import attacks
+
+    if method is Method.EXHAUSTIVE:
+        return attacks.estimate_exhaustively
+    if method is Method.LINEAR_PROGRAM:
+        return attacks.estimate_by_linear_program
+    return attacks.estimate_by_least_squares
