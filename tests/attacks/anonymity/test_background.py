@@ -52,6 +52,14 @@ def test_what_is_drawn_is_wrong_and_distinct_and_neighbours_are_others_of_the_cl
         assert (line >= 0).sum() == min(12, (view.cell == cell).sum() - 1)
 
 
+def test_a_class_with_more_secrets_than_are_known_leaves_nobody_certain() -> None:
+    rows = [(1, 0, secret) for secret in "abcde"]
+    found = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a", "b"])
+    assert found.facts["people with one secret left"] == 0
+    most = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a", "b", "c", "d"])
+    assert most.facts["people with one secret left"] == 1
+
+
 def test_the_guesser_without_the_release_rules_out_the_same() -> None:
     rows = [(1, 0, secret) for secret in "aaabbc"]
     found = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a"])

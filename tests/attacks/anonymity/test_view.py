@@ -45,6 +45,13 @@ def test_what_is_not_shown_or_negative_or_unknown_counts_as_nothing() -> None:
     assert see(noisy.clear(), quasi="a", sensitive="c", people=people, count="count").held.tolist() == [0, 0, 0]
 
 
+def test_a_cell_of_nobody_is_not_taken_for_another() -> None:
+    people = pl.DataFrame({"a": [1, 2], "b": ["y", "x"], "c": ["u", "v"]})
+    table = pl.DataFrame({"a": [2, 1, 2], "b": ["z", "y", "x"], "c": ["v", "u", "v"], "count": [50, 1, 2]})
+    view = see(table, **NAMED, people=people, count="count")
+    assert view.counts.toarray()[view.cell].tolist() == [[1, 0], [0, 2]]
+
+
 def test_bad_questions_are_refused() -> None:
     table = pl.DataFrame({"a": [1], "c": ["x"], "count": [3]})
     with pytest.raises(InvalidParameterError, match="pass the targets"):

@@ -58,7 +58,6 @@ def guess_by_both(one: View, other: View, here: Codes, there: Codes) -> AttackRe
         view.counts.multiply(1 / np.maximum(view.counts.sum(axis=1), 1e-300)[:, None]).tocsr() for view in (one, other)
     ]
     product = shares[0][pairs[:, 0]].multiply(shares[1][pairs[:, 1]]).tocsr()
-    product.eliminate_zeros()
     both = View(one.name, product, pair.reshape(-1), one.secret[here], values)
     alone = [most_frequent(view)[rows] for view, rows in ((one, here), (other, there))]
     guess = np.where(both.held[both.cell] > 0, both.first(1)[0][both.cell, 0], alone[0])

@@ -123,7 +123,7 @@ def see(
         cell = number(column.codes for column in known)
         none = sparse.csr_array((int(cell.max()) + 1, len(truth.values)))
         return View(sensitive, none, cell, truth.codes, truth.values)
-    weights = np.maximum(read_counts(shown, count), 0) if count is not None else np.ones(len(shown))
+    weights = read_counts(shown, count) if count is not None else np.ones(len(shown))
     (secret,) = read_secrets(shown, sensitive, None, apart=quasi)
     values = (*truth.values, *(value for value in secret.values if value not in set(truth.values)))
     columns = read_columns(shown, quasi, role="quasi")
