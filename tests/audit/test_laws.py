@@ -2,15 +2,17 @@
 
 import math
 from fractions import Fraction as F
+from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.audit import clamp_noise, combine_laws, draw_outputs, measure_exactly, read_law
+from deniable.audit import clamp_noise, combine_laws, cut_noise, draw_outputs, measure_exactly, read_law
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, Laplace
 from deniable.numbers.interval import Interval
-from deniable.privacy import AddRemove, of_count
+from deniable.privacy import AddRemove, GaussianLoss, LaplaceLoss, PrivacyLoss, of_count
 
 
 def test_what_is_no_law_is_refused() -> None:
@@ -66,3 +68,23 @@ def test_cells_of_a_histogram_are_combined() -> None:
     assert measure_exactly(histogram, [((1, 0), (0, 1))]).epsilon == pytest.approx(1.0, rel=1e-12)
     assert measure_exactly(histogram, [((1, 0), (0, 0))]).epsilon == pytest.approx(0.5, rel=1e-12)
     assert combine_laws([{0: "1/3", 1: "2/3"}] * 2)[1, 1] == F(4, 9)
+
+
+@pytest.mark.parametrize(
+    ("family", "loss", "delta"),
+    [(stats.laplace, LaplaceLoss(noise_multiplier=1), "0"), (stats.norm, GaussianLoss(noise_multiplier=1), "0.01")],
+    ids=["Laplace", "Gaussian"],
+)
+def test_continuous_noise_is_audited_by_its_cells(family: Any, loss: PrivacyLoss, delta: str) -> None:
+    """Cells of width 0.01 lose less than 1%, and never pass the truth."""
+    found = measure_exactly(
+        lambda value: cut_noise(family(loc=value).cdf, np.linspace(-6, 6, 1201)), [(0, 1)], claim=loss, delta=delta
+    )
+    assert not found.violated
+    assert found.epsilon > 0.99 * found.claimed
+
+
+def test_what_is_no_distribution_function_is_refused() -> None:
+    for below, edges in ((stats.norm.sf, [0, 1]), (stats.norm.cdf, [1, 0]), (lambda x: x + math.nan, [0, 1])):
+        with pytest.raises(InvalidParameterError, match="increase"):
+            cut_noise(below, edges)

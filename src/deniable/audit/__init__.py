@@ -10,7 +10,7 @@ from deniable.audit.canaries.one_run import audit_one_run
 from deniable.audit.divergences import Divergences, estimate_divergences
 from deniable.audit.exact import finite_loss, hockey_stick, measure_exactly
 from deniable.audit.gallery import GALLERY, Specimen
-from deniable.audit.laws import clamp_noise, combine_laws, draw_outputs, read_law
+from deniable.audit.laws import clamp_noise, combine_laws, cut_noise, draw_outputs, read_law
 from deniable.audit.recorded.replay import replay
 from deniable.audit.recorded.samplers import Sampler, numpy_samplers
 from deniable.audit.refutation import refute
@@ -33,6 +33,7 @@ __all__ = [
     "audit_one_run",
     "clamp_noise",
     "combine_laws",
+    "cut_noise",
     "draw_outputs",
     "estimate_divergences",
     "finite_loss",

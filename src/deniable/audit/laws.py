@@ -1,11 +1,11 @@
 """Laws of finite mechanisms: probabilities that are checked, drawn from, and mixed."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import NoiseLaw
@@ -81,6 +81,30 @@ def clamp_noise(noise: NoiseLaw, value: int, *, lower: int, upper: int) -> dict[
     low, high = checked_bounds(lower, upper, largest=2**53)
     inside: dict[Hashable, Fraction | Interval] = {k: noise.pmf(k - value) for k in range(low + 1, high)}
     return {low: noise.cdf(low - value), **inside, high: noise.cdf(value - high)}
+
+
+def cut_noise(
+    below: Callable[[NDArray[np.float64]], ArrayLike], edges: ArrayLike, *, error: float = 1e-12
+) -> dict[Hashable, Fraction | Interval]:
+    """The law of the cell into which a continuous output falls: 0 up to the first edge, 1 up to the second, and on.
+
+    Args:
+        below: the distribution function of the output, such as `scipy.stats.laplace(loc=1).cdf`.
+        edges: where the line is cut, increasing.
+        error: bound on the absolute error of `below`; what is concluded holds if this does.
+
+    Raises: InvalidParameterError if edges do not increase or `below` is no distribution function on them.
+
+    >>> from scipy import stats
+    >>> [f"{chance:.3f}" for chance in cut_noise(stats.laplace().cdf, [0]).values()]
+    ['[0.499, 0.501]', '[0.499, 0.501]']
+    """
+    cuts = np.asarray(edges, dtype=np.float64).reshape(-1)
+    masses = np.diff(np.array([0.0, *np.asarray(below(cuts), dtype=np.float64), 1.0]))
+    if not (np.all(np.diff(cuts) > 0) and np.all(masses >= -2 * error) and error >= 0):
+        raise InvalidParameterError("edges must increase, and below must be a distribution function on them")
+    wide = masses + 2 * error * np.array([[-1], [1]])
+    return {cell: Interval(max(low, 0.0), min(high, 1.0)) for cell, (low, high) in enumerate(wide.T.tolist())}
 
 
 def combine_laws(laws: Iterable[object]) -> dict[Hashable, Fraction | Interval]:
