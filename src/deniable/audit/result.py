@@ -98,7 +98,8 @@ class AuditResult:
             found = "is infinite" if math.isinf(self.epsilon) else f"is at least {self.epsilon:.4g}"
             return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon {found}, {sure}."
         if self.claim is None:
-            return f"Epsilon is at least {self.epsilon:.4g}{at}, {sure}."
+            found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
+            return f"Epsilon is {found}{at}, {sure}."
         return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is at least {self.epsilon:.4g}, {sure}."
 
     def __str__(self) -> str:

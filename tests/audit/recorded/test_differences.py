@@ -85,7 +85,7 @@ def test_missing_numbers_are_equal_and_places_are_told() -> None:
 
 def test_functions_are_compared_by_name() -> None:
     assert difference(len, len, place="x") is None
-    assert difference(lambda: 1, difference, place="x") == "x"
+    assert difference(lambda: 1, difference, place="x") == "the name of x"
 
 
 def test_moves_are_summed_over_all_numbers() -> None:

@@ -107,7 +107,7 @@ def test_what_is_right_raises_no_alarm(run: Callable[[Rows], object], neighbour:
     [
         (leaky_count, ROWS[:-1], "the value of scale of draw 1"),
         (found_domain, [*ROWS, 0.5], "draw 5, Generator.laplace, was asked for on one input only"),
-        (found_domain, [0.2, 0.7, 0.4, 0.8], "the names in the output"),
+        (found_domain, [0.2, 0.7, 0.4, 0.8], "the names of the output"),
         (found_types, [*ROWS, 7.0], "the dtype of the output"),
         (unclipped_sum, [*ROWS, 7.0], "move by more than 1"),
         (exact_sum, ROWS[:-1], "no sampler was called"),

@@ -1,21 +1,21 @@
 """Where two values differ, in words that tell the place and never the values."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Number
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-_DEEPEST = 40
+_DEEPEST = 40  # a value may hold itself
 
 
 def difference(one: object, other: object, *, place: str, values: bool = True, depth: int = 0) -> str | None:
     """The first place at which two values differ, or None.
 
     Args:
-        place: name of the values, with which the answer begins.
+        place: name of the values, with which the answer ends.
         values: whether numbers and texts must be equal; if not, types, lengths, shapes, names, and which numbers are
             finite must be.
     """
@@ -23,126 +23,79 @@ def difference(one: object, other: object, *, place: str, values: bool = True, d
         return None
     if type(one) is not type(other):
         return f"the type of {place}"
-    for test, compare in _KINDS:
-        if test(one):
-            return compare(one, other, place, values, depth + 1)
-    if callable(one):
-        return None if _named(one) == _named(other) else place
-    if type(one).__eq__ is not object.__eq__:
-        return place if values and one != other else None
-    return _of_mapping(vars(one), vars(other), place, values, depth + 1) if hasattr(one, "__dict__") else None
+    mine, theirs = _read(one), _read(other)
+    for name, fact in mine.schema.items():
+        if fact != theirs.schema[name]:
+            return f"{name} of {place}"
+    if values and mine.value != theirs.value:
+        return f"the value of {place}"
+    found = (
+        difference(part, theirs.parts[name], place=f"{place}, {name}", values=values, depth=depth + 1)
+        for name, part in mine.parts.items()
+    )
+    return next(filter(None, found), None)
 
 
 def moved(one: object, other: object) -> float:
-    """Sum of the absolute differences of all numbers in two values of the same schema."""
-    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    """Sum of the absolute differences of all finite numbers in two values of the same schema."""
+    pairs = zip(_numbers(one, 0), _numbers(other, 0), strict=True)
     return math.fsum(float(abs(mine - theirs)) for mine, theirs in pairs if mine != theirs)
 
 
-def _numbers(value: object) -> Iterable[Any]:
+@dataclass(frozen=True)
+class _Read:
+    """What of a value is public schema, what is its own value, and what it consists of."""
+
+    schema: Mapping[str, object] = field(default_factory=dict)
+    value: object = None
+    parts: Mapping[str, object] = field(default_factory=dict)
+
+
+def _read(value: Any) -> _Read:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        finite = np.isfinite(value).tobytes() if value.dtype.kind in "fc" else None
+        facts = {"the dtype": value.dtype, "the shape": value.shape, "which numbers are finite": finite}
+        return _Read(facts, value=value.tobytes())
     if isinstance(value, np.ndarray):
-        yield from (one for one in value.ravel().tolist() if isinstance(one, Number) and _finite(one))
+        return _Read({"the shape": value.shape}, parts=_items(value.ravel().tolist()))
+    if isinstance(value, Number | str | bytes):
+        return _Read({"finiteness": _finite(value)}, value=repr(value))  # 0 and -0 differ
+    if isinstance(value, BaseException):
+        return _Read({"the value": str(value)})
+    if isinstance(value, Mapping):
+        return _Read({"the names": list(value)}, parts={str(name): part for name, part in value.items()})
+    if isinstance(value, list | tuple):
+        return _Read({"the length": len(value)}, parts=_items(value))
+    if isinstance(value, Set):
+        return _Read({"the length": len(value)}, value=frozenset(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return _Read(parts={one.name.lstrip("_"): getattr(value, one.name) for one in fields(value)})
+    if hasattr(value, "to_pydict"):
+        return _Read({"the column types": value.schema.types}, parts={"columns": value.to_pydict()})
+    if hasattr(value, "columns") and hasattr(value, "dtypes"):
+        columns = {str(name): value[name].to_numpy() for name in value.columns}
+        return _Read({"the column types": list(map(str, value.dtypes))}, parts={"columns": columns})
+    if callable(value):
+        return _Read({"the name": getattr(value, "__qualname__", None)})
+    if any("__eq__" in vars(kind) for kind in type(value).__mro__[:-1]):
+        return _Read(value=value)
+    return _Read(parts={"attributes": vars(value)} if hasattr(value, "__dict__") else {})
+
+
+def _items(values: list[Any] | tuple[Any, ...]) -> dict[str, object]:
+    return {f"item {place}": one for place, one in enumerate(values)}
+
+
+def _numbers(value: Any, depth: int) -> Iterator[Any]:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+        yield from filter(_finite, value.ravel().tolist())
     elif isinstance(value, Number):
         if _finite(value):
             yield value
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _numbers(one)
-    elif isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
-        for one in value:
-            yield from _numbers(one)
-    elif not isinstance(value, type) and hasattr(value, "__dict__") and not callable(value):
-        yield from _numbers(vars(value))
+    elif depth <= _DEEPEST:
+        for part in _read(value).parts.values():
+            yield from _numbers(part, depth + 1)
 
 
 def _finite(number: object) -> bool:
     return not isinstance(number, float | np.floating) or math.isfinite(number)
-
-
-def _of_array(one: Any, other: Any, place: str, values: bool, depth: int) -> str | None:
-    if one.dtype != other.dtype:
-        return f"the dtype of {place}"
-    if one.shape != other.shape:
-        return f"the shape of {place}"
-    if one.dtype == object:
-        return _of_sequence(one.ravel().tolist(), other.ravel().tolist(), place, values, depth)
-    floats = one.dtype.kind in "fc"
-    if floats and not np.array_equal(np.isfinite(one), np.isfinite(other)):
-        return f"which numbers of {place} are finite"
-    same = not values or np.array_equal(one, other, equal_nan=floats)
-    return None if same else f"values of {place}"
-
-
-def _of_number(one: Any, other: Any, place: str, values: bool, _: int) -> str | None:
-    if _finite(one) != _finite(other):
-        return f"whether {place} is finite"
-    return f"the value of {place}" if values and _finite(one) and one != other else None
-
-
-def _of_text(one: Any, other: Any, place: str, values: bool, _: int) -> str | None:
-    return f"the value of {place}" if values and one != other else None
-
-
-def _of_mapping(one: Any, other: Any, place: str, values: bool, depth: int) -> str | None:
-    if list(one) != list(other):
-        return f"the names in {place}"
-    found = (
-        difference(one[name], other[name], place=f"{place}, {str(name).lstrip('_')}", values=values, depth=depth)
-        for name in one
-    )
-    return next(filter(None, found), None)
-
-
-def _of_sequence(one: Any, other: Any, place: str, values: bool, depth: int) -> str | None:
-    if len(one) != len(other):
-        return f"the length of {place}"
-    found = (
-        difference(mine, theirs, place=f"{place}, item {number}", values=values, depth=depth)
-        for number, (mine, theirs) in enumerate(zip(one, other, strict=True))
-    )
-    return next(filter(None, found), None)
-
-
-def _of_set(one: Any, other: Any, place: str, values: bool, _: int) -> str | None:
-    if len(one) != len(other):
-        return f"the length of {place}"
-    return f"the members of {place}" if values and one != other else None
-
-
-def _of_record(one: Any, other: Any, place: str, values: bool, depth: int) -> str | None:
-    named = [{field.name: getattr(value, field.name) for field in fields(value)} for value in (one, other)]
-    return _of_mapping(named[0], named[1], place, values, depth)
-
-
-def _of_table(one: Any, other: Any, place: str, values: bool, depth: int) -> str | None:
-    """Tables of pandas, Polars and Arrow: names, types, and columns as lists."""
-    if list(map(str, _types(one))) != list(map(str, _types(other))):
-        return f"the column types of {place}"
-    return _of_mapping(_columns(one), _columns(other), place, values, depth)
-
-
-def _types(table: Any) -> Iterable[object]:
-    return cast(Iterable[object], table.schema.types if hasattr(table, "to_pydict") else table.dtypes)
-
-
-def _columns(table: Any) -> Mapping[str, object]:
-    if hasattr(table, "to_pydict"):
-        return cast(Mapping[str, object], table.to_pydict())
-    return {str(name): table[name].to_numpy() for name in table.columns}
-
-
-def _named(function: Any) -> object:
-    return getattr(function, "__qualname__", type(function))
-
-
-_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any, str, bool, int], str | None]], ...] = (
-    (lambda value: isinstance(value, np.ndarray), _of_array),
-    (lambda value: isinstance(value, Number), _of_number),
-    (lambda value: isinstance(value, str | bytes), _of_text),
-    (lambda value: isinstance(value, BaseException), lambda a, b, p, v, d: _of_text(str(a), str(b), p, True, d)),
-    (lambda value: isinstance(value, Mapping), _of_mapping),
-    (lambda value: isinstance(value, list | tuple), _of_sequence),
-    (lambda value: isinstance(value, Set), _of_set),
-    (lambda value: is_dataclass(value) and not isinstance(value, type), _of_record),
-    (lambda value: hasattr(value, "to_pydict") or (hasattr(value, "columns") and hasattr(value, "dtypes")), _of_table),
-)

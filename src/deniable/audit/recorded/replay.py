@@ -44,7 +44,7 @@ def replay(
         sensitivity: the most that released numbers may move in sum when draws are the same: 0 where every secret goes
             through a sampler, the declared l1 sensitivity where noise is added outside; None does not compare numbers.
         claim: what the run claims, or `epsilon` and `delta` of a claim; draws that cost more by the losses of their
-            samplers are a violation. Without any, the run claims a finite epsilon.
+            samplers are a violation. Without a claim, read the epsilon of the result.
 
     Guarantee: confidence 1: with the same draws a private run does the same, on every pair of inputs, except for draws
         that have probability delta in all.
