@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from deniable.audit import measure
@@ -16,6 +18,7 @@ from deniable.audit.outputs import encode
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
 from deniable.privacy import GaussianLoss, PureLoss
+from tests.audit.test_outputs import ODD
 
 
 def laplace(scale: float, seed: int) -> Callable[[list[int], int], Any]:
@@ -104,7 +107,7 @@ def test_a_likelihood_ratio_chooses_the_event() -> None:
 
     found = measure(pairs, 1, -1, batched=True, log_density=density, runs=20_000)
     assert 1.0 < found.epsilon <= math.log(3)
-    wrong = measure(pairs, 1, -1, batched=True, log_density=lambda outputs, sign: np.arange(len(outputs)))
+    wrong = measure(pairs, 1, -1, batched=True, log_density=lambda outputs, sign: np.arange(len(outputs)), runs=5000)
     assert wrong.epsilon <= math.log(3)
 
 
@@ -173,3 +176,15 @@ def test_the_same_runs_and_seed_give_the_same_result() -> None:
 def test_parameters_outside_their_domain_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         measure(len, [1], [], **options)
+
+
+@given(seed=st.integers(0, 2**32 - 1), outcomes=st.lists(st.sampled_from(ODD), min_size=2, max_size=6))
+def test_a_correct_mechanism_raises_no_alarm_whatever_its_outputs_are(seed: int, outcomes: list[object]) -> None:
+    """Randomized response with any outputs: an alarm is one example in ten million."""
+    rng = np.random.default_rng(seed)
+
+    def respond(choice: int) -> object:
+        odds = np.where(np.arange(len(outcomes)) == choice, math.e, 1.0)
+        return outcomes[rng.choice(len(outcomes), p=odds / odds.sum())]
+
+    assert not measure(respond, 0, 1, epsilon=1, confidence=1 - 1e-7, runs=200, seed=seed).violated

@@ -36,6 +36,19 @@ def test_a_mechanism_cannot_change_the_input_of_the_next_run() -> None:
     assert list(Runner(mechanism=eats, inputs=([], [1])).draw(3)[0]) == [1, 1, 1]
 
 
+@pytest.mark.parametrize("batched", [True, False])
+def test_outputs_written_into_one_array_are_kept_apart(batched: bool) -> None:
+    place = np.zeros(3)
+
+    def writes(value: int, *runs: int) -> Any:
+        place[:] = value
+        return place
+
+    ours, theirs = Runner(mechanism=writes, inputs=(1, 2), batched=batched).draw(3)
+    assert (np.asarray(ours) == 1).all()
+    assert (np.asarray(theirs) == 2).all()
+
+
 def test_a_mechanism_that_hangs_is_left_behind() -> None:
     free = threading.Event()
 

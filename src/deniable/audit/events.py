@@ -124,7 +124,9 @@ def measured(
     sign = 1.0 if event.above else -1.0
     favoured, other = (1, 0) if event.swapped else (0, 1)
     pool = np.concatenate([sign * event.score.of(one) for one in chosen])
-    cuts = np.unique(np.append(np.nanquantile(pool, np.linspace(0.02, 0.98, _POINTS - 1)), sign * event.cut))
+    known = np.sort(pool[~np.isnan(pool)])
+    places = (np.linspace(0.02, 0.98, _POINTS - 1) * (len(known) - 1)).astype(np.int64)
+    cuts = np.unique(np.append(known[places], sign * event.cut))
     hits, alarms = (sign * event.score.of(tested[place]) for place in (favoured, other))
     runs, each = len(hits), failure / (2 * len(cuts))
     return Measured(

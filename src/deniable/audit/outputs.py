@@ -4,6 +4,7 @@ Every output is read by itself, so an event that is chosen from some runs means 
 """
 
 import math
+from array import array
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias
@@ -111,13 +112,18 @@ def _hashes(table: NDArray[Any]) -> NDArray[np.uint64]:
 
 def _of_objects(outputs: list[object]) -> Outputs:
     """Outputs of any kind, one by one."""
-    read = [_read(output) for output in outputs]
-    labels, first = _numbered([(kind, np.array(numbers).tobytes(), text) for kind, numbers, text in read])
+    once = {id(output): output for output in outputs}  # a mechanism may return one object many times
+    reads = {place: _read(output) for place, output in once.items()}
+    keys = {place: (kind, array("d", numbers).tobytes(), text) for place, (kind, numbers, text) in reads.items()}
+    read = [reads[id(output)] for output in outputs]
+    labels, first = _numbered([keys[id(output)] for output in outputs])
     kinds, kind_first = _numbered([kind for kind, _, _ in read])
     width = min(max((len(numbers) for _, numbers, _ in read), default=0), MOST_COLUMNS)
-    columns = np.full((len(read), width), np.nan)
-    for row, (_, numbers, _) in zip(columns, read, strict=True):
+    table = np.full((len(first), width), np.nan)  # one row a label
+    for row, place in zip(table, first, strict=True):
+        numbers = read[place][1]
         row[: len(numbers)] = numbers[:width]
+    columns = table[labels]
     return Outputs(
         labels,
         kinds,

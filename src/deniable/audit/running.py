@@ -95,15 +95,15 @@ class Runner:
                     raise InvalidParameterError(
                         f"a batched mechanism returns one entry for each of the {runs} runs it was asked for"
                     )
-                return outputs
+                return copy.copy(outputs)  # a mechanism may write the next ones into the same array
         outputs = []
         for _ in range(runs):
             if self._over():
                 return None
             try:
-                outputs.append(
-                    self.mechanism(copy.copy(data), 1)[0] if self.batched else self.mechanism(copy.copy(data))
-                )
+                given = copy.copy(data)
+                one = self.mechanism(given, 1)[0] if self.batched else self.mechanism(given)
+                outputs.append(copy.copy(one) if isinstance(one, list | dict | set | np.ndarray) else one)
             except Exception as error:  # an output like any other
                 outputs.append(Failed(type(error).__name__))
         return outputs
