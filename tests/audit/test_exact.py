@@ -138,6 +138,10 @@ def test_bad_input_is_refused_in_words() -> None:
     for wrong in (
         lambda: measure_exactly(lambda _: [0.5, 0.5], [(0, 1)]),
         lambda: measure_exactly(counting, TRUTHS),
+        lambda: measure_exactly(lambda _: 1 / 0, [(0, 1)]),  # type: ignore[arg-type]
+        lambda: measure_exactly(3, [(0, 1)]),  # type: ignore[arg-type]
+        lambda: measure_exactly(counting, 5),  # type: ignore[arg-type]
+        lambda: measure_exactly(counting, [0, 1]),  # type: ignore[list-item]
         lambda: measure_exactly(counting, []),
         lambda: measure_exactly(counting, Universe(values=(0,), rows=1, least=1), relation=Replace),
         lambda: measure_exactly(counting, TRUTHS, relation=Replace, delta=1),
@@ -146,3 +150,8 @@ def test_bad_input_is_refused_in_words() -> None:
     ):
         with pytest.raises(InvalidParameterError):
             wrong()
+
+
+def test_equal_inputs_of_other_types_have_laws_of_their_own() -> None:
+    assert math.isinf(measure_exactly(lambda x: {str(x): 1}, [(0.0, -0.0)]).epsilon)
+    assert math.isinf(measure_exactly(lambda x: {str(x): 1}, [([1], [2])]).epsilon)

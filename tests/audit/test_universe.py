@@ -72,6 +72,8 @@ def test_distances_are_those_of_histograms_and_of_rows() -> None:
 def test_bad_universes_are_refused() -> None:
     for wrong in (
         lambda: Universe(values=(), rows=2),
+        lambda: Universe(values=([1],), rows=2),  # type: ignore[arg-type]
+        lambda: Universe(values=5, rows=2),  # type: ignore[arg-type]
         lambda: Universe(values=(1, 1), rows=2),
         lambda: Universe(values=(0, 1), rows=40, ordered=True),
         lambda: Universe(values=(0, 1), rows=1, least=2),

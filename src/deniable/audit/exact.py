@@ -141,26 +141,42 @@ def finite_loss(
 def _laws(
     mechanism: Mechanism | Callable[[Any], object], inputs: Pairs, relation: Neighbouring | None
 ) -> Iterator[tuple[tuple[Law, Law], tuple[Any, Any]]]:
-    """Both laws of every pair of neighbours; the law of a table is asked for once."""
+    """Both laws of every pair of neighbours; the law of a table of a universe is asked for once."""
     if isinstance(inputs, Universe) and relation is None:
         raise InvalidParameterError("a universe needs relation=AddRemove, Replace or a ZeroOut")
     law_of = mechanism.pmf if isinstance(mechanism, Mechanism) else mechanism
     known: dict[Any, Law] = {}
 
+    if not callable(law_of):
+        raise InvalidParameterError(f"mechanism must be a function or a mechanism of ours, got {shown(mechanism)}")
+
     def law(table: Any) -> Law:
-        if not isinstance(table, Hashable):
-            return read_law(law_of(table))
+        if not isinstance(inputs, Universe):  # 0.0 and -0.0 are equal inputs, and lists have no hash
+            return read_law(_told(law_of, table))
         if table not in known:
-            known[table] = read_law(law_of(table))
+            known[table] = read_law(_told(law_of, table))
         return known[table]
 
     pairs = inputs.pairs(relation) if isinstance(inputs, Universe) and relation is not None else inputs
-    empty = True
-    for one, other in pairs:  # type: ignore[union-attr]
-        empty = False
+    try:
+        read = [(one, other) for one, other in pairs]  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        raise InvalidParameterError("inputs must be a Universe, or pairs [(data, neighbour), ...]") from None
+    for one, other in read:
         yield (law(one), law(other)), (one, other)
-    if empty:
+    if not read:
         raise InvalidParameterError("there is no pair of neighbours to audit: the universe needs more rows or values")
+
+
+def _told(law_of: Callable[[Any], object], table: Any) -> object:
+    try:
+        return law_of(table)
+    except InvalidParameterError:
+        raise
+    except Exception as error:
+        raise InvalidParameterError(
+            f"the mechanism fails on {shown(table)} ({type(error).__name__}): list that as an output if it is shown"
+        ) from error
 
 
 def _all_corners(mechanism: Any, inputs: Pairs, relation: Neighbouring | None) -> list[_Corners]:

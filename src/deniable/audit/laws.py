@@ -41,9 +41,10 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
         key = "NaN" if isinstance(output, float | np.floating) and np.isnan(output) else output
         found[key] = _sum(found[key], read) if key in found else read
     if not sum(map(lower, found.values())) <= 1 <= sum(map(upper, found.values())):
+        off = float(sum(map(lower, found.values())) - 1)
         raise InvalidParameterError(
-            f"the probabilities must have the sum 1, got {float(sum(map(lower, found.values()))):.17g}. Write them as "
-            "Fractions, or as Intervals where they are irrational."
+            f"the probabilities must have the sum 1, got 1 {off:+.3g}. Write them as Fractions, or as Intervals where "
+            "they are irrational."
         )
     return found
 

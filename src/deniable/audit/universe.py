@@ -54,8 +54,12 @@ class Universe:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
-        if not self.values or len(set(self.values)) < len(self.values):
+        try:
+            object.__setattr__(self, "values", tuple(self.values))
+            different = len(set(self.values))
+        except TypeError:
+            raise InvalidParameterError(f"values must be hashable, in a tuple, got {shown(self.values)}") from None
+        if not 0 < len(self.values) == different:
             raise InvalidParameterError(f"values must be different and at least one, got {shown(self.values)}")
         whole_number("rows", self.rows, lower=0, upper=MOST_TABLES)
         whole_number("least", self.least, lower=0, upper=self.rows)
