@@ -61,14 +61,14 @@ def test_ties_accuse_nobody() -> None:
     assert (result.success.right, result.succeeded) == (0, False)
 
 
-def test_the_test_half_sets_no_threshold() -> None:
-    """Twin: the same strangers in both halves would reach the stated rate on themselves exactly."""
+def test_one_half_sets_the_threshold_and_the_other_tests_it() -> None:
     others = DICE.normal(size=2000)
     result = tell_members(DICE.normal(2, 1, 500), others, seed=5)
-    threshold = float(result.facts["threshold"].split(",")[0]) if result.facts else 0.0
-    tested = np.random.default_rng(5).permutation(others)[1000:]
+    aside, tested = np.split(np.random.default_rng(5).permutation(others), 2)
+    threshold = threshold_at(aside, 0.05)
     assert result.facts is not None
-    assert result.facts["strangers called members"].startswith(f"{np.mean(tested > threshold):.1%}")
+    assert result.facts["threshold"] == f"{threshold:.6g}, from 1,000 strangers who are not in the test"
+    assert str(result.facts["strangers called members"]).startswith(f"{np.mean(tested > threshold):.1%}")
 
 
 @pytest.mark.parametrize(

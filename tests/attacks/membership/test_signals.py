@@ -66,6 +66,15 @@ def test_lira_by_hand() -> None:
     assert score_lira([1.5], shadow=shadow, inside=inside, online=False) == pytest.approx([0.5 / np.sqrt(2)])
 
 
+def test_shadow_models_that_all_agree_give_finite_scores() -> None:
+    """Twin: without a smallest variance and a smallest probability these are 0/0."""
+    agreed: Any = {"shadow": np.zeros((4, 2)), "inside": [[0, 1], [1, 0]] * 2}
+    for online in (True, False):
+        assert np.isfinite(score_lira([0.0, 1.0], online=online, **agreed)).all()
+    crowd: Any = {"population_target": [0.0, 0.5], "population_shadow": np.zeros((4, 2))}
+    assert score_rmia([0.0, 0.5], a=1.0, **agreed, **crowd).tolist() == [0, 0.5]
+
+
 def test_losses_become_logits() -> None:
     p = np.array([0.01, 0.5, 0.999])
     assert scale_losses(-np.log(p)) == pytest.approx(np.log(p / (1 - p)))

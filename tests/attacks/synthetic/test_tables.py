@@ -100,3 +100,11 @@ def test_a_constant_column_counts_as_equal_or_not() -> None:
     people, pool = (Table(names=("n",), kinds=("number",), rows=np.array(rows)) for rows in
                     ([[5.0], [7.0], [np.nan]], [[5.0], [np.nan], [5.0]]))  # fmt: skip
     assert nearest(people, pool, [0])[:, 0].tolist() == [0, 0, 1]
+
+
+def test_equal_distances_are_ties_whatever_the_order_of_addition() -> None:
+    """Twin: 0.1 + 0.2 + 0.3 differs from 0.3 + 0.2 + 0.1 in floats, and the later row would win."""
+    assert 0.1 + 0.2 + 0.3 > 0.3 + 0.2 + 0.1
+    people, pool = (Table(names=("a", "b", "c"), kinds=("number",) * 3, rows=np.array(rows)) for rows in
+                    ([[0.0] * 3], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))  # fmt: skip
+    assert nearest(people, pool, [0, 1, 2])[0, 0] == 0

@@ -73,6 +73,11 @@ def test_homer_is_the_statistic_of_the_paper() -> None:
     assert score_targets(y, reference=p, published=m, statistic="homer") == pytest.approx([expected], abs=1e-12)
 
 
+def test_a_pool_like_the_population_tells_homer_nothing() -> None:
+    """Twin: every D is 0, and so is its spread."""
+    assert score_targets([[0, 1]], reference=[0.5, 0.5], published=[0.5, 0.5], statistic="homer").tolist() == [0]
+
+
 def test_the_likelihood_is_the_ratio_of_the_two_laws() -> None:
     y, p, m = np.array([[1.0, 0.0, 1.0]]), np.array([0.2, 0.4, 0.5]), np.array([0.3, 0.1, 2.0])
     ratio = 0.3 * 0.9 * 0.999 / (0.2 * 0.6 * 0.5)
