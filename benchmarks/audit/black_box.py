@@ -6,6 +6,7 @@ First the mechanisms of Bichsel, Steffen, Bogunovic, Vechev (2021), "DP-Sniper",
 to fit and 2 * 10^8 to test, for bounds at confidence 0.9; here the outputs of the third column are all that is drawn,
 for fitting, choosing and testing, at confidence 0.9, by one process. Then every specimen of the gallery at confidence
 0.99, drawn from its law. Then audits of correct mechanisms at a nominal rate of false alarms of 1e-4.
+Where an event is too rare for so few outputs the bound is 0: exact audits (true_epsilon.py) find it without drawing.
 """
 
 import argparse
