@@ -25,6 +25,10 @@ def test_outputs_that_are_no_number_are_one_output() -> None:
     assert read_law({float("nan"): "1/2", math.nan: "1/4", 0: "1/4"}) == {"NaN": F(3, 4), 0: F(1, 4)}
 
 
+def test_the_sign_of_zero_is_part_of_the_output() -> None:
+    assert math.isinf(measure_exactly(lambda sign: {sign * 0.0: 1}, [(1, -1)]).epsilon)
+
+
 def test_intervals_are_added_outward() -> None:
     both = read_law({math.nan: Interval(0.1, 0.2), float("nan"): Interval(0.2, 0.3), 0: "0.6"})
     assert both["NaN"].contains(F(3, 10))  # type: ignore[union-attr]

@@ -38,7 +38,7 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
         read = mass if isinstance(mass, Interval) else exact_rational("a probability", mass)
         if lower(read) < 0:
             raise InvalidParameterError(f"a probability must be at least 0, got {shown(mass)}")
-        key = "NaN" if isinstance(output, float | np.floating) and np.isnan(output) else output
+        key = _visible(output) if isinstance(output, float | np.floating) else output
         found[key] = _sum(found[key], read) if key in found else read
     if not sum(map(lower, found.values())) <= 1 <= sum(map(upper, found.values())):
         off = float(sum(map(lower, found.values())) - 1)
@@ -140,6 +140,13 @@ def upper(mass: Fraction | Interval) -> Fraction:
     if not isinstance(mass, Interval):
         return mass
     return min(max(Fraction(mass.upper), Fraction(repr(mass.upper))), Fraction(1))
+
+
+def _visible(output: float | np.floating[Any]) -> Hashable:
+    """A float as a reader tells it from others: all NaN are one output, and -0.0 is not 0.0."""
+    if np.isnan(output):
+        return "NaN"
+    return "-0.0" if output == 0 and np.signbit(output) else output
 
 
 def _times(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
