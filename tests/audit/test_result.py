@@ -42,6 +42,7 @@ def test_a_violation_is_a_bound_above_the_claim() -> None:
     assert "epsilon is infinite, certainly" in result(math.inf, confidence=1.0).sentence
     assert result(3, claim=None).sentence == "Epsilon is at least 3, at confidence 0.99."
     assert not result(math.inf, claim=None).violated
+    assert result(math.inf, claim=None).sentence == "Epsilon is infinite, at confidence 0.99."
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, math.inf])

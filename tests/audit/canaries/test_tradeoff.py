@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from deniable.audit.canaries import tradeoff
+from deniable.audit.canaries.binomial import p_value
 from deniable.errors import InvalidParameterError
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, GaussianLoss, PureLoss
 
@@ -69,3 +70,13 @@ def test_the_largest_rejected_parameter_is_found() -> None:
     assert shifted.epsilon(shifted.start) == 0
     assert math.isclose(shifted.epsilon(0.0), 2)
     assert Fraction(0) == shifted.epsilon(-9.0)
+
+
+def test_a_mechanism_that_publishes_everything_now_and_then_is_not_rejected() -> None:
+    """With probability delta all coins are published, else nothing: (0, delta)-DP, and all guesses right that often."""
+    inverse = tradeoff.approximate(0.1).inverse(0.0)
+    for guesses in (5, 20, 200):
+        assert not tradeoff.rejected(guesses, guesses, guesses, level=0.05, inverse=inverse)
+        assert p_value(guesses, guesses, guesses, epsilon=0, delta=0.1) > 0.1
+        blind = tradeoff.approximate(0.0).inverse(0.0)
+        assert tradeoff.rejected(guesses, guesses, guesses, level=0.05, inverse=blind)

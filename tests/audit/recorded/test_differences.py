@@ -51,7 +51,8 @@ SCHEMA: list[tuple[Any, Any, str]] = [
     *[(make({"a": [1]}), make({"a": [1.0]}), "types") for make in FRAMES],
 ]
 VALUES: list[tuple[Any, Any]] = [
-    (1, 2), ("a", "b"), (b"a", b"b"), (Fraction(1, 2), Fraction(1, 3)), (np.arange(3), np.arange(3) + 1), ({1}, {2}),
+    (1, 2), (0.0, -0.0), (np.zeros(1), -np.zeros(1)),
+    ("a", "b"), (b"a", b"b"), (Fraction(1, 2), Fraction(1, 3)), (np.arange(3), np.arange(3) + 1), ({1}, {2}),
     (Colour.RED, Colour.BLUE), (True, False), (Record(1), Record(2)), (Plain({"x": 1}), Plain({"x": 2})),
     *[(make({"a": [1]}), make({"a": [2]})) for make in FRAMES],
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """An audit in one run: many canaries, each included by a coin, and guesses which were."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -77,7 +78,7 @@ def audit_one_run(
     bound = _bounds(method, stated, made, guesses, level=1 - confidence, delta=least)
     found, count = bound(made)
     right = int(made.right[:count].sum())
-    return AuditResult(
+    result = AuditResult(
         claim=stated,
         epsilon=found,
         delta=least,
@@ -85,8 +86,8 @@ def audit_one_run(
         event=f"{right:,} of the {count:,} surest guesses right",
         runs=1,
         tried=(f"{_WHAT[method]}, {'at both ends' if both_ends else 'from the top'}",),
-        limits=_limits(method, stated, made, bound(made.perfect)[0], level=1 - confidence, delta=least),
     )
+    return replace(result, limits=tuple(_limits(result, method, made, bound)))
 
 
 Bound = Callable[[Guesses], tuple[float, int]]
@@ -136,17 +137,16 @@ def _counts(canaries: int) -> list[int]:
     return counts
 
 
-def _limits(
-    method: Method, claim: PrivacyLoss | None, made: Guesses, most: float, *, level: float, delta: float
-) -> tuple[str, ...]:
-    said = []
-    if method == "bets" and made.canaries * delta / 2 >= level:
-        said.append(f"anything: {made.canaries:,} canaries allow {made.canaries * delta / 2:.2g} of failures by delta")
-    elif claim is not None and most < float(claim.epsilon(probability("delta", delta)).upper):
-        said.append(f"an epsilon above {most:.3g} cannot be shown by {made.canaries:,} canaries; the claim is above")
+def _limits(result: AuditResult, method: Method, made: Guesses, bound: Bound) -> Iterator[str]:
+    """What this run cannot conclude, and why."""
+    failures = made.canaries * result.delta / 2
+    if method == "bets" and failures >= 1 - result.confidence:
+        yield f"anything: {made.canaries:,} canaries allow {failures:.2g} of failures by delta"
+    elif result.claim is not None and result.epsilon < result.claimed:
+        most = bound(made.perfect)[0]
+        if most < result.claimed:
+            yield f"an epsilon above {most:.3g} cannot be shown by {made.canaries:,} canaries; the claim is above"
     if made.half and made.canaries > _LEAST_GUESSES:
-        said.append("whether coins were thrown: exactly half of the canaries were included, and a fixed number proves "
-                    "nothing")  # fmt: skip
+        yield "whether coins were thrown: exactly half of the canaries were included; a fixed number proves nothing"
     if method == "gaussian":
-        said.append("anything about mechanisms that are not Gaussian: the bound is for these alone")
-    return tuple(said)
+        yield "anything about mechanisms that are not Gaussian: the bound is for these alone"
