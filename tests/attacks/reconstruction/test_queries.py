@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from deniable.attacks import hadamard_subsets, random_subsets, sparse_subsets
+from deniable.attacks import (
+    answer_exactly,
+    estimate_by_linear_program,
+    estimate_exhaustively,
+    hadamard_subsets,
+    random_subsets,
+    sparse_subsets,
+)
+from deniable.attacks.reconstruction.queries import as_rows
 from deniable.errors import InvalidParameterError
 
 
@@ -33,6 +41,14 @@ def test_hadamard_groups_are_the_signs_of_common_digits(people: int) -> None:
     common = [[(query & place).bit_count() % 2 for place in places.tolist()] for query in range(size)]
     assert (groups == 1 - np.array(common)).all()
     assert (operator.T @ np.eye(size) == groups.T).all()
+
+
+def test_a_structured_matrix_is_written_out() -> None:
+    operator = hadamard_subsets(people=20)
+    assert (as_rows(operator) == operator @ np.eye(20)).all()
+    told = answer_exactly(np.arange(20) % 2)(operator)
+    assert (estimate_by_linear_program(operator, told).round() == np.arange(20) % 2).all()
+    assert (estimate_exhaustively(operator, told) == np.arange(20) % 2).all()
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.reconstruction.estimates import estimate_by_least_squares, read_answers
-from deniable.attacks.reconstruction.queries import Subsets, whole
+from deniable.attacks.reconstruction.queries import Subsets, as_rows, whole
 from deniable.errors import InvalidParameterError
 
 MOST = 24  # people: 2^24 candidates are looked at in seconds
@@ -112,14 +112,15 @@ class _Search:
     """The best candidate so far, and what it takes to judge others."""
 
     def __init__(self, subsets: Subsets, given: NDArray[np.float64], known: NDArray[np.bool_]) -> None:
-        self.subsets, self.given, self.known = subsets, given, known
+        self.subsets = subsets if isinstance(subsets, AllSubsets) else as_rows(subsets)
+        self.given, self.known = given, known
         self.best, self.least = np.zeros(subsets.shape[1]), np.inf
 
     def rows(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some of the queries."""
         if isinstance(self.subsets, AllSubsets):
             return self.subsets.rows(numbers)
-        found = self.subsets[numbers]  # type: ignore[index]
+        found = self.subsets[numbers]
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
 
     def try_candidate(self, bits: NDArray[np.float64]) -> None:

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from deniable.attacks.reconstruction.estimates import read_answers
+from deniable.attacks.reconstruction.queries import Subsets, as_rows
 from deniable.errors import InvalidParameterError
 
 METHODS = ("highs-ipm", "highs-ds")  # in this order; the interior point method is the faster one by several times
@@ -41,7 +42,7 @@ class LinearProgram:
     upper: NDArray[np.float64]
 
 
-def linear_program(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) -> LinearProgram:
+def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
     """The program that finds bits with the least largest residual: minimise t, where |rows @ x - answers| <= t.
 
     For n people and m answers it has n + 1 columns (the bits and t), 2 m constraints (rows @ x - t <= answers and
@@ -71,7 +72,7 @@ def linear_program(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) ->
 
 
 def estimate_by_linear_program(
-    subsets: NDArray[np.int8] | csr_array, answers: ArrayLike, *, norm: Norm | str = Norm.LARGEST
+    subsets: Subsets, answers: ArrayLike, *, norm: Norm | str = Norm.LARGEST
 ) -> NDArray[np.float64]:
     """Estimate every person's secret bit by a linear program over [0, 1]; round at 1/2 for the bit.
 
@@ -114,6 +115,6 @@ def estimate_by_linear_program(
     raise InvalidParameterError(f"HiGHS did not solve the program: {solved.message}")
 
 
-def _answered(subsets: NDArray[np.int8] | csr_array, answers: ArrayLike) -> tuple[csr_array, NDArray[np.float64]]:
+def _answered(subsets: Subsets, answers: ArrayLike) -> tuple[csr_array, NDArray[np.float64]]:
     given, known = read_answers(subsets, answers)
-    return csr_array(subsets, dtype=np.float64)[known], given[known]
+    return csr_array(as_rows(subsets), dtype=np.float64)[known], given[known]

@@ -89,6 +89,13 @@ def hadamard_subsets(*, people: int, seed: int = 0) -> LinearOperator:
     return LinearOperator((size, people), matvec=answers, rmatvec=back, dtype=np.float64)
 
 
+def as_rows(subsets: Subsets) -> NDArray[np.int8] | csr_array:
+    """The queries as an array or sparse array; those of a LinearOperator are written out."""
+    if isinstance(subsets, LinearOperator):
+        return np.round(subsets @ np.eye(subsets.shape[1])).astype(np.int8)
+    return subsets if isinstance(subsets, np.ndarray) else csr_array(subsets)
+
+
 def _walsh(column: NDArray[np.float64]) -> NDArray[np.float64]:
     """The product of the Hadamard matrix with a column, whose length is a power of two."""
     block = min(64, len(column))

@@ -7,6 +7,7 @@ from deniable.app.commands.attack.block import block
 from deniable.app.commands.attack.differencing import differencing
 from deniable.app.commands.attack.linkage import linkage
 from deniable.app.commands.attack.membership import membership
+from deniable.app.commands.attack.noise import noise
 from deniable.app.commands.attack.precision import precision
 from deniable.app.commands.attack.reconstruction import reconstruction
 from deniable.app.commands.attack.synthetic import synthetic
@@ -23,6 +24,7 @@ for command in (
     differencing,
     linkage,
     membership,
+    noise,
     precision,
     reconstruction,
     synthetic,

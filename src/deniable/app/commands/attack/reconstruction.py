@@ -140,9 +140,14 @@ def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsi
 
 
 def _subsets(people: int, method: Method, seed: int) -> "Subsets":
-    from deniable.attacks import all_subsets, choose_subsets
+    from deniable.attacks import all_subsets, choose_subsets, sparse_subsets
 
-    return all_subsets(people) if method is Method.EXHAUSTIVE else choose_subsets(people=people, seed=seed)
+    if method is Method.EXHAUSTIVE:
+        return all_subsets(people)
+    if method is Method.LINEAR_PROGRAM and people > MOST[method]:  # a program of small groups is solved much sooner
+        groups: Subsets = sparse_subsets(people=people, queries=20 * people, size=16, seed=seed)
+        return groups
+    return choose_subsets(people=people, seed=seed)
 
 
 def _estimator(method: Method) -> "Estimator":
