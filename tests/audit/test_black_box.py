@@ -90,6 +90,7 @@ def test_the_low_bits_of_float_noise_are_an_event() -> None:
     found = measure(noise, [1.0], [1 / 3], epsilon=1, batched=True)
     assert found.violated
     assert "power of two" in found.event
+    assert "low bits of floats" in found.tried
     assert any("sampling cannot show that it is impossible" in limit for limit in found.limits)
     assert not audited(noise, ([1.0], [1 / 3]), epsilon=1).violated
 
@@ -107,6 +108,7 @@ def test_a_likelihood_ratio_chooses_the_event() -> None:
 
     found = measure(pairs, 1, -1, batched=True, log_density=density, runs=20_000)
     assert 1.0 < found.epsilon <= math.log(3)
+    assert "likelihood ratio" in found.tried
     wrong = measure(pairs, 1, -1, batched=True, log_density=lambda outputs, sign: np.arange(len(outputs)), runs=5000)
     assert wrong.epsilon <= math.log(3)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
 from deniable.audit.events import Event, Goal, choose, measured
-from deniable.audit.outputs import Failed, Floats, Outputs, Sample, encode
+from deniable.audit.outputs import RATIO, Failed, Floats, Outputs, Sample, encode
 from deniable.audit.result import AuditResult, Number, read_claim
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
@@ -99,7 +99,7 @@ def measure(
     outputs = encode(*drawn, low_bits=yes_or_no("low_bits", low_bits))
     if log_density is not None:
         ratios = [log_density(one, data) - log_density(one, neighbour) for one in drawn]
-        outputs = outputs[0].joined("log likelihood ratio", ratios[0]), outputs[1].joined("", ratios[1])
+        outputs = outputs[0].joined(RATIO, ratios[0]), outputs[1].joined(RATIO, ratios[1])
     parts = split(outputs, seed)
     scores = fit(*parts[0])
     tests = len(parts[2][0])

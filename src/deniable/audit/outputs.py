@@ -19,6 +19,10 @@ Sample: TypeAlias = list[object] | NDArray[Any]
 MOST_COLUMNS = 256
 """Numbers that are read of one output; what follows them counts for its identity alone."""
 
+LOW_BITS = "log2 of the power of two that divides"
+RATIO = "log likelihood ratio"
+"""Names of columns that are no number of the output."""
+
 _PAIRED = 64  # columns at most whose differences are looked at too
 
 
@@ -199,7 +203,7 @@ def _with_statistics(outputs: Outputs, low_bits: bool) -> Outputs:
     tables = [columns]
     if low_bits:
         tables.append(powers_of_two(columns))
-        names += [f"log2 of the power of two that divides {name}" for name in names]
+        names += [f"{LOW_BITS} {name}" for name in names]
     if width > 1:
         absent = np.isnan(columns)  # also what only longer outputs have: it changes no statistic
         low, high = np.where(absent, -np.inf, columns), np.where(absent, np.inf, columns)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.audit.outputs import Floats, Labels, Outputs
+from deniable.audit.outputs import LOW_BITS, RATIO, Floats, Labels, Outputs
 
 _BINS = 32
 _MOST_COLUMNS, _MOST_TOGETHER = 12, 48  # columns that are searched one by one, and by a classifier
@@ -108,8 +108,9 @@ def _listed(
 
 
 def _threshold(column: int, name: str) -> Score:
+    families = {RATIO: "likelihood ratio"} | ({name: "low bits of floats"} if name.startswith(LOW_BITS) else {})
     return Score(
-        "thresholds",
+        families.get(name, "thresholds"),
         lambda one: one.columns[:, column],
         lambda cut, above: f"{name} {'>=' if above else '<='} {cut:.6g}",
     )
