@@ -42,6 +42,7 @@ def audit_counts(
     Raises: InvalidParameterError for counts that are not between 0 and the number of runs.
     Source: Jagielski, Ullman, Oprea (2020), arXiv:2006.07709; Nasr et al. (2023), arXiv:2302.07956, for mu.
 
+    >>> from deniable.audit import audit_counts
     >>> audit_counts(950, 30, runs_with=1000, runs_without=1000, epsilon=2).violated
     True
     """

@@ -64,6 +64,7 @@ def audit_one_run(
         Ville (1939) for bets.
     Proof: docs/theory/audit/one_run.md.
 
+    >>> from deniable.audit import audit_one_run
     >>> coins = [True, False] * 100
     >>> print(audit_one_run(coins, coins, epsilon=1).sentence)
     The claim of epsilon=1 is false: epsilon is at least 3.782, at confidence 0.95.

@@ -52,6 +52,7 @@ def replay(
     Source: the method of record and replay, arXiv:2602.17454.
 
     >>> import numpy as np
+    >>> from deniable.audit import numpy_samplers, replay
     >>> def leaky(rows):
     ...     return sum(rows) / len(rows) + np.random.default_rng().laplace(scale=100 / len(rows))
     >>> print(replay(leaky, [1.0, 2.0, 3.0], [1.0, 2.0], samplers=numpy_samplers()).event)

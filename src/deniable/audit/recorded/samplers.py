@@ -79,6 +79,7 @@ def numpy_samplers(loss: Callable[[Arguments, Arguments], PrivacyLoss | None] | 
     Args:
         loss: what a call of a centred sampler reveals, where it is known.
 
+    >>> from deniable.audit import numpy_samplers
     >>> len(numpy_samplers()) > 20
     True
     """
