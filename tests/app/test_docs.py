@@ -105,7 +105,9 @@ def test_every_command_and_option_is_documented() -> None:
     text = "".join((DOCS / "guide" / page).read_text(encoding="utf-8") for page in ("start.md", "query.md", "files.md"))
     listed = CliRunner().invoke(app, ["--help"]).stdout
     commands = re.findall(r"^│ (\w+)\s", listed, re.MULTILINE)
-    assert set(commands) == {"init", "import", "explain", "query", "budget", "account", "doctor", "demo", "attack"}
+    assert set(commands) == {
+        "init", "import", "explain", "query", "budget", "account", "audit", "doctor", "demo", "attack"
+    }  # fmt: skip
     for command in commands:
         assert f"`deniable {command}" in text or f"$ deniable {command}" in text
 
