@@ -1,6 +1,6 @@
 """How much epsilon does one run show, and how often does it show too much?
 
-python benchmarks/audit/one_run.py [--runs 300] [--output FILE.md]
+python benchmarks/audit/one_run.py [--runs 1000] [--output FILE.md]
 
 Canaries told by Gaussian noise of mu 1, 2, 4, as in the tests of jax_privacy (10,000 in, 10,000 out on average, level
 5%, delta 1e-6), beside the values that it publishes; then the share of false alarms of each method where scores say
@@ -53,10 +53,10 @@ def alarms(runs: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--output", type=Path)
     asked = parser.parse_args()
-    text = "\n".join(["# Epsilon that one run shows", "", *power(), "", *alarms(asked.runs)])
+    text = "\n".join([*power(), "", *alarms(asked.runs)])
     print(text)
     if asked.output:
         asked.output.write_text(text + "\n", encoding="utf-8")
