@@ -50,7 +50,7 @@ def measure(
     >>> noisy_sum = lambda rows, runs: sum(rows) + rng.laplace(scale=0.5, size=runs)
     >>> result = measure(noisy_sum, [1, 1], [1], epsilon=1, batched=True, low_bits=False)
     >>> print(result.sentence)
-    The claim of epsilon=1 is false: epsilon is at least 1.916, at confidence 0.99.
+    The claim of epsilon=1 is false: epsilon is at least 1.887, at confidence 0.99.
 
     Args:
         mechanism: called with a copy of an input once a run. Numbers, tuples, arrays, text, None and NaN are outputs,

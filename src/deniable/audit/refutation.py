@@ -46,7 +46,7 @@ def refute(
     >>> noisy_sum = lambda rows, runs: sum(rows) + rng.laplace(scale=0.5, size=runs)
     >>> result = refute(noisy_sum, [1, 1], [1], epsilon=1, batched=True, low_bits=False)
     >>> result.violated, result.runs
-    (True, 2048)
+    (True, 1024)
 
     Args:
         mechanism: as for `measure`; data and neighbour too.

@@ -195,7 +195,7 @@ def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power
     Source: Sankararaman et al. (2009), who call the bound SecureGenome.
 
     >>> attributes_to_trace(people=1000, false_positive_rate=1e-3, power=0.95)
-    22419
+    22422
     """
     from scipy.stats import norm
 
