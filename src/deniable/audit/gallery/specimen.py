@@ -60,17 +60,13 @@ GALLERY: dict[str, Specimen] = {}
 """Every specimen by its name, broken ones and controls."""
 
 
-def specimen(
-    name: str, *, epsilon: float | str = "1", delta: float | str = 0, claim: PrivacyLoss | None = None, **others: Any
-) -> Callable[[Callable[[Any], Chances]], Callable[[Any], Chances]]:
-    """Hang a function from an input to its chances in the gallery; its docstring says what is wrong."""
+def specimen(  # noqa: PLR0917
+    name: str, flaw: str, source: str, chances: Callable[[Any], Chances], data: Any, neighbour: Any, *,
+    epsilon: float | str = "1", delta: float | str = 0, claim: PrivacyLoss | None = None, truth: float | None = None,
+) -> None:  # fmt: skip
+    """Hang a mechanism in the gallery; a flaw that begins with "Nothing" makes a control."""
+    assert name not in GALLERY
     if claim is None:
         claim = ApproximateLoss(epsilon=epsilon, delta=delta) if delta else PureLoss(epsilon=epsilon)
-
-    def hang(chances: Callable[[Any], Chances]) -> Callable[[Any], Chances]:
-        assert name not in GALLERY
-        flaw = " ".join((chances.__doc__ or "").split())
-        GALLERY[name] = Specimen(name=name, flaw=flaw, claim=claim, chances=chances, **others)
-        return chances
-
-    return hang
+    GALLERY[name] = Specimen(name=name, flaw=flaw, claim=claim, data=data, neighbour=neighbour, source=source,
+                             chances=chances, truth=truth, sound=flaw.startswith("Nothing"))  # fmt: skip
