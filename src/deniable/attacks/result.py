@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,7 +145,7 @@ class AttackResult:
         got = (
             f"{self.attack} got {share.right:,} of {share.attempts:,} right ({share.value:.1%}; target: {self.target})"
         )
-        others = f"{self.guess} {self.sees} gets {self.baseline:.1%}"
+        others = f"{' '.join(filter(None, (self.guess, self.sees)))} gets {self.baseline:.1%}"
         if self.succeeded:
             return f"{got}, where {others}: the release gives this away."
         return f"{got}, where {others}: this attack learned nothing that a guess would not."
@@ -194,10 +195,11 @@ class AttackResult:
         ax = new_axes(ax)
         for curve in self.curves:
             ax.plot(curve.x, curve.y, label=curve.label)
-        ax.set_xlabel(self.axes[0])
+        ax.set_xlabel(fill(self.axes[0], 70))
         ax.set_ylabel(self.axes[1])
-        ax.set_title(self.attack, fontsize="medium")
-        ax.legend()
+        ax.set_title(fill(self.attack, 70), fontsize="medium")
+        if len(self.curves) > 1:
+            ax.legend()
         return ax
 
 
@@ -255,11 +257,16 @@ class Comparison(Mapping[str, AttackResult]):
         ax.bar(places, heights, yerr=whiskers, capsize=4, color=_FOUND, ecolor=_EDGE, label="attack")
         ax.hlines([one.baseline for one in self.values()], places - 0.45, places + 0.45, color=_GUESSED,
                   linestyle="--", linewidth=2, label="guess without the release")  # fmt: skip
-        ax.set_xticks(places, list(self))
+        ax.set_xticks(places, [fill(name, 60 // len(self)) for name in self])
         ax.set_ylim(0, 1.05)
         ax.set_ylabel(f"share right: {next(iter(self.values())).target}")
-        ax.legend(loc="upper right")
+        legend_above(ax)
         return ax
+
+
+def legend_above(ax: "Axes") -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
 
 def new_axes(ax: "Axes | None") -> "Axes":

@@ -15,7 +15,7 @@ from deniable.attacks.anonymity.homogeneity import guess_by_class
 from deniable.attacks.anonymity.intersection import guess_by_both
 from deniable.attacks.anonymity.report import Anonymity, measure_anonymity
 from deniable.attacks.anonymity.view import View, see
-from deniable.attacks.result import Comparison, new_axes
+from deniable.attacks.result import Comparison, legend_above, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ class AnonymityComparison:
         ax.set_xticks(range(len(releases)), releases)
         ax.set_ylim(0, 1.05)
         ax.set_ylabel(f"share right: {next(iter(self.attacks.values()))['exact'].target}")
-        ax.legend(loc="upper right")
+        legend_above(ax)
         return ax
 
 
