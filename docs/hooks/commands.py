@@ -1,6 +1,7 @@
 """The page docs/reference/commands.md, made from the commands themselves."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -83,8 +84,9 @@ class Parameter:
     def row(self) -> str:
         """A row of the table."""
         given = self.default.value if isinstance(self.default, Enum) else self.default
-        default = "" if given in (None, False, inspect.Parameter.empty) else f" Default: `{given}`."
-        return f"| `{self.names}` | {self.meaning}{default} |\n"
+        default = "" if any(given is one for one in (None, False, inspect.Parameter.empty)) else f" Default: `{given}`."
+        names = re.sub(r"(?<!\\)\|", r"\\|", self.names)
+        return f"| `{names}` | {self.meaning}{default} |\n"
 
 
 def parameters(command: Callable[..., None]) -> Iterator[Parameter]:

@@ -17,7 +17,7 @@ from deniable.audit.events import Goal, choose
 from deniable.audit.outputs import encode
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
-from deniable.privacy import GaussianLoss, PureLoss
+from deniable.privacy import ApproximateLoss, GaussianLoss, PureLoss
 from tests.audit.test_outputs import ODD
 
 
@@ -190,3 +190,15 @@ def test_a_correct_mechanism_raises_no_alarm_whatever_its_outputs_are(seed: int,
         return outcomes[rng.choice(len(outcomes), p=odds / odds.sum())]
 
     assert not measure(respond, 0, 1, epsilon=1, confidence=1 - 1e-7, runs=200, seed=seed).violated
+
+
+def test_a_claim_with_a_delta_of_its_own_is_tested_at_that_delta() -> None:
+    """The output is the secret itself with probability 0.05, as if delta were 1e-6, which its list of deltas misses."""
+
+    def name_and_shame(bit: int, runs: int) -> Any:
+        return np.where(np.random.default_rng(bit).random(runs) < 0.05, bit, 2)
+
+    found = audited(name_and_shame, (0, 1), claim=ApproximateLoss(epsilon=1, delta="1e-6"))
+    assert found.violated
+    assert found.delta == pytest.approx(1e-6)
+    assert not audited(name_and_shame, (0, 1), claim=ApproximateLoss(epsilon=1, delta="0.051")).violated

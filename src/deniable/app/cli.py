@@ -1,4 +1,4 @@
-"""The command line: `deniable init | import | explain | query | budget | account | audit | doctor | demo | attack`.
+"""The command line: `deniable init | import | explain | query | budget | account | doctor | demo | attack | audit`.
 
 Every refusal is one sentence on stderr: exit code 3 if the budget is spent, 2 for anything else that was asked wrongly.
 Nothing heavy is imported until a command runs.
@@ -64,9 +64,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (init, import_, explain, query, budget, account, audit, doctor, demo):
+for command in (init, import_, explain, query, budget, account, doctor, demo):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(attack, name="attack")
+app.add_typer(audit, name="audit")
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ from deniable.audit.result import AuditResult, Number, read_claim
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
+from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss
 
@@ -20,7 +21,7 @@ RUNS = 50_000
 """Runs on either input, where nothing else is asked for."""
 
 _FITTED, _CHOSEN = 50_000, 100_000  # runs at most on which scores are fitted and the event is chosen
-_DELTAS = (0.0, 1e-3, 1e-2, 0.03, 0.1, 0.2)  # at which a whole curve is tested; one is chosen before the test
+_DELTAS = (0.0, 1e-3, 1e-2, 0.03, 0.1, 0.2)  # at which a whole curve is tested, besides its own; one is chosen before
 _LEAST_RUNS = 8
 
 LogDensity = Callable[[Any, Any], Floats]
@@ -57,7 +58,8 @@ def measure(
             and so is an error, by its type.
         data: one input; neighbour is another, which the claim says is hard to tell from it.
         epsilon: claimed; None or infinity claims nothing, and the result is a bound alone.
-        delta: at which epsilon is bounded. Left out it is 0 beside `epsilon`; beside `claim` it is chosen.
+        delta: at which epsilon is bounded. Left out it is 0 beside `epsilon`; beside `claim` it is chosen, the claim's
+            own delta among others.
         claim: a whole curve in place of epsilon.
         confidence: probability with which the bound holds, for a mechanism whose runs are independent.
         runs: number of runs on each input.
@@ -138,7 +140,7 @@ def read_goals(
     if delta is not None or claim is None:
         deltas = [float(probability("delta", 0 if delta is None else delta))]
     else:
-        deltas = list(_DELTAS)
+        deltas = sorted({*_DELTAS, round_up(claim.infinite_mass)})
     if read is None:
         return None, [Goal(one, 0.0) for one in deltas]
     claimed = [float(read.epsilon(one).upper) for one in deltas]

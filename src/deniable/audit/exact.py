@@ -77,7 +77,8 @@ def measure_exactly(
     found = _all_corners(mechanism, inputs, relation)
     level, worst = _worst(found, claim, delta)
     _, count, corners = worst
-    over = f"all tables of {len(found) // 2:,} pairs" if isinstance(inputs, Universe) else f"{len(found) // 2:,} pairs"
+    pairs = f"{len(found) // 2:,} pair{'s' * (len(found) > 2)}"
+    over = f"all {pairs} of neighbouring tables" if isinstance(inputs, Universe) else pairs
     thinned = np.unique(np.linspace(0, len(corners.outputs) - 1, _MOST_POINTS).astype(int))
     return AuditResult(
         claim=read,
@@ -175,7 +176,8 @@ def _told(law_of: Callable[[Any], object], table: Any) -> object:
         raise
     except Exception as error:
         raise InvalidParameterError(
-            f"the mechanism fails on {shown(table)} ({type(error).__name__}): list that as an output if it is shown"
+            f"the mechanism fails on {shown(table)} ({type(error).__name__}). "
+            "If that is shown, return it as an output; else leave such inputs out."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`deniable audit`: measure anybody's function against its claim."""
+"""`deniable audit function`: measure anybody's function against its claim, by runs."""
 
 import importlib
 import json
@@ -10,16 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
+from deniable.app.commands.audit.shown import Delta, Epsilon, Plot, show_audit
 from deniable.app.options import AsJson
-from deniable.app.pictures import check_picture, write_picture
-from deniable.app.terminal import say, waiting
+from deniable.app.pictures import check_picture
+from deniable.app.terminal import waiting
 from deniable.errors import InvalidParameterError, SourceError
 
-VIOLATED = 4
 
-
-def audit(
-    function: Annotated[
+def function(
+    name: Annotated[
         str,
         typer.Argument(
             metavar="MODULE:FUNCTION",
@@ -28,10 +27,8 @@ def audit(
         ),
     ],
     *,
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The claimed epsilon; left out, epsilon is bounded alone.")
-    ] = None,
-    delta: Annotated[str, typer.Option(metavar="NUMBER", help="The claimed delta.")] = "0",
+    epsilon: Epsilon = None,
+    delta: Delta = "0",
     neighbours: Annotated[
         str,
         typer.Option(
@@ -56,9 +53,7 @@ def audit(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the audit's own choices.")] = 0,
     as_json: AsJson = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the error rates found: .png, .svg or .pdf.")
-    ] = None,
+    plot: Plot = None,
 ) -> None:
     """Run a noisy function on neighbouring inputs and say whether it can be as private as it claims.
 
@@ -77,7 +72,7 @@ def audit(
         if neighbours in KINDS
         else read_pairs(Path(neighbours))
     )
-    mechanism = find_function(function)
+    mechanism = find_function(name)
     with waiting("running...") as told:
         found = search_pairs(
             mechanism,
@@ -92,14 +87,7 @@ def audit(
             seed=seed,
             progress=told,
         )
-        if plot is not None:
-            write_picture(found.plot(), plot)
-    if as_json:
-        typer.echo(json.dumps(found.to_data(), indent=2))
-    else:
-        say(str(found))
-    if found.violated:
-        raise typer.Exit(VIOLATED)
+    show_audit(found, plot=plot, as_json=as_json)
 
 
 def find_function(name: str) -> Callable[..., Any]:
@@ -113,7 +101,7 @@ def find_function(name: str) -> Callable[..., Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = importlib.import_module(module.removesuffix(".py"))
         for part in inside.split("."):
             found = getattr(found, part)
     except Exception as error:

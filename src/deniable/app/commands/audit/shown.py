@@ -1,0 +1,36 @@
+"""The outcome of an audit: sentences, JSON, a picture and the exit code; and the options of a claim."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.app.pictures import write_picture
+from deniable.app.terminal import say
+
+if TYPE_CHECKING:
+    from deniable.audit import AuditResult
+
+VIOLATED = 4
+
+Epsilon = Annotated[
+    str | None,
+    typer.Option("--epsilon", metavar="NUMBER", help="The claimed epsilon; left out, epsilon is bounded alone."),
+]
+Delta = Annotated[str, typer.Option("--delta", metavar="NUMBER", help="The claimed delta.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the error rates found: .png, .svg or .pdf.")
+]
+
+
+def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
+    """Print an outcome, draw it if a place is given, and end with code 4 if the claim is false."""
+    if plot is not None:
+        write_picture(found.plot(), plot, never=never)
+    if as_json:
+        typer.echo(json.dumps(found.to_data(), indent=2))
+    else:
+        say(str(found))
+    if found.violated:
+        raise typer.Exit(VIOLATED)
