@@ -7,11 +7,13 @@ import pytest
 
 import deniable as dn
 from deniable.attacks.implementation import addable, grain, read_precision, tell_apart_by_precision
+from deniable.attacks.implementation.precision import judge_exclusions
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from tests.attacks.implementation.ours import group_sums
 
 DICE = np.random.default_rng(20)
+ALL, NONE = np.ones(4, dtype=bool), np.zeros(4, dtype=bool)
 
 
 def test_grain_is_the_denominator() -> None:
@@ -76,5 +78,21 @@ def test_our_mechanisms_give_nothing_away(mechanism: dn.mechanisms.Mechanism) ->
 
 @pytest.mark.parametrize(("given", "centers"), [([], (0, 1)), ([np.nan], (0, 1)), ([1.5], (0,))])
 def test_nothing_to_read_is_refused(given: list[float], centers: tuple[float, ...]) -> None:
-    with pytest.raises(InvalidParameterError, match="must hold"):
+    with pytest.raises(InvalidParameterError, match=r"outputs must|centers must"):
         read_precision(given, centers=centers)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "right"),
+    [
+        ((ALL, NONE), (NONE, ALL), 8),
+        ((ALL, ALL), (ALL, ALL), 4),  # nothing is excluded: the baseline
+        ((NONE, ALL), (ALL, NONE), 0),  # wrong exclusions are wrong answers
+        ((ALL, np.array([True, True, False, False])), (ALL, ALL), 6),  # 2 + 4, not 2 + 2
+    ],
+)
+def test_exclusions_name_the_input(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], right: int) -> None:
+    """By hand; what both can give names the input that leaves more of it."""
+    result = judge_exclusions("Test", first, second, {})  # type: ignore[arg-type]
+    assert (result.success.right, result.baseline) == (right, 0.5)
+    assert result.succeeded == (right == 8)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import deniable as dn
-from deniable.attacks.implementation import pair_tables, tell_apart_by_sum
+from deniable.attacks.implementation import tell_apart_by_sum
+from deniable.attacks.implementation.sums import pair_tables
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.attacks import infer_attribute
-from deniable.attacks.membership.attributes import Floats
+from deniable.attacks.numbers import Floats
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import beta, norm
 
 from deniable.attacks import tell_members, threshold_at, trace_roc
-from deniable.attacks.membership.roc import Roc
 from deniable.errors import InvalidParameterError
 
 DICE = np.random.default_rng(20_261)
@@ -22,17 +21,6 @@ def test_the_curve_of_shifted_normal_scores_is_the_known_one() -> None:
     for rate in (0.01, 0.1, 0.5):
         assert roc.at(rate) == pytest.approx(norm.sf(norm.isf(rate) - 1), abs=0.02)  # over five standard errors
     assert roc.area == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.01)
-
-
-def test_the_hull_lies_above_the_curve_and_is_concave() -> None:
-    roc = trace_roc(DICE.normal(0, 1, 300), DICE.normal(0.3, 1, 300))
-    hull = roc.hull
-    steps = np.diff(hull.true_positive) * np.roll(np.diff(hull.false_positive), -1)
-    assert np.all(np.interp(roc.false_positive, hull.false_positive, hull.true_positive) >= roc.true_positive - 1e-12)
-    assert np.all(steps[:-1] >= (np.roll(np.diff(hull.true_positive), -1) * np.diff(hull.false_positive))[:-1])
-    assert roc.area < 0.5 <= hull.area  # worse than a coin, and still the hull's area says otherwise
-    same = Roc(false_positive=np.array([0.0, 1.0]), true_positive=np.array([0.0, 1.0])).hull
-    assert same.area == 0.5
 
 
 def test_the_threshold_is_the_rank_that_the_beta_law_allows() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from deniable.attacks import scale_losses, score_lira, score_rmia, tell_members, trace_roc
+from deniable.attacks.membership import signals
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
@@ -21,8 +22,8 @@ def gaussian_signals(models: int, seed: int, inner: float = 1.0) -> tuple[Any, .
     dice = np.random.default_rng(seed)
     level = dice.normal(0, 5, EXAMPLES)
     inside = dice.random((models + 1, EXAMPLES)) < 0.5
-    signals = level + inside + np.where(inside, inner, 1.0) * dice.normal(size=inside.shape)
-    return signals[0], signals[1:], inside[1:], inside[0]
+    drawn = level + inside + np.where(inside, inner, 1.0) * dice.normal(size=inside.shape)
+    return drawn[0], drawn[1:], inside[1:], inside[0]
 
 
 @pytest.mark.parametrize("online", [True, False])
@@ -47,22 +48,23 @@ def test_lira_uses_the_spread_of_members() -> None:
     assert trace_roc(offline[members], offline[~members]).area < area - 0.03
 
 
-def test_few_models_share_their_variance() -> None:
+def test_few_models_share_their_variance(monkeypatch: pytest.MonkeyPatch) -> None:
     target, shadow, inside, members = gaussian_signals(12, seed=3)
     enough = (inside.sum(axis=0) > 1) & (inside.sum(axis=0) < 11)
     given: Any = {"target": target[enough], "shadow": shadow[:, enough], "inside": inside[:, enough]}
-    shared, own, automatic = (score_lira(**given, variance=kind) for kind in ("shared", "example", "auto"))
-    members = members[enough]
-    assert np.array_equal(shared, automatic)
+    shared = score_lira(**given)
+    monkeypatch.setattr(signals, "FEW_MODELS", 0)
+    own, members = score_lira(**given), members[enough]
     rates = [trace_roc(one[members], one[~members]).at(0.05) for one in (shared, own)]
     assert rates[0] > rates[1] + 0.03
 
 
-def test_lira_by_hand() -> None:
+def test_lira_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     shadow, inside = [[1.0], [3.0], [0.0], [2.0]], [[1], [1], [0], [0]]
     expected = norm.logpdf(1.5, 2, np.sqrt(2)) - norm.logpdf(1.5, 1, np.sqrt(2))
-    for variance in ("example", "shared"):
-        assert score_lira([1.5], shadow=shadow, inside=inside, variance=variance) == pytest.approx([expected])  # type: ignore[arg-type]
+    for few in (64, 0):
+        monkeypatch.setattr(signals, "FEW_MODELS", few)
+        assert score_lira([1.5], shadow=shadow, inside=inside) == pytest.approx([expected])
     assert score_lira([1.5], shadow=shadow, inside=inside, online=False) == pytest.approx([0.5 / np.sqrt(2)])
 
 
@@ -127,12 +129,11 @@ def test_a_histogram_of_ours_hides_members_and_an_exact_one_does_not() -> None:
     ("change", "message"),
     [
         ({"shadow": [[0.1], [0.2]]}, "shape"),
-        ({"shadow": [[0.1, np.nan], [0.2, 0.3]]}, "finite"),
+        ({"shadow": [[0.1, np.nan], [0.2, 0.3]]}, "NaN or infinity"),
         ({"inside": [[0, 2], [1, 1]]}, "yes or no"),
         ({"inside": [[1, 1], [1, 1]]}, "without it"),
         ({"target": [np.nan, 1]}, "NaN"),
-        ({"variance": "none"}, "variance must"),
-        ({"variance": "example"}, "at least 2 shadow models"),
+        ({"shadow": [[0.1, 0.2]], "inside": [[0, 0]]}, "at least 2 shadow models"),
     ],
 )
 def test_bad_signals_are_refused(change: dict[str, Any], message: str) -> None:

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from deniable.attacks import attributes_to_trace, draw_pool, score_targets, trace, tracing_power
-from deniable.attacks.tracing.genomes import Floats, Pool, Statistic
+from deniable.attacks.numbers import Floats
+from deniable.attacks.tracing.genomes import Pool, Statistic
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace
 from deniable.noise.bits import DeterministicBits
@@ -136,8 +137,8 @@ def test_frequencies_from_our_own_mechanism_give_nobody_away(statistic: Statisti
         ({"published": [0.5, np.nan]}, "NaN or infinity"),
         ({"published": [0.5, np.inf]}, "NaN or infinity"),
         ({"targets": [[0.5, 2]]}, "targets must lie"),
-        ({"targets": [[0.5, np.nan]]}, "targets must lie"),
-        ({"targets": np.zeros((0, 2))}, "agree on the attributes"),
+        ({"targets": [[0.5, np.nan]]}, "targets must not hold"),
+        ({"targets": np.zeros((0, 2))}, "targets must be a table"),
         ({"clip": 0.0}, "clip must"),
         ({"statistic": "magic"}, "statistic must"),
     ],

@@ -8,41 +8,11 @@ from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 Ask = Callable[[str], object]
-Left = Callable[[], object]
-
-
-def observe(ask: Ask, question: str, *, left: Left | None = None) -> tuple[object, ...]:
-    """What an asker sees of a question, but for the answer itself: whether it failed, how, and what it cost.
-
-    Args:
-        ask: question -> answer, or raises.
-        question: text, or whatever `ask` takes.
-        left: budget that is left, as a number, or as anything that can be compared; None does not look.
-
-    >>> observe(lambda question: 1 / 0, "any")
-    ('ZeroDivisionError', 'division by zero', None)
-    """
-    before = left() if left else None
-    try:
-        ask(question)
-        seen = ("answered", "")
-    except Exception as error:
-        seen = (type(error).__name__, str(error))
-    after = left() if left else None
-    try:
-        spent = None if left is None else after - before  # type: ignore[operator]
-    except TypeError:
-        spent = (before, after)
-    return (*seen, spent)
+Left = Callable[[], float]
 
 
 def tell_apart_by_failure(
-    present: Ask,
-    absent: Ask,
-    questions: Sequence[str],
-    *,
-    left: tuple[Left, Left] | None = None,
-    repeats: int = 3,
+    present: Ask, absent: Ask, questions: Sequence[str], *, left: tuple[Left, Left] | None = None, repeats: int = 3
 ) -> AttackResult:
     """Find questions whose failure tells whether one person's row is in the table.
 
@@ -62,13 +32,12 @@ def tell_apart_by_failure(
     """
     if not len(questions) or repeats < 1:
         raise InvalidParameterError(f"needs a question and repeats >= 1, got {len(questions)} and {repeats}")
-    budgets = left or (None, None)
-    seen = [
-        [{observe(ask, question, left=budget) for _ in range(repeats)} for question in questions]
-        for ask, budget in zip((present, absent), budgets, strict=True)
-    ]
-    told = [not here & there for here, there in zip(*seen, strict=True)]
-    oracles = [question for question, tells in zip(questions, told, strict=True) if tells]
+    worlds = list(zip((present, absent), left or (None, None), strict=True))
+    oracles = []
+    for question in questions:
+        here, there = ({observe(ask, question, left=budget) for _ in range(repeats)} for ask, budget in worlds)
+        if not here & there:
+            oracles.append(question)
     return AttackResult(
         attack="Failures",
         target="question whose failure shows whether a row is there",
@@ -81,33 +50,12 @@ def tell_apart_by_failure(
     )
 
 
-NONSENSE: tuple[object, ...] = (0, -1, float("nan"), float("inf"), -float("inf"), "", None, 10**400, -1e-300, 1j)
-
-
-def offer_nonsense(accept: Callable[[object], object], values: Sequence[object] = NONSENSE) -> AttackResult:
-    """Offer an epsilon that no theorem covers, and count how often it is taken.
-
-    Args:
-        accept: makes a mechanism, or an answer, with this epsilon; it should raise.
-        values: what to offer.
-
-    Raises: InvalidParameterError if there is nothing to offer.
-
-    >>> offer_nonsense(lambda epsilon: max(epsilon, 1e-12), [0, -1, "x"]).learned
-    array([0, -1], dtype=object)
-    """
-    if not len(values):
-        raise InvalidParameterError("values must hold at least one value")
-    taken = [value for value in values if observe(lambda _, value=value: accept(value), "")[0] == "answered"]  # type: ignore[misc]
-    learned = np.empty(len(taken), dtype=object)
-    learned[:] = taken
-    return AttackResult(
-        attack="Nonsense as epsilon",
-        target="epsilon that should be refused",
-        success=Share(right=len(taken), attempts=len(values)),
-        baseline=0.0,
-        guess="a mechanism",
-        sees="that checks its parameters",
-        learned=learned,
-        facts={"accepted": ", ".join(map(repr, taken)) or "nothing"},
-    )
+def observe(ask: Ask, question: str, *, left: Left | None = None) -> tuple[object, ...]:
+    """What an asker sees of a question, but for the answer itself: whether it failed, how, and what it cost."""
+    before = left() if left else 0
+    try:
+        ask(question)
+        seen = ("answered", "")
+    except Exception as error:
+        seen = (type(error).__name__, str(error))
+    return (*seen, (left() if left else 0) - before)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.implementation.worlds import doubles
+from deniable.attacks.numbers import read_numbers
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -35,23 +35,21 @@ def average_repeats(
 
     Returns: share right, beside that of the first answers alone.
     Raises: InvalidParameterError if the questions and truths differ in number, or repeats < 2.
-    Source: Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 3.5, for what
-        repeated fresh noise costs.
+    Source: Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 3.5.
 
     >>> dice = np.random.default_rng(0)
     >>> fresh = lambda question: 7 + dice.laplace(scale=3)
     >>> average_repeats(fresh, [["SELECT COUNT(*)", "SELECT COUNT(*) AS n"]], [7], repeats=400).success.value
     1.0
     """
-    truth = doubles("exact", exact).ravel()
+    truth = read_numbers("exact", exact, dimensions=1)
     if len(truth) != len(questions) or not all(map(len, questions)) or repeats < 2:
         raise InvalidParameterError(
             f"needs a true value for each question, a form of each and repeats >= 2, got {len(questions)} questions, "
             f"{len(truth)} values and {repeats} repeats"
         )
-    told = [_answers(ask, forms, left, repeats) for forms in questions]
-    averages = np.array([np.mean(answers) if answers else np.nan for answers in told])
-    first = np.array([answers[0] if answers else np.nan for answers in told])
+    told = [_answers(ask, forms, left, repeats) or [np.nan] for forms in questions]
+    averages, first = np.array([np.mean(answers) for answers in told]), np.array([answers[0] for answers in told])
     return AttackResult(
         attack="Averaging of repeats",
         target=f"true value, to within {tolerance:g}",

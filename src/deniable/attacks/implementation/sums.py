@@ -13,37 +13,12 @@ Rows = list[float]
 _CONFIDENCE = 0.9999  # the best of several pairs is reported
 
 
-def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[Rows, Rows]]:
-    """Pairs of tables that a private sum must not tell apart, and that sums of fixed width do.
-
-    Args:
-        lower, upper: public bounds of a row.
-        rows: of the longest table, at least 4.
-
-    Returns: name -> two tables of as many rows: the same rows in another order, or with one row replaced.
-    Source: Casacuberta, Shoemate, Vadhan, Wagaman (2022), arXiv:2207.10635.
-
-    >>> pair_tables(0, 8, 4)["order of 1 and 8"]
-    ([8, 8, 1, 1], [1, 1, 8, 8])
-    """
-    if rows < 4 or not -math.inf < lower < upper < math.inf:
-        raise InvalidParameterError(f"needs lower < upper and rows >= 4, got {lower}, {upper} and {rows} rows")
-    half, pairs = rows // 2, {}
-    for small in (min(lower + 1, upper), lower + (upper - lower) * 5 / 8):
-        pairs[f"order of {small} and {upper}"] = ([upper] * half + [small] * half, [small] * half + [upper] * half)
-    wraps = [math.ceil(2**bits / upper) for bits in (15, 31, 63)] if upper > 0 else []
-    for count in sorted({half, rows, *(count for count in wraps if 2 <= count <= rows)}):
-        pairs[f"{count} rows of {upper}, one replaced"] = ([upper] * count, [upper] * (count - 1) + [lower])
-    return pairs
-
-
 def tell_apart_by_sum(
     answer: Callable[[Rows], float], *, lower: float, upper: float, epsilon: float, rows: int = 1000, runs: int = 40
 ) -> AttackResult:
     """Tell apart tables whose true sums are at most one replaced row apart, by what arithmetic makes of them.
 
-    Each pair of `pair_tables` is answered `runs` times. Half of the answers set a cut, and the others are named by
-    it.
+    Half of the answers about two tables, in another order or with one row replaced, set a cut that names the others.
 
     Args:
         answer: rows -> noisy sum, which claims epsilon where one row is replaced. An error or NaN is read as 0.
@@ -81,6 +56,19 @@ def tell_apart_by_sum(
     )
 
 
+def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[Rows, Rows]]:
+    """Pairs of tables of as many rows that a private sum must not tell apart, and that sums of fixed width do."""
+    if rows < 4 or not -math.inf < lower < upper < math.inf:
+        raise InvalidParameterError(f"needs lower < upper and rows >= 4, got {lower}, {upper} and {rows} rows")
+    half, pairs = rows // 2, {}
+    for small in (min(lower + 1, upper), lower + (upper - lower) * 5 / 8):
+        pairs[f"order of {small} and {upper}"] = ([upper] * half + [small] * half, [small] * half + [upper] * half)
+    wraps = [math.ceil(2**bits / upper) for bits in (15, 31, 63)] if upper > 0 else []
+    for count in sorted({half, rows, *(count for count in wraps if 2 <= count <= rows)}):
+        pairs[f"{count} rows of {upper}, one replaced"] = ([upper] * count, [upper] * (count - 1) + [lower])
+    return pairs
+
+
 def _ask(answer: Callable[[Rows], float], table: Rows) -> float:
     try:
         return float(answer(table))
@@ -92,7 +80,6 @@ def _named(first: NDArray[np.float64], second: NDArray[np.float64]) -> Share:
     """Share of the second half of the answers that a cut between the medians of the first half names right."""
     half = len(first) // 2
     low, high = np.median(first[:half]), np.median(second[:half])
-    side = np.sign(high - low)
-    above = [side * (answers[half:] - (low / 2 + high / 2)) > 0 for answers in (first, second)]
+    above = [np.sign(high - low) * (answers[half:] - (low / 2 + high / 2)) > 0 for answers in (first, second)]
     right = int((~above[0]).sum() + above[1].sum())
     return Share(right=right, attempts=2 * (len(first) - half), confidence=_CONFIDENCE)

@@ -12,16 +12,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.implementation.worlds import doubles, judge_exclusions
+from deniable.attacks.implementation.precision import judge_exclusions
+from deniable.attacks.numbers import Floats, read_numbers
 from deniable.attacks.result import AttackResult
 from deniable.errors import InvalidParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """A public sampler, as its source code states it, with standard scale.
+    """A public sampler, as its source code states it: Sampler(draw=lambda u: -np.log(u), invert=..., taken=1).
 
     Args:
         draw: uniform numbers, shape (..., taken), to noise of the same shape and scale 1, in floating point.
@@ -29,8 +28,6 @@ class Sampler:
         taken: uniform numbers that one draw takes; it gives as many noise values.
         bits: the uniform numbers are multiples of 2^-bits in (0, 1).
         window: how many multiples beside the inverse image are tried, each way.
-
-    >>> exponential = Sampler(draw=lambda u: -np.log(u), invert=lambda noise: np.exp(-noise), taken=1)
     """
 
     draw: Callable[[Floats], Floats]
@@ -74,7 +71,6 @@ def _polar_inverse(noise: Floats) -> Floats:
 LAPLACE = Sampler(draw=_laplace, invert=_laplace_cdf, taken=1)
 BOX_MULLER = Sampler(draw=_box_muller, invert=_box_muller_inverse, taken=2, window=4)
 POLAR = Sampler(draw=_polar, invert=_polar_inverse, taken=2, window=4)
-SAMPLERS = {"laplace": LAPLACE, "box-muller": BOX_MULLER, "polar": POLAR}
 
 
 def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampler = LAPLACE) -> NDArray[np.bool_]:
@@ -86,14 +82,13 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampl
         scale: of the noise, > 0.
         sampler: how the noise is drawn.
 
-    Returns: shape (draws,). An output that is reached only from farther away than the sampler's window counts as
-        unreachable, so a small share of wrong verdicts is possible in principle.
+    Returns: shape (draws,). What is reached only from outside the sampler's window counts as unreachable.
     Raises: InvalidParameterError if outputs are missing, not finite or of another width, or scale is not positive.
 
     >>> reachable([0.0, 2.0**-60], 0.0, scale=2)
     array([ True, False])
     """
-    published = doubles("outputs", outputs)
+    published = read_numbers("outputs", outputs)
     if not 0 < scale < np.inf:
         raise InvalidParameterError(f"scale must be > 0 and finite, got {scale}")
     if published.size % sampler.taken:
@@ -130,9 +125,12 @@ def tell_apart_by_support(
     >>> print(tell_apart_by_support(first, second, centers=(0, 1), scale=2).succeeded)
     True
     """
-    worlds = [
-        tuple(reachable(given, center, scale=scale, sampler=sampler) for center in centers) for given in (first, second)
+    own, other = [
+        (
+            reachable(given, centers[0], scale=scale, sampler=sampler),
+            reachable(given, centers[1], scale=scale, sampler=sampler),
+        )
+        for given in (first, second)
     ]
-    missed = 1 - (worlds[0][0].sum() + worlds[1][1].sum()) / (len(worlds[0][0]) + len(worlds[1][0]))
-    facts = {"outputs not traced to their own input": f"{missed:.1%}"}
-    return judge_exclusions("Support", (worlds[0][0], worlds[0][1]), (worlds[1][0], worlds[1][1]), facts)
+    missed = 1 - np.concatenate([own[0], other[1]]).mean()
+    return judge_exclusions("Support", own, other, {"outputs not traced to their own input": f"{missed:.1%}"})

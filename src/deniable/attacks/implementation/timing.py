@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deniable.attacks.implementation.worlds import doubles
+from deniable.attacks.numbers import Floats, read_numbers
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -14,7 +14,7 @@ _CALM = 0.95
 
 def measure_work(
     release: Callable[[], float], *, clock: Callable[[], float], runs: int, exact: float = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Measure how long each of several releases takes.
 
     Args:
@@ -24,11 +24,9 @@ def measure_work(
         exact: the true value, of a question whose answer is public, such as a count of nobody.
 
     Returns: noise, shape (runs,), and work, shape (runs,), in the unit of the clock.
-    Raises: InvalidParameterError if runs < 1.
 
     >>> ticks = iter(range(100))
-    >>> noise, work = measure_work(lambda: 3.0, clock=lambda: next(ticks), runs=2, exact=1)
-    >>> noise, work
+    >>> measure_work(lambda: 3.0, clock=lambda: next(ticks), runs=2, exact=1)
     (array([2., 2.]), array([1., 1.]))
     """
     if runs < 1:
@@ -49,7 +47,7 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     second half is guessed. Work above the first half's 95% quantile is set to it: then something else ran.
 
     Args:
-        noise: of runs on a question with a public answer, shape (runs,).
+        noise: of at least 20 runs on a question with a public answer, shape (runs,).
         work: seconds, or any count that a clock stands for, shape (runs,).
 
     Raises: InvalidParameterError if the shapes differ, there are fewer than 20 runs, or a number is not finite.
@@ -60,7 +58,7 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     >>> print(tell_noise_by_time(noise, 1 + 2 * noise).succeeded)
     True
     """
-    size, spent = np.abs(doubles("noise", noise).ravel()), doubles("work", work).ravel()
+    size, spent = np.abs(read_numbers("noise", noise, dimensions=1)), read_numbers("work", work, dimensions=1)
     if len(size) != len(spent) or len(size) < 20:
         raise InvalidParameterError(f"needs at least 20 runs with noise and work, got {len(size)} and {len(spent)}")
     half = len(size) // 2

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.implementation.support import LAPLACE
-from deniable.attacks.implementation.worlds import doubles
+from deniable.attacks.numbers import Floats, read_numbers
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 Words = NDArray[np.uint64]
-Noise = Callable[[Words], NDArray[np.float64]]
-
+Noise = Callable[[Words], Floats]
 _BLOCK = 1 << 13  # seeds at once: their states take 13 MB
 _EXACT = 1e-6
 
@@ -60,14 +59,7 @@ class Twister:
         return state
 
     def extend(self, state: Words, count: int) -> Words:
-        """State that follows, by the recurrence, in blocks whose inputs are all known.
-
-        Args:
-            state: shape (words, streams).
-            count: words wanted.
-
-        Returns: shape (count, streams).
-        """
+        """State that follows a state of shape (words, streams), shape (count, streams), in blocks of known inputs."""
         x = np.concatenate([state, np.empty((count, state.shape[1]), dtype=np.uint64)])
         for start in range(0, count, self.words - self.middle):
             stop = min(start + self.words - self.middle, count)
@@ -107,11 +99,7 @@ MT19937_64 = Twister(
 
 
 def laplace_of_words(words: Words, *, scale: float) -> NDArray[np.float64]:
-    """Laplace noise that numpy's RandomState makes of pairs of 32-bit words.
-
-    Args:
-        words: shape (streams, 2 * draws).
-        scale: of the noise, > 0.
+    """Laplace noise of a scale > 0 that numpy's RandomState makes of 32-bit words, shape (streams, 2 * draws).
 
     >>> twister = np.random.RandomState(7)
     >>> bool(np.allclose(laplace_of_words(MT19937.from_seeds(np.array([7], "u8"), 2), scale=3), twister.laplace(0, 3)))
@@ -124,11 +112,10 @@ def laplace_of_words(words: Words, *, scale: float) -> NDArray[np.float64]:
 
 
 def predict_words(outputs: ArrayLike, count: int, *, twister: Twister = MT19937) -> Words:
-    """Predict the words that a Mersenne Twister gives next.
+    """Predict the next `count` words of a Mersenne Twister.
 
     Args:
         outputs: at least as many consecutive whole words as its state holds: 624 of 32 bits, or 312 of 64.
-        count: words wanted.
 
     Raises: InvalidParameterError if there are too few words.
 
@@ -147,7 +134,7 @@ def recover_state(
     answers: ArrayLike,
     *,
     known: ArrayLike,
-    word: Callable[[NDArray[np.float64]], Words],
+    word: Callable[[Floats], Words],
     noise: Noise,
     exact: ArrayLike | None = None,
     twister: Twister = MT19937,
@@ -159,8 +146,7 @@ def recover_state(
         known: true values of the first ones, at least 624 (312 of 64 bits): such as counts of nobody, which are 0.
         word: noise -> the word that made it.
         noise: words, shape (1, draws) -> the noise that they make.
-        exact: true values of the further answers, to score by; None where they are counts: then the score says how
-            many of them the predicted noise leaves whole.
+        exact: true values of the further answers, to score by; None for counts: noise that comes off leaves them whole.
         twister: MT19937 or MT19937_64.
 
     Raises: InvalidParameterError if no answer is left to predict, or too few are known.
@@ -171,7 +157,7 @@ def recover_state(
     >>> recover_state(answers, known=np.zeros(624), word=to_word, noise=lambda words: words / 2.0**16).learned
     array([31., 41.])
     """
-    published, start = doubles("answers", answers).ravel(), doubles("known", known).ravel()
+    published, start = read_numbers("answers", answers, dimensions=1), read_numbers("known", known, dimensions=1)
     if len(start) >= len(published):
         raise InvalidParameterError(f"of {len(published)} answers, {len(start)} are known: none is left to predict")
     told = word(published[: len(start)] - start)
@@ -193,8 +179,8 @@ def recover_seed(
     Args:
         answers: published in order, from the first that the generator made, shape (answers,).
         noise: words, shape (streams, words * draws) -> noise, shape (streams, draws); see `laplace_of_words`.
-        exact: true values, shape (answers,): the search uses the first half, the score the second. None where they are
-            counts: then the noise of the right seed leaves whole numbers, and no truth need be known.
+        exact: true values, shape (answers,): the search uses the first half, the score the second; None for counts,
+            which the noise of the right seed leaves whole.
         words: that one draw takes.
         seeds: tried from 0 up; all of a 32-bit seed are 2^32.
         twister: MT19937 or MT19937_64.
@@ -208,8 +194,8 @@ def recover_seed(
     >>> recover_seed(counts, noise=lambda words: laplace_of_words(words, scale=8), seeds=1 << 9).learned
     array([92., 65., 35.])
     """
-    published = doubles("answers", answers).ravel()
-    truth = None if exact is None else doubles("exact", exact).ravel()
+    published = read_numbers("answers", answers, dimensions=1)
+    truth = None if exact is None else read_numbers("exact", exact, dimensions=1)
     if truth is not None and len(truth) != len(published):
         raise InvalidParameterError(f"exact must hold one value an answer, got {len(truth)} for {len(published)}")
     if len(published) < 4 or not 1 <= seeds <= 1 << 32:
@@ -230,14 +216,13 @@ def recover_seed(
     return _result("Seed search", nothing, None, {"seed": "none fits", "seeds tried": seeds})
 
 
-def _whole(left: NDArray[np.float64], exact: NDArray[np.float64] | None) -> NDArray[np.bool_]:
-    return np.asarray(np.abs(left - (np.rint(left) if exact is None else exact)) < _EXACT)
+def _whole(left: Floats, exact: ArrayLike | None) -> NDArray[np.bool_]:
+    truth = np.rint(left) if exact is None else read_numbers("exact", exact, dimensions=1)
+    return np.asarray(np.abs(left - truth) < _EXACT)
 
 
-def _result(
-    attack: str, left: NDArray[np.float64], exact: ArrayLike | None, facts: Mapping[str, object]
-) -> AttackResult:
-    right = _whole(left, None if exact is None else doubles("exact", exact).ravel())
+def _result(attack: str, left: Floats, exact: ArrayLike | None, facts: Mapping[str, object]) -> AttackResult:
+    right = _whole(left, exact)
     return AttackResult(
         attack=attack,
         target="exact value behind a noisy answer",

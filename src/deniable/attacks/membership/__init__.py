@@ -5,12 +5,5 @@ from deniable.attacks.membership.roc import Roc, tell_members, threshold_at, tra
 from deniable.attacks.membership.signals import scale_losses, score_lira, score_rmia
 
 __all__ = [
-    "Roc",
-    "infer_attribute",
-    "scale_losses",
-    "score_lira",
-    "score_rmia",
-    "tell_members",
-    "threshold_at",
-    "trace_roc",
-]
+    "Roc", "infer_attribute", "scale_losses", "score_lira", "score_rmia", "tell_members", "threshold_at", "trace_roc",
+]  # fmt: skip

@@ -3,21 +3,15 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.attacks.numbers import Floats, read_numbers
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-Floats = NDArray[np.float64]
-
 
 def infer_attribute(
-    loss: Callable[[Floats], ArrayLike],
-    rows: ArrayLike,
-    *,
-    strangers: ArrayLike,
-    column: int,
-    confidence: float = 0.95,
+    loss: Callable[[Floats], ArrayLike], rows: ArrayLike, *, strangers: ArrayLike, column: int, confidence: float = 0.95
 ) -> AttackResult:
     """Guess a secret column of the training rows: the value with the least loss - ln(share among strangers).
 
@@ -40,14 +34,13 @@ def infer_attribute(
     >>> infer_attribute(lambda rows: 9 * (rows[:, 0] == rows[:, 1]), people, strangers=others, column=0).success.right
     3
     """
-    people, others = _table("rows", rows), _table("strangers", strangers)
+    people, others = read_numbers("rows", rows, dimensions=2), read_numbers("strangers", strangers, dimensions=2)
     if people.shape[1] != others.shape[1] or not 0 <= column < people.shape[1]:
         raise InvalidParameterError(
             f"rows and strangers must have the same columns and column be one of them, got {people.shape[1]}, "
             f"{others.shape[1]} and {column}"
         )
     candidates, counts = np.unique(others[:, column], return_counts=True)
-    cost = -np.log(counts / counts.sum())
 
     def guesses(table: Floats) -> Floats:
         losses = np.empty((len(candidates), len(table)))
@@ -57,28 +50,22 @@ def infer_attribute(
             found = np.asarray(loss(tried), dtype=np.float64)
             if found.shape != (len(table),) or np.isnan(found).any():
                 raise InvalidParameterError(f"loss must return {len(table)} numbers, none NaN, got shape {found.shape}")
-            losses[place] = found + cost[place]
+            losses[place] = found - np.log(counts[place] / counts.sum())
         return np.asarray(candidates[losses.argmin(axis=0)])
 
-    learned = guesses(people)
+    def share(guessed: Floats, table: Floats) -> Share:
+        return Share(right=int(np.sum(guessed == table[:, column])), attempts=len(table), confidence=confidence)
+
+    learned, outside = guesses(people), share(guesses(others), others)
     commonest = float(np.mean(people[:, column] == candidates[counts.argmax()]))
-    outside = Share(
-        right=int(np.sum(guesses(others) == others[:, column])), attempts=len(others), confidence=confidence
-    )
+    blind = commonest > outside.value
     return AttackResult(
         attack="Attribute inference",
         target="secret value",
-        success=Share(right=int(np.sum(learned == people[:, column])), attempts=len(people), confidence=confidence),
+        success=share(learned, people),
         baseline=max(commonest, outside.value),
-        guess="the commonest value" if commonest > outside.value else "the same attack",
-        sees="without the model" if commonest > outside.value else "on strangers",
+        guess="the commonest value" if blind else "the same attack",
+        sees="without the model" if blind else "on strangers",
         learned=learned,
         facts={"commonest value": f"{commonest:.1%}", "same attack on strangers": str(outside)},
     )
-
-
-def _table(name: str, rows: ArrayLike) -> Floats:
-    read = np.asarray(rows, dtype=np.float64)
-    if read.ndim != 2 or not read.size or not np.isfinite(read).all():
-        raise InvalidParameterError(f"{name} must be a table of finite numbers with at least one row and one column")
-    return read

@@ -4,20 +4,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deniable.attacks.numbers import Floats, check_probability, read_numbers
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roc:
     """True-positive rate against false-positive rate, one point a threshold, from (0, 0) to (1, 1).
 
-    Every threshold stands here, so the best point of the curve was chosen on the scores that it describes. For a rate
-    that holds for further people use `tell_members`, which takes its threshold from other scores.
+    The best point of the curve was chosen on the scores that it describes. For a rate that holds for further people
+    use `tell_members`, which takes its threshold from other scores.
 
     Args:
         false_positive: shape (points,), rising; true_positive likewise.
@@ -31,27 +30,9 @@ class Roc:
         """Area under the curve: the probability that a member scores above a stranger, ties counted half."""
         return float(np.trapezoid(self.true_positive, self.false_positive))
 
-    @property
-    def hull(self) -> "Roc":
-        """Upper concave hull: what an attacker reaches who draws lots between thresholds.
-
-        Its area is at least that of the curve, and at least 1/2, whatever the scores: label it as the hull's.
-        """
-        kept: list[tuple[float, float]] = []
-        for point in zip(self.false_positive.tolist(), self.true_positive.tolist(), strict=True):
-            while len(kept) > 1 and _turn(kept[-2], kept[-1], point) >= 0:
-                kept.pop()
-            kept.append(point)
-        x, y = np.array(kept).T
-        return Roc(false_positive=x, true_positive=y)
-
     def at(self, false_positive_rate: float) -> float:
         """Highest true-positive rate on the curve at no more than this false-positive rate."""
         return float(self.true_positive[np.searchsorted(self.false_positive, false_positive_rate, side="right") - 1])
-
-
-def _turn(first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]) -> float:
-    return (second[0] - first[0]) * (third[1] - first[1]) - (second[1] - first[1]) * (third[0] - first[0])
 
 
 def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
@@ -66,17 +47,10 @@ def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
     >>> trace_roc([3, 2, 1], [2, 0]).area
     0.75
     """
-    members, others = read_scores("member_scores", member_scores), read_scores("other_scores", other_scores)
+    members, others = read_scores(member_scores, other_scores)
     levels = np.unique(np.concatenate([members, others]))[::-1]
-    return Roc(
-        false_positive=np.concatenate([[0.0], _above(others, levels)]),
-        true_positive=np.concatenate([[0.0], _above(members, levels)]),
-    )
-
-
-def _above(scores: Floats, levels: Floats) -> Floats:
-    """Share of the scores at or above each level."""
-    return np.asarray(1 - np.searchsorted(np.sort(scores), levels, side="left") / len(scores))
+    above = [1 - np.searchsorted(np.sort(scores), levels, side="left") / len(scores) for scores in (others, members)]
+    return Roc(false_positive=np.append(0, above[0]), true_positive=np.append(0, above[1]))
 
 
 def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confidence: float = 0.975) -> float:
@@ -99,7 +73,7 @@ def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confide
     """
     from scipy.stats import beta
 
-    scores = np.sort(read_scores("other_scores", other_scores))[::-1]
+    scores = np.sort(read_numbers("other_scores", other_scores, dimensions=1, infinite=True))[::-1]
     check_probability("false_positive_rate", false_positive_rate)
     check_probability("confidence", confidence)
     ranks = np.arange(1, len(scores) + 1)
@@ -125,8 +99,8 @@ def tell_members(
     """Call those members who score above a threshold, and count how many members are found at the stated error rate.
 
     Strangers are split in two halves at random: the threshold comes from one (`threshold_at`), the curve and the
-    measured false-positive rate from the other. Success is the share of members found. If scores tell nothing, it lies
-    above the baseline, which is the stated rate, with probability at most 1 - confidence.
+    measured false-positive rate from the other. If scores tell nothing, the success lies above the baseline, which is
+    the stated rate, with probability at most 1 - confidence.
 
     Args:
         member_scores: shape (members,); a higher score means "member".
@@ -136,6 +110,7 @@ def tell_members(
         seed: of the split.
         attack: name of the attack that made the scores.
 
+    Returns: share of members found, with the full curve.
     Raises: InvalidParameterError for NaN, no scores, or too few strangers for the rate.
     Source: Carlini et al. (2022), arXiv:2112.03570, on why the rate must be low and accuracy says little.
 
@@ -143,7 +118,7 @@ def tell_members(
     >>> found.success.value > 0.8, found.baseline
     (True, 0.05)
     """
-    members, others = read_scores("member_scores", member_scores), read_scores("other_scores", other_scores)
+    members, others = read_scores(member_scores, other_scores)
     check_probability("confidence", confidence)
     others = np.random.default_rng(seed).permutation(others)
     aside, tested = others[: (len(others) + 1) // 2], others[(len(others) + 1) // 2 :]
@@ -162,7 +137,6 @@ def tell_members(
         facts={
             "strangers called members": str(wrong),
             "area under the curve": f"{roc.area:.4f}",
-            "area under its concave hull": f"{roc.hull.area:.4f}",
             "threshold": f"{threshold:.6g}, from {len(aside):,} strangers who are not in the test",
         },
         curves=(
@@ -173,20 +147,9 @@ def tell_members(
     )
 
 
-def read_scores(name: str, scores: ArrayLike, *, finite: bool = False) -> Floats:
-    """Scores as a vector of floats, or an error that names them."""
-    try:
-        read = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"{name} must be numbers") from None
-    if read.ndim != 1 or not len(read):
-        raise InvalidParameterError(f"{name} must be a vector of at least one number, got shape {read.shape}")
-    if np.isnan(read).any() or (finite and np.isinf(read).any()):
-        raise InvalidParameterError(f"{name} must not hold NaN{' or infinity' if finite else ''}")
-    return read
-
-
-def check_probability(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1."""
-    if not 0 < value < 1:
-        raise InvalidParameterError(f"{name} must be in (0, 1), got {value}")
+def read_scores(member_scores: ArrayLike, other_scores: ArrayLike) -> tuple[Floats, Floats]:
+    """Both sets of scores, as vectors."""
+    return (
+        read_numbers("member_scores", member_scores, dimensions=1, infinite=True),
+        read_numbers("other_scores", other_scores, dimensions=1, infinite=True),
+    )

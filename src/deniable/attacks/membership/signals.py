@@ -4,12 +4,10 @@ Shadow models are trained as the target was, on subsets that the attacker knows.
 come in. `tell_members` turns the scores into a result.
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.membership.roc import Floats, read_scores
+from deniable.attacks.numbers import Floats, read_numbers
 from deniable.errors import InvalidParameterError
 
 FEW_MODELS = 64
@@ -29,35 +27,26 @@ def scale_losses(losses: ArrayLike) -> Floats:
     >>> scale_losses([np.log(2), 0.0]).round(2)
     array([ 0.  , 36.74])
     """
-    read = np.asarray(losses, dtype=np.float64)
-    if not np.all(read >= 0):
-        raise InvalidParameterError("losses must be at least 0 and not NaN")
+    read = read_numbers("losses", losses, infinite=True)
+    if read.min() < 0:
+        raise InvalidParameterError("losses must be at least 0")
     read = np.clip(read, 2.0**-53, 1e6)
     return np.asarray(-read - np.log(-np.expm1(-read)))
 
 
-def score_lira(
-    target: ArrayLike,
-    *,
-    shadow: ArrayLike,
-    inside: ArrayLike,
-    online: bool = True,
-    variance: Literal["auto", "example", "shared"] = "auto",
-) -> Floats:
+def score_lira(target: ArrayLike, *, shadow: ArrayLike, inside: ArrayLike, online: bool = True) -> Floats:
     """Score by the likelihood ratio of two normal laws, fitted to each example's signals from shadow models.
 
     Online: ln N(signal; in) - ln N(signal; out). Offline, from models without the example alone: the number of
-    standard deviations above their mean.
+    standard deviations above their mean. Below 64 models all examples share one variance.
 
     Args:
         target: shape (examples,), the target model's signals, such as `scale_losses` gives.
         shadow: shape (models, examples), those of the shadow models.
         inside: shape (models, examples), whether the model was trained on the example.
         online: whether models trained on the example are used.
-        variance: "example" fits one to each example, "shared" one to all residuals; "auto" shares it below 64 models.
 
     Returns: shape (examples,), higher means "member".
-
     Raises: InvalidParameterError if shapes differ, for NaN, or for an example with too few models.
     Source: Carlini et al. (2022), arXiv:2112.03570.
 
@@ -66,30 +55,23 @@ def score_lira(
     array([ True, False])
     """
     signals, models, trained = _read(target, shadow, inside)
-    if variance not in ("auto", "example", "shared"):
-        raise InvalidParameterError(f"variance must be auto, example or shared, got {variance!r}")
-    shared = variance == "shared" or (variance == "auto" and len(models) < FEW_MODELS)
-    mean, spread = _fit(models, ~trained, shared, "without")
+    mean, spread = _fit(models, ~trained, "without")
     below = (signals - mean) ** 2 / spread
     if not online:
         return np.asarray(np.sign(signals - mean) * np.sqrt(below))
-    mean, inner = _fit(models, trained, shared, "with")
+    mean, inner = _fit(models, trained, "with")
     return np.asarray((below - (signals - mean) ** 2 / inner + np.log(spread) - np.log(inner)) / 2)
 
 
-def _fit(models: Floats, chosen: NDArray[np.bool_], shared: bool, what: str) -> tuple[Floats, Floats]:
+def _fit(models: Floats, chosen: NDArray[np.bool_], what: str) -> tuple[Floats, Floats]:
     """Mean and variance of each example's signals from the chosen models."""
-    count = chosen.sum(axis=0)
-    if count.min() < (1 if shared else 2) or (shared and count.max() < 2):
-        raise InvalidParameterError(
-            f"each example needs at least {1 if shared else 2} shadow models {what} it, and some need 2, "
-            f"got as few as {count.min()}"
-        )
-    mean = np.where(chosen, models, 0).sum(axis=0) / count
-    squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
-    if shared:
-        squares, count = np.full(len(mean), squares.sum()), np.full(len(mean), (count - 1).sum() + 1)
-    return mean, np.maximum(squares / (count - 1), SMALLEST_VARIANCE)
+    count, mean = chosen.sum(axis=0), _average(models, chosen, what)
+    squares, degrees = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0), count - 1
+    if len(models) < FEW_MODELS:
+        squares, degrees = np.full(len(mean), squares.sum()), np.full(len(mean), degrees.sum())
+    if not degrees.min():
+        raise InvalidParameterError(f"some examples need at least 2 shadow models {what} them: every one of 64 or more")
+    return mean, np.maximum(squares / degrees, SMALLEST_VARIANCE)
 
 
 def score_rmia(
@@ -119,7 +101,6 @@ def score_rmia(
         a: in [0, 1], tuned on a shadow model that plays the target, never on the target.
 
     Returns: shape (examples,), in [0, 1].
-
     Raises: InvalidParameterError if shapes differ, for values outside their range, or an example without models.
     Source: Zarifzadeh, Liu, Shokri, Low-cost high-power membership inference attacks (2024), arXiv:2312.03262.
 
@@ -131,19 +112,14 @@ def score_rmia(
     crowd, crowd_models, nowhere = _read(
         population_target, population_shadow, np.zeros(np.shape(population_shadow), dtype=bool)
     )
-    for values in (signals, models, crowd, crowd_models):
-        if values.min() < 0 or values.max() > 1:
-            raise InvalidParameterError("RMIA takes probabilities in [0, 1]")
+    if any(values.min() < 0 or values.max() > 1 for values in (signals, models, crowd, crowd_models)):
+        raise InvalidParameterError("RMIA takes probabilities in [0, 1]")
     if not gamma > 0 or not 0 <= a <= 1:
         raise InvalidParameterError(f"gamma must be above 0 and a in [0, 1], got {gamma} and {a}")
-
-    def lifted(values: Floats, chosen: NDArray[np.bool_]) -> Floats:
-        return ((1 + a) * _average(values, chosen, "without") + 1 - a) / 2
-
-    outside = _average(models, ~trained, "without") if online else None
-    usual = lifted(models, ~trained) if outside is None else (outside + _average(models, trained, "with")) / 2
-    floor = np.finfo(np.float64).tiny
-    ratios = np.sort(crowd / np.maximum(lifted(crowd_models, ~nowhere), floor))
+    outside = _average(models, ~trained, "without")
+    usual = (outside + _average(models, trained, "with")) / 2 if online else ((1 + a) * outside + 1 - a) / 2
+    expected, floor = ((1 + a) * _average(crowd_models, ~nowhere, "without") + 1 - a) / 2, np.finfo(np.float64).tiny
+    ratios = np.sort(crowd / np.maximum(expected, floor))
     return np.searchsorted(ratios, signals / np.maximum(usual, floor) / gamma, side="left") / len(ratios)
 
 
@@ -155,12 +131,12 @@ def _average(values: Floats, chosen: NDArray[np.bool_], what: str) -> Floats:
 
 
 def _read(target: ArrayLike, shadow: ArrayLike, inside: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    signals = read_scores("target", target, finite=True)
-    models, trained = np.asarray(shadow, dtype=np.float64), np.asarray(inside)
-    if models.ndim != 2 or models.shape[1] != len(signals) or trained.shape != models.shape or not len(models):
+    signals, models = read_numbers("target", target, dimensions=1), read_numbers("shadow", shadow, dimensions=2)
+    trained = np.asarray(inside)
+    if models.shape[1] != len(signals) or trained.shape != models.shape:
         raise InvalidParameterError(
             f"shadow and inside must be of shape (models, {len(signals)}), got {models.shape} and {trained.shape}"
         )
-    if not np.isfinite(models).all() or not np.isin(trained, (0, 1)).all():
-        raise InvalidParameterError("shadow must be finite numbers, and inside yes or no")
+    if not np.isin(trained, (0, 1)).all():
+        raise InvalidParameterError("inside must be yes or no")
     return signals, models, trained.astype(bool)

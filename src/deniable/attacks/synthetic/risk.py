@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from deniable.attacks.membership.roc import check_probability
+from deniable.attacks.numbers import check_probability
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 

@@ -3,33 +3,14 @@
 from deniable.attacks.tracing.fingerprinting import (
     FingerprintingCode,
     code_length,
-    collective_score,
     collude,
     draw_code,
     least_correlation,
     trace_colluders,
 )
-from deniable.attacks.tracing.genomes import (
-    Pool,
-    attributes_to_trace,
-    draw_pool,
-    score_targets,
-    trace,
-    tracing_power,
-)
+from deniable.attacks.tracing.genomes import Pool, attributes_to_trace, draw_pool, score_targets, trace, tracing_power
 
 __all__ = [
-    "FingerprintingCode",
-    "Pool",
-    "attributes_to_trace",
-    "code_length",
-    "collective_score",
-    "collude",
-    "draw_code",
-    "draw_pool",
-    "least_correlation",
-    "score_targets",
-    "trace",
-    "trace_colluders",
-    "tracing_power",
-]
+    "FingerprintingCode", "Pool", "attributes_to_trace", "code_length", "collude", "draw_code", "draw_pool",
+    "least_correlation", "score_targets", "trace", "trace_colluders", "tracing_power",
+]  # fmt: skip

@@ -12,13 +12,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.membership.roc import check_probability
+from deniable.attacks.numbers import Floats, check_probability, whole
 from deniable.attacks.result import AttackResult, Bound, Share
 from deniable.errors import InvalidParameterError
 
-Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
-Strategy = Literal["majority", "minority", "ones", "zeros", "random", "interleaving"]
+Strategy = Literal["majority", "minority", "random", "interleaving"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +40,10 @@ class FingerprintingCode:
         An innocent user's has mean 0 and variance `length` whatever the copy.
         Source: Skoric, Katzenbeisser, Celik (2008), arXiv:cs/0601131, after Tardos (2003).
         """
-        signs = 2.0 * read_copy(copy, len(self.bias)) - 1
-        weights = signs / np.sqrt(self.bias * (1 - self.bias))
+        bits = np.asarray(copy)
+        if bits.shape != self.bias.shape or not np.isin(bits, (0, 1)).all():
+            raise InvalidParameterError(f"the copy must be a vector of {len(self.bias)} bits")
+        weights = (2.0 * bits - 1) / np.sqrt(self.bias * (1 - self.bias))
         return np.asarray(self.words @ weights - self.bias @ weights)
 
     def threshold(self, false_accusation: float = 0.01) -> float:
@@ -54,15 +55,11 @@ class FingerprintingCode:
         """
         users, length = self.words.shape
         check_probability("false_accusation", false_accusation)
-        return _bernstein(length, _reach(self.cutoff), math.log(users / false_accusation))
+        return _bernstein(length, math.sqrt(1 / self.cutoff - 1), math.log(users / false_accusation))
 
     def accuse(self, copy: ArrayLike, *, false_accusation: float = 0.01) -> NDArray[np.intp]:
         """Users whose score lies above the threshold, in order."""
         return np.flatnonzero(self.scores(copy) > self.threshold(false_accusation))
-
-
-def _reach(cutoff: float) -> float:
-    return math.sqrt((1 - cutoff) / cutoff)
 
 
 def _bernstein(variance: float, reach: float, logarithm: float) -> float:
@@ -82,20 +79,14 @@ def draw_code(*, users: int, coalition: int, length: int | None = None, seed: in
         length: positions; None takes `code_length`.
         seed: of the draw; a real code must come from secure randomness.
 
-    Raises: InvalidParameterError outside these ranges.
-
     >>> draw_code(users=5, coalition=2, length=30).words.shape
     (5, 30)
     """
-    _check_sizes(users, coalition)
     if length is None:
         length = code_length(users=users, coalition=coalition)
-    if length < 1:
-        raise InvalidParameterError(f"length must be >= 1, got {length}")
-    cutoff = 1 / (300 * coalition)
-    edge = math.asin(math.sqrt(cutoff))
-    dice = np.random.default_rng(seed)
-    bias = np.sin(dice.uniform(edge, math.pi / 2 - edge, length)) ** 2
+    users, cutoff = whole("users", users, least=2), 1 / (300 * whole("coalition", coalition))
+    edge, dice = math.asin(math.sqrt(cutoff)), np.random.default_rng(seed)
+    bias = np.sin(dice.uniform(edge, math.pi / 2 - edge, whole("length", length))) ** 2
     return FingerprintingCode(words=dice.random((users, length)) < bias, bias=bias, cutoff=cutoff)
 
 
@@ -113,16 +104,13 @@ def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, e
         false_accusation: probability that anybody innocent is accused.
         escape: probability that no colluder is.
 
-    Raises: InvalidParameterError outside these ranges.
-
     >>> code_length(users=100, coalition=2)
     1044
     """
-    _check_sizes(users, coalition)
+    whole("users", users, least=2)
     check_probability("false_accusation", false_accusation)
     check_probability("escape", escape)
-    cutoff = 1 / (300 * coalition)
-    reach, mean = _reach(cutoff), collective_score(coalition)
+    reach, mean = math.sqrt(300 * coalition - 1), collective_score(coalition)
 
     def caught(length: int) -> bool:
         threshold = _bernstein(length, reach, math.log(users / false_accusation))
@@ -145,23 +133,12 @@ def collective_score(coalition: int) -> float:
     With z ones among c colluders the total is (z - cp)/sqrt(p (1-p)); its integral over the biases is p^z (1-p)^(c-z)
     between the cutoffs, over pi - 4 asin(sqrt(cutoff)). A coalition may choose the sign for 0 < z < c alone; the worst
     is the minority's bit. Source: Skoric, Katzenbeisser, Celik (2008), for the limit without cutoff.
-
-    Args:
-        coalition: size, at least 1.
-
-    Raises: InvalidParameterError below 1.
-
-    >>> round(collective_score(3), 4)
-    0.6604
     """
-    _check_sizes(2, coalition)
-    cutoff = 1 / (300 * coalition)
-    ones = np.arange(coalition + 1)
+    cutoff, ones = 1 / (300 * whole("coalition", coalition)), np.arange(coalition + 1)
     ways = np.array([math.comb(coalition, z) for z in range(coalition + 1)], dtype=np.float64)
     mean = np.exp(ones * math.log1p(-cutoff) + (coalition - ones) * math.log(cutoff))
     size = ways * np.abs(mean - mean[::-1])
-    free = 0.0 if coalition == 1 else float(size[1:-1].sum())
-    return float(size[0] + size[-1] - free) / (math.pi - 4 * math.asin(math.sqrt(cutoff)))
+    return float(size[0] + size[-1] - size[1:-1].sum()) / (math.pi - 4 * math.asin(math.sqrt(cutoff)))
 
 
 def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
@@ -169,8 +146,8 @@ def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
 
     Args:
         words: shape (colluders, length), bits.
-        strategy: "majority" and "minority" of the bits (ties: 1), "ones" and "zeros" wherever possible, "random" coins,
-            "interleaving": the bit of a colluder drawn at each position.
+        strategy: "majority" or "minority" of the bits (ties: 1), "random" coins, or "interleaving": the bit of a
+            colluder drawn at each position.
         seed: of the coins.
 
     Raises: InvalidParameterError for another strategy, or what is no table of bits.
@@ -181,22 +158,17 @@ def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
     seen = np.asarray(words)
     if seen.ndim != 2 or not seen.size or not np.isin(seen, (0, 1)).all():
         raise InvalidParameterError("words must be a table of bits, one row a colluder")
-    seen = seen.astype(bool)
-    count, (colluders, length) = seen.sum(axis=0), seen.shape
-    every, some = count == colluders, count > 0
-    dice = np.random.default_rng(seed)
-    if strategy == "interleaving":
-        return np.asarray(seen[dice.integers(colluders, size=length), np.arange(length)])
     if strategy not in get_args(Strategy):
         raise InvalidParameterError(f"strategy must be one of {', '.join(get_args(Strategy))}, got {strategy!r}")
+    seen, dice, (colluders, length) = seen.astype(bool), np.random.default_rng(seed), seen.shape
+    count = seen.sum(axis=0)
     free = {
         "majority": 2 * count >= colluders,
         "minority": 2 * count <= colluders,
-        "ones": np.ones(length, dtype=bool),
-        "zeros": np.zeros(length, dtype=bool),
         "random": dice.random(length) < 0.5,
+        "interleaving": seen[dice.integers(colluders, size=length), np.arange(length)],
     }[strategy]
-    return np.asarray(every | (some & free))
+    return np.asarray((count == colluders) | ((count > 0) & free))
 
 
 def trace_colluders(
@@ -237,50 +209,25 @@ def trace_colluders(
         guess="accusing users at random at the rate allowed for innocent ones",
         bound=Bound(share=1 / len(guilty), theorem=theorem) if promised else None,
         learned=accused,
-        facts={
-            "users": users,
-            "positions": length,
-            "innocent users accused": int(np.sum(~caught)),
-            "chance to accuse anybody innocent": f"at most {false_accusation:.3g}",
-        },
+        facts={"users": users, "positions": length, "innocent users accused": int(np.sum(~caught))},
     )
 
 
 def least_correlation(people: int) -> Fraction:
     """Exact minimum over all f of E[f(x) sum_i (x_i - P) + 2 |f(x) - mean(x)|], with P uniform on [-1, 1]: it is 2/3.
 
-    x has people signs of mean P, and f(x) is in [-1, 1]. So the answer f to an average must either miss it or correlate
-    with the rows; the printed lemma states 1/3. Proof: the number k of ones is uniform on 0..n, and E[P | k] =
-    (2k - n)/(n + 2), so with a = (2k - n)/n the mean over x is f 2na/(n + 2) + 2 |f - a|. The slope in f is below 2,
+    x has `people` signs of mean P, and f(x) is in [-1, 1]. So the answer f to an average must either miss it or
+    correlate with the rows; the printed lemma states 1/3. Proof: the number k of ones is uniform on 0..n, and E[P | k]
+    = (2k - n)/(n + 2), so with a = (2k - n)/n the mean over x is f 2na/(n + 2) + 2 |f - a|. The slope in f is below 2,
     so f = a is best, and leaves E[2n a^2/(n + 2)] = 2n/(n + 2) (n + 2)/(3n) = 2/3.
     Source: Dwork, Smith, Steinke, Ullman, Vadhan (2015), Robust traceability from trace amounts, for the lemma.
-
-    Args:
-        people: at least 1.
-
-    Raises: InvalidParameterError below 1.
 
     >>> least_correlation(7)
     Fraction(2, 3)
     """
-    if people < 1:
-        raise InvalidParameterError(f"people must be >= 1, got {people}")
     total = Fraction(0)
-    for ones in range(people + 1):
+    for ones in range(whole("people", people) + 1):
         mean = Fraction(2 * ones - people, people)
         slope = Fraction(2 * people, people + 2) * mean
         total += min(f * slope + 2 * abs(f - mean) for f in (Fraction(-1), mean, Fraction(1)))
     return total / (people + 1)
-
-
-def read_copy(copy: ArrayLike, length: int) -> Bits:
-    """A copy as bits, or an error."""
-    read = np.asarray(copy)
-    if read.shape != (length,) or not np.isin(read, (0, 1)).all():
-        raise InvalidParameterError(f"the copy must be a vector of {length} bits")
-    return read.astype(bool)
-
-
-def _check_sizes(users: int, coalition: int) -> None:
-    if users < 2 or coalition < 1:
-        raise InvalidParameterError(f"users must be >= 2 and coalition >= 1, got {users} and {coalition}")

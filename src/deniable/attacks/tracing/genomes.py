@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deniable.attacks.membership.roc import check_probability, read_scores, tell_members
+from deniable.attacks.membership.roc import tell_members
+from deniable.attacks.numbers import Floats, check_probability, read_numbers, whole
 from deniable.attacks.result import AttackResult, Curve
 from deniable.errors import InvalidParameterError
 
-Floats = NDArray[np.float64]
 Statistic = Literal["likelihood", "homer", "score"]
 
 
@@ -45,30 +45,25 @@ def draw_pool(
     """Draw a population's frequencies, a pool of members and strangers; attributes are independent of each other.
 
     Args:
-        people: members of the pool, at least 1.
-        attributes: alleles that are published, at least 1.
-        strangers: people outside the pool, at least 1.
+        people: members of the pool.
+        attributes: alleles that are published.
+        strangers: people outside the pool.
         alleles: that a person carries of each, 1 or 2; an entry is their mean.
         lower: smallest frequency of the rarer allele, in (0, 1/2).
         seed: of the draw.
-
-    Raises: InvalidParameterError outside these ranges.
 
     >>> draw_pool(people=10, attributes=3, strangers=5).members.shape
     (10, 3)
     """
     for name, value in {"people": people, "attributes": attributes, "strangers": strangers, "alleles": alleles}.items():
-        if value < 1:
-            raise InvalidParameterError(f"{name} must be >= 1, got {value}")
-    if not 0 < lower < 0.5:
-        raise InvalidParameterError(f"lower must be in (0, 1/2), got {lower}")
+        whole(name, value)
+    check_probability("twice lower", 2 * lower)
     dice = np.random.default_rng(seed)
     reference = dice.uniform(lower, 1 - lower, attributes)
-
-    def drawn(count: int) -> Floats:
-        return dice.binomial(alleles, reference, (count, attributes)) / alleles
-
-    return Pool(members=drawn(people), strangers=drawn(strangers), reference=reference)
+    members, others = (
+        dice.binomial(alleles, reference, (count, attributes)) / alleles for count in (people, strangers)
+    )
+    return Pool(members=members, strangers=others, reference=reference)
 
 
 def score_targets(
@@ -97,42 +92,38 @@ def score_targets(
         clip: the likelihood takes M into [clip, 1 - clip]; in (0, 1/2).
 
     Returns: shape (targets,).
-
     Raises: InvalidParameterError if shapes differ, or for NaN or a value outside its range.
 
     >>> score_targets([[1, 1], [0, 0]], reference=[0.5, 0.5], published=[0.9, 0.8], statistic="score").round(2)
     array([ 0.35, -0.35])
     """
-    y, p, m = _read(targets, reference, published)
+    if statistic not in get_args(Statistic):
+        raise InvalidParameterError(f"statistic must be one of {', '.join(get_args(Statistic))}, got {statistic!r}")
+    check_probability("twice clip", 2 * clip)
+    y, p = read_numbers("targets", targets, dimensions=2), _frequencies(reference)
+    m = read_numbers("published", published, dimensions=1)
+    if y.shape[1] != len(p) or len(m) != len(p):
+        raise InvalidParameterError(
+            f"targets, reference and published must agree on the attributes, got {y.shape}, {p.shape} and {m.shape}"
+        )
+    if y.min() < 0 or y.max() > 1:
+        raise InvalidParameterError("targets must lie in [0, 1]")
     if statistic == "homer":
         moved = np.abs(y - p) - np.abs(y - m)
         spread = moved.std(axis=1, ddof=1) if len(p) > 1 else np.ones(len(y))
-        mean = moved.mean(axis=1) * np.sqrt(len(p))
-        return np.asarray(mean / np.maximum(spread, 1e-12))
+        return np.asarray(moved.mean(axis=1) * np.sqrt(len(p)) / np.maximum(spread, 1e-12))
     if statistic == "score":
         return np.asarray((y - p) @ (m - p))
-    if statistic != "likelihood":
-        raise InvalidParameterError(f"statistic must be one of {', '.join(get_args(Statistic))}, got {statistic!r}")
-    if not 0 < clip < 0.5:
-        raise InvalidParameterError(f"clip must be in (0, 1/2), got {clip}")
     m = np.clip(m, clip, 1 - clip)
     inside, outside = np.log(m / p), np.log((1 - m) / (1 - p))
     return np.asarray(y @ (inside - outside) + outside.sum())
 
 
-def _read(targets: ArrayLike, reference: ArrayLike, published: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    p = read_scores("reference", reference, finite=True)
-    m = read_scores("published", published, finite=True)
-    y = np.asarray(targets, dtype=np.float64)
-    if y.ndim != 2 or not len(y) or y.shape[1] != len(p) or len(m) != len(p):
-        raise InvalidParameterError(
-            f"targets, reference and published must agree on the attributes, got {y.shape}, {p.shape} and {m.shape}"
-        )
-    if not (y.min() >= 0 and y.max() <= 1):
-        raise InvalidParameterError("targets must lie in [0, 1]")
-    if not (p.min() > 0 and p.max() < 1):
+def _frequencies(reference: ArrayLike) -> Floats:
+    p = read_numbers("reference", reference, dimensions=1)
+    if p.min() <= 0 or p.max() >= 1:
         raise InvalidParameterError("reference must lie in (0, 1): leave out what nobody or everybody has")
-    return y, p, m
+    return p
 
 
 def tracing_power(
@@ -160,8 +151,6 @@ def tracing_power(
         false_positive_rate: of the test, in (0, 1).
         reference_people: from whom the reference was estimated.
 
-    Raises: InvalidParameterError outside these ranges.
-
     >>> round(tracing_power(people=100, reference=[0.5] * 1000), 3)
     0.935
     """
@@ -173,13 +162,11 @@ def tracing_power(
 
 def _distance(people: int, reference: ArrayLike, noise: float, reference_people: float = np.inf) -> float:
     """Standard deviations between the scores of members and of strangers, at best."""
-    p = read_scores("reference", reference, finite=True)
-    if people < 1 or not noise >= 0 or not reference_people >= 1 or p.min() <= 0 or p.max() >= 1:
+    p, n = _frequencies(reference), float(whole("people", people))
+    if not noise >= 0 or not reference_people >= 1:
         raise InvalidParameterError(
-            f"people must be >= 1, noise >= 0, reference_people >= 1 and reference in (0, 1), "
-            f"got {people}, {noise}, {reference_people}"
+            f"needs noise >= 0 and reference_people >= 1, got noise={noise} and reference_people={reference_people}"
         )
-    n = float(people)
     return float(np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p)) + n**2 / reference_people))))
 
 
@@ -191,7 +178,6 @@ def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power
         false_positive_rate: in (0, 1).
         power: share of members to be found, in (0, 1).
 
-    Raises: InvalidParameterError outside these ranges.
     Source: Sankararaman et al. (2009), who call the bound SecureGenome.
 
     >>> attributes_to_trace(people=1000, false_positive_rate=1e-3, power=0.95)
@@ -201,10 +187,8 @@ def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power
 
     check_probability("false_positive_rate", false_positive_rate)
     check_probability("power", power)
-    if people < 1:
-        raise InvalidParameterError(f"people must be >= 1, got {people}")
     distance = max(0.0, float(norm.isf(false_positive_rate) + norm.ppf(power)))
-    return int(np.ceil(people * distance**2))
+    return int(np.ceil(whole("people", people) * distance**2))
 
 
 def trace(

@@ -39,7 +39,7 @@ def test_our_answers_and_rounded_ones_rule_nothing_out(call: Call, place: Path) 
     [
         (("--center", "1"), "at least 2 candidates"),
         (("--column", "n"), "no column"),
-        (("--center", "nan", "--center", "2"), "finite"),
+        (("--center", "nan", "--center", "2"), "NaN or infinity"),
     ],
 )
 def test_what_cannot_be_read_is_refused(call: Call, place: Path, words: tuple[str, ...], message: str) -> None:

@@ -17,7 +17,7 @@ def test_text_has_a_table_and_every_fact(capsys: pytest.CaptureFixture[str]) -> 
     show_comparison(Comparison({"one": RESULT}), plot=None, as_json=False)
     told = capsys.readouterr().out
     assert told.startswith("release  attack succeeds")
-    assert "area under its concave hull: 1.0000" in told
+    assert "area under the curve: 1.0000" in told
 
 
 def test_json_and_a_picture_of_the_curve(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
