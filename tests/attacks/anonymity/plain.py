@@ -11,25 +11,19 @@ from scipy.optimize import linprog
 Rows = list[tuple[Any, ...]]  # quasi-identifiers, then the secret
 
 
-def classes(rows: Rows, *, wildcard: bool = False) -> list[list[Any]]:
+def classes(rows: Rows) -> list[list[Any]]:
     """Secrets of the class of every row."""
-
-    def agree(one: Any, other: Any) -> bool:
-        return one == other or (wildcard and None in (one, other))
-
-    return [[b[-1] for b in rows if all(map(agree, a[:-1], b[:-1]))] for a in rows]
+    return [[b[-1] for b in rows if a[:-1] == b[:-1]] for a in rows]
 
 
 def shares(secrets: Sequence[Any]) -> dict[Any, float]:
     return {value: count / len(secrets) for value, count in Counter(secrets).items()}
 
 
-def measures(rows: Rows, *, wildcard: bool = False, values: int = 2) -> dict[str, float]:
-    held = classes(rows, wildcard=wildcard)
+def measures(rows: Rows, *, values: int = 2) -> dict[str, float]:
+    held = classes(rows)
     table = shares([row[-1] for row in rows])
     falling = [sorted(Counter(one).values(), reverse=True) for one in held]
-    gains = [(share - table[value]) / table[value] for one in held for value, share in shares(one).items()]
-    allowed = [-math.log(table[value]) for one in held for value in shares(one)]
     return {
         "k": min(map(len, held)),
         "distinct": min(len(set(one)) for one in held),
@@ -40,11 +34,6 @@ def measures(rows: Rows, *, wildcard: bool = False, values: int = 2) -> dict[str
             for one in held
             for value, share in table.items()
         ),
-        "beta": max(0.0, *gains),
-        "enhanced_beta": math.inf
-        if any(gain > limit + 1e-12 for gain, limit in zip(gains, allowed, strict=True))
-        else max(0.0, *gains),
-        "alpha": max(max(shares(one).values()) for one in held),
     }
 
 

@@ -54,20 +54,19 @@ def test_what_is_drawn_is_wrong_and_distinct_and_neighbours_are_others_of_the_cl
 
 def test_a_class_with_more_secrets_than_are_known_leaves_nobody_certain() -> None:
     rows = [(1, 0, secret) for secret in "abcde"]
-    found = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a", "b"])
-    assert found.facts["people with one secret left"] == 0
-    most = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a", "b", "c", "d"])
-    assert most.facts["people with one secret left"] == 1
+    for number, certain in ((2, 0), (4, 5)):
+        found = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=number)
+        assert found.facts["people with one secret left"] == certain
 
 
 def test_the_guesser_without_the_release_rules_out_the_same() -> None:
     rows = [(1, 0, secret) for secret in "aaabbc"]
-    found = attacks.attack_with_background(frame(rows), **NAMED, ruled_out=["a"])
-    assert found.success.value == found.baseline == 5 / 6, "a is not ruled out for those who have it"
+    found = attacks.attack_with_background(frame(rows), **NAMED)
+    assert found.success.value == found.baseline
     assert not found.succeeded
 
 
-@pytest.mark.parametrize("given", [{"ruled_out": 3}, {"ruled_out": -1}, {"ruled_out": ["z"]}, {"neighbours": -1}])
+@pytest.mark.parametrize("given", [{"ruled_out": 3}, {"ruled_out": -1}, {"neighbours": -1}])
 def test_knowledge_of_nothing_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError, match="must be"):
         attacks.attack_with_background(frame([(1, 0, "a"), (1, 0, "b"), (1, 0, "c")]), **NAMED, **given)

@@ -72,12 +72,12 @@ def test_the_generator_is_as_sparse_as_netflix_and_skewed() -> None:
 
 
 def test_what_is_known_is_near_the_truth_but_for_the_wrong_ones() -> None:
-    known = observe_ratings(ALL, MANY, count=5, star_error=1, day_error=3)
+    known = observe_ratings(ALL, MANY, count=5)
     for place, row in enumerate(MANY):
         mine, full = as_dict(known, place), as_dict(ALL, row)
         assert len(mine) == 5
         assert all(
-            abs(full[item][0] - stars) <= 1 and abs(full[item][1] - day) <= 3 for item, (stars, day) in mine.items()
+            abs(full[item][0] - stars) <= 1 and abs(full[item][1] - day) <= 14 for item, (stars, day) in mine.items()
         )
     wrong = observe_ratings(ALL, MANY, count=5, wrong=5)
     assert sum(item in as_dict(ALL, row) for place, row in enumerate(MANY) for item in as_dict(wrong, place)) < 40
@@ -88,7 +88,7 @@ def test_bad_input_is_refused() -> None:
     for call in (
         lambda: link_ratings(ALL, known, [0, 1]),
         lambda: link_ratings(ALL, make_ratings(users=2, items=9), [0, 1]),
-        lambda: link_ratings(ALL, known, [0], star_scale=0),
+        lambda: link_ratings(ALL, known, [0], eccentricity=-1),
         lambda: Ratings(csr_array(np.eye(3)), np.zeros(2)),
         lambda: make_ratings(users=1, items=9),
         lambda: make_ratings(users=9, items=9, density=0.6),

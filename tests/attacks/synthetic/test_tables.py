@@ -45,26 +45,21 @@ def test_a_moment_is_the_same_in_every_zone() -> None:
     assert np.array_equal(first.rows, second.rows, equal_nan=True)
 
 
-ONE, LISTS = pl.DataFrame({"x": [1.0]}), pl.DataFrame({"x": [[1.0]]})
+ONE = pl.DataFrame({"x": [1.0]})
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("control", "message"),
     [
-        ((ONE, ONE, pl.DataFrame({"y": [1]})), "control table has no column 'x'"),
-        ((ONE, ONE, pl.DataFrame({"x": ["a"]})), "one kind in all tables, got label, number"),
-        ((ONE, ONE, pl.DataFrame({"x": [np.inf]})), "infinity"),
-        ((ONE, ONE, ONE.head(0)), "at least one row"),
-        ((ONE, pl.DataFrame(), ONE), "one column"),
-        (([1.0], ONE, ONE), "must be a frame"),
-        ((ONE, pd.DataFrame([[1, 2]], columns=["x", "x"]), ONE), "synthetic table must have columns of different"),
-        ((ONE, pd.DataFrame([[1.0]]), ONE), "all of them text"),
-        ((LISTS, LISTS, LISTS), "column 'x' has a type that cannot be compared"),
+        (pl.DataFrame({"y": [1]}), "the synthetic table names no column of the table: x"),
+        (pl.DataFrame({"x": ["a"]}), "one kind in all tables, got label, number"),
+        (pl.DataFrame({"x": [np.inf]}), "infinity"),
+        (ONE.head(0), "no rows"),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(given: tuple[Any, Any, Any], message: str) -> None:
+def test_tables_that_do_not_fit_are_refused(control: Any, message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        read_tables(*given)
+        read_tables(ONE, ONE, control)
 
 
 def test_a_column_without_values_fits_any_kind() -> None:

@@ -2,19 +2,19 @@
 
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.attacks.anonymity.background import guess_with_background
-from deniable.attacks.anonymity.columns import as_frame, read_columns
 from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
 from deniable.attacks.anonymity.homogeneity import guess_by_class
 from deniable.attacks.anonymity.intersection import guess_by_both
 from deniable.attacks.anonymity.report import Anonymity, measure_anonymity
 from deniable.attacks.anonymity.view import View, see
+from deniable.attacks.frames import Names, as_frame, read_columns
 from deniable.attacks.result import Comparison, legend_above, new_axes
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class AnonymityComparison:
 def compare_anonymity(
     frame: Any,
     *,
-    quasi: str | Sequence[str],
+    quasi: Names,
     sensitive: str,
     k: int = 5,
     private: Any = None,
@@ -129,7 +129,7 @@ def compare_anonymity(
     """
     names = [quasi] if isinstance(quasi, str) else list(quasi)
     wrapped = as_frame(frame)
-    read_columns(wrapped, [*names, sensitive], role="the comparison")  # tells unknown columns before any work
+    read_columns([*names, sensitive], wrapped, role="the comparison")  # tells unknown columns before any work
     rows = wrapped.select(*names, sensitive)
 
     def shown(table: Any, people: Any) -> View:

@@ -10,24 +10,22 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.attacks.anonymity.classes import read_classes
-from deniable.attacks.anonymity.columns import Codes, Column, as_frame, number, read_columns
+from deniable.attacks.anonymity.measures import read_classes
+from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns
 from deniable.errors import InvalidParameterError
 
-Names = str | Sequence[str]
 
-
-def generalise(frame: Any, *, quasi: Names, k: int, strict: bool = True) -> Any:
+def generalise(frame: Any, *, quasi: Names, k: int) -> Any:
     """Make a table k-anonymous by Mondrian: cut the people in two by one quasi-identifier, again and again.
 
     Each part is cut where its widest quasi-identifier (in ranks, over those of the table) leaves the most even halves,
-    while both keep k people. Quasi-identifiers then say what their part holds: "31 to 38", "care, office".
+    while both keep k people; people with the same value stay together. Quasi-identifiers then say what their part
+    holds: "31 to 38", "care, office".
 
     Args:
         frame: rows of pandas, Polars or Arrow, one a person.
         quasi: names of the quasi-identifiers; those without an order are cut by the order of their names.
         k: least people in a part.
-        strict: cut between values only; else at the median, and people with the same value may come apart.
 
     Returns: a frame of the same kind, rows in their order, with the quasi-identifiers as text.
     Raises: InvalidParameterError if a column is unknown, or there are fewer than k rows.
@@ -38,13 +36,12 @@ def generalise(frame: Any, *, quasi: Names, k: int, strict: bool = True) -> Any:
     ['30 to 31', '30 to 31', '40 to 45', '40 to 45', '40 to 45']
     """
     wrapped = as_frame(frame)
-    columns = read_columns(wrapped, quasi, role="quasi")
+    columns = read_columns(quasi, wrapped, role="quasi")
     rows = len(columns[0].codes)
     if not 1 <= k <= rows:
         raise InvalidParameterError(f"k must be from 1 to the number of rows, {rows}, got {k}")
-    part = _partition(columns, k, strict=strict)
-    labels = [(column.name, _label(column, part)) for column in columns]
-    texts = [nw.new_series(name, text, nw.String, backend=wrapped.implementation) for name, text in labels]
+    part, backend = _partition(columns, k), wrapped.implementation
+    texts = [nw.new_series(column.name, _label(column, part), nw.String, backend=backend) for column in columns]
     return wrapped.with_columns(*texts).to_native()
 
 
@@ -64,8 +61,8 @@ def suppress(frame: Any, *, quasi: Names, k: int) -> Any:
     >>> suppress(pa.table({"age": [30, 30, 40]}), quasi="age", k=2).to_pydict()
     {'age': [30, 30]}
     """
-    classes = read_classes(frame, quasi, "value")
-    return as_frame(frame).filter((classes.sizes >= k)[classes.of_row].tolist()).to_native()
+    classes = read_classes(frame, quasi)
+    return as_frame(frame).filter((np.bincount(classes) >= k)[classes].tolist()).to_native()
 
 
 def tabulate(frame: Any, *, by: Names, count: str = "count") -> Any:
@@ -86,7 +83,7 @@ def tabulate(frame: Any, *, by: Names, count: str = "count") -> Any:
     if count in names:
         raise InvalidParameterError(f"the counts need a name of their own, got {count}")
     wrapped = as_frame(frame)
-    cell = number(column.codes for column in read_columns(wrapped, names, role="by"))
+    cell = number(column.codes for column in read_columns(names, wrapped, role="by"))
     _, first, counts = np.unique(cell, return_index=True, return_counts=True)
     cells = wrapped.select(*names)[first.tolist()]
     return cells.with_columns(nw.new_series(count, counts.tolist(), nw.Int64, backend=cells.implementation)).to_native()
@@ -113,9 +110,8 @@ def round_counts(table: Any, *, to: int, count: str = "count") -> Any:
     """Round the cells of a table of counts to multiples of a number, halves up; cells of 0 are left out.
 
     Args:
-        table: from `tabulate`, or like it.
+        table, count: as for `suppress_counts`.
         to: the number, at least 1.
-        count: name of the column of counts.
 
     Raises: InvalidParameterError if there is no such column, or `to` is below 1.
 
@@ -131,20 +127,18 @@ def round_counts(table: Any, *, to: int, count: str = "count") -> Any:
     return wrapped.with_columns(series).filter((rounded > 0).tolist()).to_native()
 
 
-def read_counts(table: Any, count: str) -> NDArray[np.float64]:
+def read_counts(table: Any, count: str) -> Floats:
     """Counts of a table's cells, shape (cells,); a missing count is 0.
 
     Raises: InvalidParameterError if there is no such column, or it holds no numbers.
     """
-    column = read_columns(as_frame(table), count, role="count")[0]
-    try:
-        values = np.array([0.0 if value is None else float(value) for value in column.values])
-    except (TypeError, ValueError) as error:
-        raise InvalidParameterError(f"the column {count} must hold counts") from error
-    return values[column.codes]
+    (column,) = read_columns(count, as_frame(table, may_be_empty=True), role="count")
+    if column.kind != "number" and len(column.values) > column.has_missing:
+        raise InvalidParameterError(f"the column {count} must hold counts")
+    return np.nan_to_num(column.numbers)
 
 
-def _partition(columns: Sequence[Column], k: int, *, strict: bool) -> Codes:
+def _partition(columns: Sequence[Column], k: int) -> Codes:
     """Part of each row. All parts are cut at once, level by level, so the work is a sort a level and column."""
     rows = len(columns[0].codes)
     part, final, done = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64), 0
@@ -152,7 +146,7 @@ def _partition(columns: Sequence[Column], k: int, *, strict: bool) -> Codes:
     while len(active):
         width, side = np.empty((len(columns), part.max() + 1)), np.empty((len(columns), len(active)), dtype=bool)
         for place, column in enumerate(columns):
-            width[place], side[place] = _cut(part, column.codes[active], len(column.values), k, strict=strict)
+            width[place], side[place] = _cut(part, column.codes[active], len(column.values), k)
         widest = width.argmax(axis=0)
         splits = (width.max(axis=0) > 0)[part]
         final[active[~splits]] = done + part[~splits]
@@ -162,9 +156,7 @@ def _partition(columns: Sequence[Column], k: int, *, strict: bool) -> Codes:
     return number([final])
 
 
-def _cut(
-    part: Codes, codes: Codes, distinct: int, k: int, *, strict: bool
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _cut(part: Codes, codes: Codes, distinct: int, k: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Width of each part by one column, 0 where it cannot be cut; and whether each row comes above the cut."""
     order = np.lexsort((codes, part))
     sizes = np.bincount(part)
@@ -173,8 +165,7 @@ def _cut(
     code, owner, place = codes[order], part[order], np.arange(len(order))
     width = (code[ends - 1] - code[starts]) / max(distinct - 1, 1)
     smaller = np.minimum(place - starts[owner], ends[owner] - place)  # people in the smaller half of a cut before here
-    if strict:
-        smaller[np.diff(code, prepend=code[:1]) == 0] = 0
+    smaller[np.diff(code, prepend=code[:1]) == 0] = 0
     best = np.maximum.reduceat(smaller, starts)
     cuts = np.flatnonzero(smaller == best[owner])
     cut = cuts[np.unique(owner[cuts], return_index=True)[1]]

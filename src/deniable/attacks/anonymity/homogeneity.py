@@ -1,20 +1,14 @@
 """Homogeneity: a class whose members share a secret tells it of each, however large the class is."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from deniable.attacks.anonymity.columns import Codes
 from deniable.attacks.anonymity.view import View, see
+from deniable.attacks.frames import Names
 from deniable.attacks.result import AttackResult
 
 
 def attack_homogeneity(
-    release: Any,
-    *,
-    quasi: str | Sequence[str],
-    sensitive: str,
-    people: Any = None,
-    count: str | None = None,
+    release: Any, *, quasi: Names, sensitive: str, people: Any = None, count: str | None = None
 ) -> AttackResult:
     """Guess everybody's secret as the most frequent one of their class.
 
@@ -42,23 +36,10 @@ def attack_homogeneity(
 
 def guess_by_class(view: View) -> AttackResult:
     """Guess the most frequent secret of each target's class."""
-    guess = most_frequent(view)
-    certain = (view.held == 1)[view.cell]
-    return view.judge(
-        "Homogeneity attack",
-        guess,
-        baseline=view.baseline,
-        says="guessing everybody's most frequent secret",
-        facts={
-            "people whose class holds one secret": int(certain.sum()),
-            "of these, right": int((certain & (guess == view.secret)).sum()),
-            "people of whose class nothing is shown": int((view.held == 0)[view.cell].sum()),
-        },
-    )
-
-
-def most_frequent(view: View) -> Codes:
-    """Most frequent secret of each target's class; that of the release where it shows none."""
-    best: Codes = view.first(1)[0][view.cell, 0]
-    best[best < 0] = view.commonest[0]
-    return best
+    guess, certain = view.best, view.held == 1
+    facts: dict[str, object] = {
+        "people whose class holds one secret": int(certain.sum()),
+        "of these, right": int((certain & (guess == view.secret)).sum()),
+        "people of whose class nothing is shown": int((view.held == 0).sum()),
+    }
+    return view.judge("Homogeneity attack", guess, facts=facts)

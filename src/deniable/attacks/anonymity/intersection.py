@@ -1,20 +1,16 @@
 """Intersection: two releases that are anonymous each give away, together, who is in both."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from deniable.attacks.anonymity.columns import Codes, as_frame, read_columns, recode
-from deniable.attacks.anonymity.homogeneity import most_frequent
 from deniable.attacks.anonymity.view import View, see
+from deniable.attacks.frames import Codes, Names, as_frame, read_columns
 from deniable.attacks.result import AttackResult
 from deniable.errors import InvalidParameterError
 
 
-def attack_by_intersection(
-    first: Any, second: Any, *, person: str, quasi: str | Sequence[str], sensitive: str
-) -> AttackResult:
+def attack_by_intersection(first: Any, second: Any, *, person: str, quasi: Names, sensitive: str) -> AttackResult:
     """Guess the secrets of those who are in two releases from both of their classes.
 
     A secret is possible if both classes hold it; the guess is the one with the greatest product of shares. Where no
@@ -36,43 +32,33 @@ def attack_by_intersection(
     1
     """
     one, other = (see(release, quasi=quasi, sensitive=sensitive) for release in (first, second))
-    here, there = (read_columns(as_frame(release), person, role="person")[0] for release in (first, second))
-    for column in (here, there):
-        if len(column.values) < len(column.codes):
-            raise InvalidParameterError(f"{person} must identify people, but a value of it comes twice")
-    place = recode(here, there.values)
-    found = np.flatnonzero(place >= 0)
-    row = np.argsort(there.codes)[place[found]]
-    if not len(found):
+    (column,) = read_columns(person, as_frame(first), as_frame(second), role="person")
+    ours, theirs = np.split(column.codes, [len(one.cell)])
+    if any(len(np.unique(held)) < len(held) for held in (ours, theirs)):
+        raise InvalidParameterError(f"{person} must identify people, but a value of it comes twice")
+    _, here, there = np.intersect1d(ours, theirs, return_indices=True)
+    if not len(here):
         raise InvalidParameterError(f"no {person} is in both releases")
-    return guess_by_both(one, other, found, row)
+    return guess_by_both(one, other, here, there)
 
 
 def guess_by_both(one: View, other: View, here: Codes, there: Codes) -> AttackResult:
     """Guess for the targets at places `here` of one view and `there` of the other, who are the same people."""
     values = (*one.values, *(value for value in other.values if value not in set(one.values)))
-    one, other = one.over(values), other.over(values)
-    cells = np.stack([one.cell[here], other.cell[there]], axis=1)
-    pairs, pair = np.unique(cells, axis=0, return_inverse=True)
-    shares = [
-        view.counts.multiply(1 / np.maximum(view.counts.sum(axis=1), 1e-300)[:, None]).tocsr() for view in (one, other)
-    ]
-    product = shares[0][pairs[:, 0]].multiply(shares[1][pairs[:, 1]]).tocsr()
-    both = View(one.name, product, pair.reshape(-1), one.secret[here], values)
-    alone = [most_frequent(view)[rows] for view, rows in ((one, here), (other, there))]
-    guess = np.where(both.held[both.cell] > 0, both.first(1)[0][both.cell, 0], alone[0])
-    certain = (both.held == 1)[both.cell]
-    single = [(view.held == 1)[view.cell[rows]] for view, rows in ((one, here), (other, there))]
-    right = [int((one_guess == both.secret).sum()) for one_guess in alone]
-    return both.judge(
-        "Intersection attack",
-        guess,
-        baseline=both.baseline,
-        says="guessing everybody's most frequent secret",
-        facts={
-            "people with one secret left by both": int(certain.sum()),
-            "of these, right": int((certain & (guess == both.secret)).sum()),
-            "people with one secret left by one release alone": f"{single[0].sum()}, {single[1].sum()}",
-            "right from one release alone": f"{right[0]}, {right[1]}",
-        },
-    )
+    views = one.over(values), other.over(values)
+    places = here, there
+    cells = np.stack([view.cell[place] for view, place in zip(views, places, strict=True)])
+    pairs, pair = np.unique(cells, axis=1, return_inverse=True)
+    shares = [view.counts.multiply(1 / np.maximum(view.counts.sum(axis=1), 1e-300)[:, None]).tocsr() for view in views]
+    product = shares[0][pairs[0]].multiply(shares[1][pairs[1]]).tocsr()
+    both = View(one.name, product, pair.reshape(-1), views[0].secret[here], values)
+    alone = [view.best[place] for view, place in zip(views, places, strict=True)]
+    single = [int((view.held == 1)[place].sum()) for view, place in zip(views, places, strict=True)]
+    guess, certain = np.where(both.held > 0, both.best, alone[0]), both.held == 1
+    facts: dict[str, object] = {
+        "people with one secret left by both": int(certain.sum()),
+        "of these, right": int((certain & (guess == both.secret)).sum()),
+        "people with one secret left by one release alone": f"{single[0]}, {single[1]}",
+        "right from one release alone": ", ".join(str((one_guess == both.secret).sum()) for one_guess in alone),
+    }
+    return both.judge("Intersection attack", guess, facts=facts)

@@ -1,24 +1,24 @@
-"""The measures of anonymity, one function each."""
+"""The measures of anonymity, one function each. All read rows of pandas, Polars or Arrow, one a person."""
 
-from collections.abc import Sequence
+import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from deniable.attacks.anonymity.classes import Missing, Secrets, read_classes, read_secrets
+import numpy as np
+from scipy import sparse
+
 from deniable.attacks.anonymity.closeness import Ground, distances
-from deniable.attacks.anonymity.columns import Column
+from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns
 from deniable.errors import InvalidParameterError
 
-Names = str | Sequence[str]
 
-
-def k_anonymity(frame: Any, *, quasi: Names, missing: Missing = "value") -> int:
+def k_anonymity(frame: Any, *, quasi: Names) -> int:
     """Return k: the size of the smallest class of people whose quasi-identifiers are equal.
 
     Args:
         frame: rows of pandas, Polars or Arrow, one a person. Rows are positions: an index is not read.
-        quasi: names of the quasi-identifiers.
-        missing: "value" (missing is a value like others, as an attacker may read it) or "wildcard" (missing is equal
-            to every value; a row's class is all rows that agree with it wherever both are known).
+        quasi: names of the quasi-identifiers. A missing one is a value like others, as an attacker may read it.
 
     Raises: InvalidParameterError if a column is unknown, or there are no rows.
     Source: Samarati, Sweeney (1998).
@@ -26,62 +26,40 @@ def k_anonymity(frame: Any, *, quasi: Names, missing: Missing = "value") -> int:
     >>> import pyarrow as pa
     >>> k_anonymity(pa.table({"age": [30, 30, None, None, None]}), quasi="age")
     2
-    >>> k_anonymity(pa.table({"age": [30, 30, None, None, None]}), quasi="age", missing="wildcard")
-    5
     """
-    return int(read_classes(frame, quasi, missing).sizes.min())
+    return int(np.bincount(read_classes(frame, quasi)).min())
 
 
-def l_diversity(
-    frame: Any,
-    *,
-    quasi: Names,
-    sensitive: Names,
-    kind: str = "distinct",
-    joint: bool | None = None,
-    missing: Missing = "value",
-) -> float:
+def l_diversity(frame: Any, *, quasi: Names, sensitive: str, kind: str = "distinct") -> float:
     """Return l: how many different secrets every class holds at least.
 
     Args:
-        frame, quasi, missing: as for `k_anonymity`. A missing secret is a value of its own.
-        sensitive: names of the sensitive attributes.
+        frame, quasi: as for `k_anonymity`.
+        sensitive: name of the sensitive attribute; a missing secret is a value of its own.
         kind: "distinct" counts the values; "entropy" is exp of the least entropy, a real number.
-        joint: for several sensitive attributes: False measures each alone and returns the worst, True takes their
-            tuples as one.
 
-    Raises: InvalidParameterError if a column is unknown, `kind` is, or several attributes come without `joint`.
+    Raises: InvalidParameterError if a column is unknown, or `kind` is.
     Source: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam (2007).
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": [30, 30, 30, 30], "illness": ["flu", "flu", "flu", "cold"]})
-    >>> l_diversity(table, quasi="age", sensitive="illness")
-    2.0
     >>> round(l_diversity(table, quasi="age", sensitive="illness", kind="entropy"), 3)
     1.755
     """
     if kind not in ("distinct", "entropy"):
         raise InvalidParameterError(f'kind must be "distinct" or "entropy", got {kind!r}')
-    least = Secrets.least_distinct if kind == "distinct" else Secrets.least_entropy
-    return min(least(held) for _, held in _count(frame, quasi, sensitive, joint, missing))
+    held = count_secrets(frame, quasi, sensitive)
+    return float(held.distinct.min()) if kind == "distinct" else held.least_entropy()
 
 
-def recursive_diversity(
-    frame: Any,
-    *,
-    quasi: Names,
-    sensitive: Names,
-    values: int = 2,
-    joint: bool | None = None,
-    missing: Missing = "value",
-) -> float:
+def recursive_diversity(frame: Any, *, quasi: Names, sensitive: str, values: int = 2) -> float:
     """Return the c above which recursive (c, l)-diversity holds, for l = `values`.
 
     With counts r1 >= r2 >= ... of the secrets in a class it demands r1 < c (r_l + ... + r_m): the commonest secret
     stays rare even after l - 2 others are ruled out. Infinite if a class holds fewer than l secrets.
 
     Args:
-        frame, quasi, sensitive, joint, missing: as for `l_diversity`.
+        frame, quasi, sensitive: as for `l_diversity`.
         values: l, at least 1.
 
     Raises: InvalidParameterError as `l_diversity`.
@@ -94,27 +72,18 @@ def recursive_diversity(
     """
     if values < 1:
         raise InvalidParameterError(f"values must be at least 1, got {values}")
-    return max(held.greatest_recursion(values) for _, held in _count(frame, quasi, sensitive, joint, missing))
+    return count_secrets(frame, quasi, sensitive).greatest_recursion(values)
 
 
-def t_closeness(
-    frame: Any,
-    *,
-    quasi: Names,
-    sensitive: Names,
-    ground: Ground = "auto",
-    joint: bool | None = None,
-    missing: Missing = "value",
-) -> float:
+def t_closeness(frame: Any, *, quasi: Names, sensitive: str, ground: Ground = "auto") -> float:
     """Return t: the greatest earth mover's distance between the secrets of a class and those of the table.
 
     Args:
-        frame, quasi, sensitive, joint, missing: as for `l_diversity`.
+        frame, quasi, sensitive: as for `l_diversity`.
         ground: how far one secret is from another: "equal" (1 if they differ), "ordered" (difference of the ranks of
             the values that occur, over its maximum; a missing value comes first), "numeric" (difference over the
-            range), a sequence (all values in their order), or a mapping (tree: each node to its parent, values as
-            leaves; height of the lowest common ancestor over that of the root). "auto": "ordered" for numbers, dates
-            and ordered categories, "equal" for others.
+            range), or a mapping (tree: each node to its parent, values as leaves; height of the lowest common ancestor
+            over that of the root). "auto": "ordered" for numbers, dates and ordered categories, "equal" for others.
 
     Raises: InvalidParameterError as `l_diversity`, or if the ground does not fit the values.
     Source: Li, Li, Venkatasubramanian (2007); its example is below.
@@ -125,19 +94,17 @@ def t_closeness(
     >>> round(t_closeness(table, quasi="zip", sensitive="salary"), 4)
     0.375
     """
-    counted = _count(frame, quasi, sensitive, joint, missing)
-    return max(float(distances(column, held, ground).max()) for column, held in counted)
+    held = count_secrets(frame, quasi, sensitive)
+    return float(distances(held.secret, held.counts, ground).max())
 
 
-def delta_disclosure(
-    frame: Any, *, quasi: Names, sensitive: Names, joint: bool | None = None, missing: Missing = "value"
-) -> float:
+def delta_disclosure(frame: Any, *, quasi: Names, sensitive: str) -> float:
     """Return delta: the greatest |ln(share in a class / share in the table)| over classes and secrets.
 
     Infinite if a secret of the table is absent from a class.
 
     Args:
-        frame, quasi, sensitive, joint, missing: as for `l_diversity`.
+        frame, quasi, sensitive: as for `l_diversity`.
 
     Raises: InvalidParameterError as `l_diversity`.
     Source: Brickell, Shmatikov (2008), "The cost of privacy".
@@ -147,11 +114,80 @@ def delta_disclosure(
     >>> delta_disclosure(table, quasi="age", sensitive="illness")
     inf
     """
-    return max(held.greatest_disclosure() for _, held in _count(frame, quasi, sensitive, joint, missing))
+    return count_secrets(frame, quasi, sensitive).greatest_disclosure()
 
 
-def _count(
-    frame: Any, quasi: Names, sensitive: Names, joint: bool | None, missing: Missing
-) -> list[tuple[Column, Secrets]]:
-    classes = read_classes(frame, quasi, missing)
-    return [(column, classes.count(column)) for column in read_secrets(frame, sensitive, joint, apart=quasi)]
+def read_classes(frame: Any, quasi: Names) -> Codes:
+    """Class of each row: number of its tuple of quasi-identifiers."""
+    return number(column.codes for column in read_columns(quasi, as_frame(frame), role="quasi"))
+
+
+def read_secret(sensitive: str, *frames: Any, apart: Names) -> Column:
+    """Read the sensitive attribute, which may not be among the quasi-identifiers."""
+    if not isinstance(sensitive, str):
+        raise InvalidParameterError(f"sensitive must name one sensitive attribute, got {sensitive!r}")
+    if sensitive in ([apart] if isinstance(apart, str) else apart):
+        raise InvalidParameterError(f"{sensitive} cannot be a quasi-identifier and sensitive at once")
+    return read_columns(sensitive, *frames, role="sensitive")[0]
+
+
+def count_secrets(frame: Any, quasi: Names, sensitive: str) -> "Secrets":
+    """Count the secrets in each class."""
+    return Secrets(read_secret(sensitive, as_frame(frame), apart=quasi), read_classes(frame, quasi))
+
+
+@dataclass(frozen=True, eq=False)
+class Secrets:
+    """The secrets of classes.
+
+    Args:
+        secret: the sensitive attribute.
+        of_row: shape (rows,); number of the row's class.
+    """
+
+    secret: Column
+    of_row: Codes
+
+    @cached_property
+    def counts(self) -> sparse.csr_array:
+        """How often each secret stands in each class, shape (classes, values); what is not stored is 0."""
+        counts = sparse.coo_array((np.ones(len(self.of_row), dtype=np.int64), (self.of_row, self.secret.codes)))
+        return counts.tocsr()
+
+    @cached_property
+    def distinct(self) -> Codes:
+        """Number of distinct secrets in each class."""
+        return np.asarray(np.diff(self.counts.indptr), dtype=np.int64)
+
+    @cached_property
+    def owner(self) -> Codes:
+        """Class of each stored entry."""
+        return np.repeat(np.arange(len(self.distinct)), self.distinct)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Share of each stored entry in its class."""
+        shares: Floats = self.counts.data / self.counts.sum(axis=1)[self.owner]
+        return shares
+
+    def least_entropy(self) -> float:
+        """Exp of the least entropy of a class; exactly m where m secrets are equally frequent."""
+        counts, starts = self.counts.data, self.counts.indptr[:-1]
+        even = np.maximum.reduceat(counts, starts) == np.minimum.reduceat(counts, starts)
+        entropy = np.add.reduceat(-self.shares * np.log(self.shares), starts)
+        return float(np.where(even, self.distinct, np.exp(entropy)).min())
+
+    def greatest_recursion(self, values: int) -> float:
+        """Greatest r1 / (r_l + ... + r_m) of a class, counts falling, l = `values`."""
+        starts = self.counts.indptr[:-1]
+        falling = self.counts.data[np.lexsort((-self.counts.data, self.owner))]
+        rank = np.arange(len(falling)) - starts[self.owner]
+        rest = np.add.reduceat(np.where(rank >= values - 1, falling, 0), starts)
+        return float((falling[starts] / rest).max()) if rest.all() else math.inf
+
+    def greatest_disclosure(self) -> float:
+        """Greatest |ln(share in a class / share in the table)|; infinite if a class lacks a secret."""
+        table = self.counts.sum(axis=0) / len(self.of_row)
+        if self.distinct.min() < len(table):
+            return math.inf
+        return float(np.abs(np.log(self.shares / table[self.counts.indices])).max())

@@ -3,13 +3,15 @@
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from deniable.attacks.anonymity.classes import Classes, Missing, read_classes, read_secrets
+import numpy as np
+
 from deniable.attacks.anonymity.closeness import Ground, distances, name_ground
-from deniable.attacks.anonymity.columns import Column
+from deniable.attacks.anonymity.measures import Secrets, count_secrets, read_classes
+from deniable.attacks.frames import Names
 from deniable.errors import InvalidParameterError
 
 
@@ -22,8 +24,6 @@ class Diversity:
         recursive_c: the c above which recursive (c, 2)-diversity holds.
         t: of t-closeness, over `ground`.
         delta: of delta-disclosure.
-        beta, enhanced_beta: of basic and enhanced beta-likeness.
-        alpha: greatest share of one secret in a class.
         homogeneous: share of people in classes that hold one secret, so whose secret can be read off.
     """
 
@@ -33,9 +33,6 @@ class Diversity:
     t: float
     ground: str
     delta: float
-    beta: float
-    enhanced_beta: float
-    alpha: float
     homogeneous: float
 
 
@@ -46,7 +43,6 @@ class Anonymity:
     Args:
         rows: of the table, one a person.
         quasi: the quasi-identifiers.
-        missing: what a missing quasi-identifier was taken for.
         classes: distinct tuples of quasi-identifiers.
         k: size of the smallest class.
         unique: people whose class holds nobody else.
@@ -55,7 +51,6 @@ class Anonymity:
 
     rows: int
     quasi: tuple[str, ...]
-    missing: str
     classes: int
     k: int
     unique: int
@@ -64,7 +59,7 @@ class Anonymity:
     def _table(self) -> list[list[str]]:
         """Measures going down, attributes across."""
         names = [name.replace("_", " ") for name in Diversity.__dataclass_fields__]
-        held = [[str(name), *map(_show, asdict(one).values())] for name, one in self.sensitive.items()]
+        held = [[name, *map(_show, asdict(one).values())] for name, one in self.sensitive.items()]
         return [list(row) for row in zip(["sensitive", *names], *held, strict=True)] if held else []
 
     @property
@@ -87,7 +82,7 @@ class Anonymity:
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON; an infinite measure is the text "infinity"."""
         held = {
-            str(name): {key: "infinity" if value == math.inf else value for key, value in asdict(one).items()}
+            name: {key: "infinity" if value == math.inf else value for key, value in asdict(one).items()}
             for name, one in self.sensitive.items()
         }
         return {**asdict(self), "quasi": list(self.quasi), "sensitive": held}
@@ -98,23 +93,14 @@ class Anonymity:
 
 
 def measure_anonymity(
-    frame: Any,
-    *,
-    quasi: str | Sequence[str],
-    sensitive: str | Sequence[str] = (),
-    grounds: Mapping[str, Ground] | None = None,
-    joint: bool = False,
-    missing: Missing = "value",
+    frame: Any, *, quasi: Names, sensitive: Names = (), grounds: Mapping[str, Ground] | None = None
 ) -> Anonymity:
     """Measure a table by every measure.
 
     Args:
-        frame, quasi, missing: as for `k_anonymity`.
-        sensitive: names of the sensitive attributes; without one, classes alone are reported.
-        grounds: sensitive attribute -> ground of its t-closeness, as for `t_closeness`; "auto" for others. The name
-            of joint attributes is theirs with commas between: "illness, salary".
-        joint: whether several sensitive attributes are taken as one whose values are tuples; else each is measured
-            alone.
+        frame, quasi: as for `k_anonymity`.
+        sensitive: names of the sensitive attributes, each measured alone; without one, classes alone are reported.
+        grounds: sensitive attribute -> ground of its t-closeness, as for `t_closeness`; "auto" for others.
 
     Raises: InvalidParameterError if a column is unknown, or there are no rows.
 
@@ -123,37 +109,30 @@ def measure_anonymity(
     >>> found.k, found.classes, found.sensitive["leaving"].distinct_l
     (4, 294, 1)
     """
-    classes = read_classes(frame, quasi, missing)
-    secrets = read_secrets(frame, sensitive, joint, apart=quasi) if sensitive else []
-    grounds = dict(grounds or {})
-    if unknown := set(grounds) - {column.name for column in secrets}:
+    of_row, grounds = read_classes(frame, quasi), grounds or {}
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if unknown := set(grounds) - set(names):
         raise InvalidParameterError(f"grounds names no sensitive attribute: {', '.join(map(str, unknown))}")
-    sizes = classes.sizes[classes.of_row]
+    sizes = np.bincount(of_row)
     return Anonymity(
-        rows=len(sizes),
-        quasi=(quasi,) if isinstance(quasi, str) else tuple(map(str, quasi)),
-        missing=missing,
-        classes=len(classes.sizes),
+        rows=len(of_row),
+        quasi=(quasi,) if isinstance(quasi, str) else tuple(quasi),
+        classes=len(sizes),
         k=int(sizes.min()),
         unique=int((sizes == 1).sum()),
-        sensitive={column.name: _measure(column, classes, grounds.get(column.name, "auto")) for column in secrets},
+        sensitive={name: _measure(count_secrets(frame, quasi, name), grounds.get(name, "auto")) for name in names},
     )
 
 
-def _measure(column: Column, classes: Classes, ground: Ground) -> Diversity:
-    held = classes.count(column)
-    beta, enhanced = held.greatest_gains()
+def _measure(held: Secrets, ground: Ground) -> Diversity:
     return Diversity(
-        distinct_l=int(held.least_distinct()),
+        distinct_l=int(held.distinct.min()),
         entropy_l=held.least_entropy(),
         recursive_c=held.greatest_recursion(2),
-        t=float(distances(column, held, ground).max()),
-        ground=name_ground(column, ground),
+        t=float(distances(held.secret, held.counts, ground).max()),
+        ground=name_ground(held.secret, ground),
         delta=held.greatest_disclosure(),
-        beta=beta,
-        enhanced_beta=enhanced,
-        alpha=held.greatest_share(),
-        homogeneous=float((held.distinct == 1)[classes.of_row].mean()),
+        homogeneous=float((held.distinct == 1)[held.of_row].mean()),
     )
 
 

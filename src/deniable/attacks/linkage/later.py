@@ -54,8 +54,7 @@ def learn_from_later_data(
         raise InvalidParameterError("every group needs a member, and runs must be at least 1")
     if epsilon is not None and not (epsilon >= 0 and 0 <= delta <= 1):
         raise InvalidParameterError(f"epsilon must be >= 0 and delta in [0, 1], got {epsilon} and {delta}")
-    bits = bits.astype(np.int64)
-    dice = np.random.default_rng(seed)
+    bits, dice = bits.astype(np.int64), np.random.default_rng(seed)
     right = ones = 0
     for _ in range(runs):
         order = np.lexsort((dice.random(len(bits)), members))
@@ -67,8 +66,7 @@ def learn_from_later_data(
         guesses = counts - others > 1 / 2
         right += int((guesses == bits[last]).sum())
         ones += int(bits[last].sum())
-    attempts = runs * len(sizes)
-    rate = ones / attempts
+    rate = ones / (runs * len(sizes))
     facts: dict[str, object] = {"people in the smallest group": int(sizes.min())}
     if epsilon is not None:
         pair = 1.0 if math.isinf(epsilon) else (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
@@ -77,7 +75,7 @@ def learn_from_later_data(
     return AttackResult(
         attack="Waiting for later data",
         target="secret bit of the last member of a group",
-        success=Share(right=right, attempts=attempts),
+        success=Share(right=right, attempts=runs * len(sizes)),
         baseline=max(rate, 1 - rate),
         guess="a guess of the commoner value",
         learned=guesses,

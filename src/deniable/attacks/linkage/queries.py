@@ -1,35 +1,16 @@
 """Search queries under a number in place of a name, in which people give their own names away."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from deniable.attacks.chunks import stretches
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
-_WORD = re.compile(r"\w+")
-_TIE = 1e-9
-_CELLS = 1 << 22
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueryLog:
-    """Queries of people who stand under numbers, beside a public roll of people.
-
-    Args:
-        users: number of the user of each query.
-        texts: what was asked.
-        roll: what is public about each person, such as "thelma arnold lilburn".
-        truth: place in the roll of each user, in rising order of the users' numbers.
-    """
-
-    users: tuple[int, ...]
-    texts: tuple[str, ...]
-    roll: tuple[str, ...]
-    truth: tuple[int, ...]
+_CELLS, _ROUNDING = 1 << 22, 1e-9
 
 
 def link_queries(
@@ -68,18 +49,14 @@ def link_queries(
     numbers, user = np.unique(np.asarray(users), return_inverse=True)
     if truth is not None and len(truth) != len(numbers):
         raise InvalidParameterError(f"truth must have one place for each of {len(numbers)} users, got {len(truth)}")
-    words: dict[str, int] = {}
-    public = _table(range(len(roll)), roll, words, grow=True)
-    asked = _table(user.tolist(), texts, words, grow=False, rows=len(numbers))
-    sharing = public.sum(axis=0)
-    weighted = (asked @ csr_array(public.multiply(np.log2(len(roll) / sharing)[None, :])).T).tocsr()
+    words = {word: place for place, word in enumerate(sorted({word for text in roll for word in _words(text)}))}
+    public = _table(range(len(roll)), roll, words)
+    scores = _table(user.tolist(), texts, words) @ (public * np.log2(len(roll) / public.sum(axis=0))).T
     claims = np.full(len(numbers), -1)
-    size = max(1, _CELLS // len(roll))
-    for start in range(0, len(numbers), size):
-        scores = weighted[start : start + size].toarray()
-        two = -np.partition(-scores, 1, axis=1)[:, :2]
-        sure = (two[:, 0] - two[:, 1] > bits) & (two[:, 0] > _TIE)
-        claims[start : start + size] = np.where(sure, scores.argmax(axis=1), -1)
+    for start, stop in stretches(np.full(len(numbers), len(roll)), _CELLS):
+        part = scores[start:stop].toarray()
+        second, first = np.partition(part, -2, axis=1)[:, -2:].T
+        claims[start:stop] = np.where(first - second > bits + _ROUNDING, part.argmax(axis=1), -1)
     claimed = claims >= 0
     right = claimed if truth is None else claimed & (claims == np.asarray(truth))
     return AttackResult(
@@ -97,64 +74,14 @@ def link_queries(
     )
 
 
-def make_query_log(*, people: int, queries: int, own: float = 0.05, seed: int = 0) -> QueryLog:
-    """Draw a log in which each person searches mostly for anything, and at times for their own name, kin or town.
-
-    Args:
-        people: at least 2, all of them in the roll; half of them are users of the log.
-        queries: of each user, at least 1.
-        own: share of queries that are about the person's own name or town, in [0, 1].
-
-    Raises: InvalidParameterError for numbers outside these ranges.
-
-    >>> log = make_query_log(people=100, queries=50)
-    >>> len(log.texts), len(log.roll)
-    (2500, 100)
-    """
-    if people < 2 or queries < 1 or not 0 <= own <= 1:
-        raise InvalidParameterError("people must be at least 2, queries at least 1 and own in [0, 1]")
-    dice = np.random.default_rng(seed)
-    given, family, town = (_names(dice, people, kind) for kind in ("given", "family", "town"))
-    here = np.sort(dice.choice(people, size=people // 2, replace=False))
-    number = dice.choice(10**7, size=len(here), replace=False)
-    user = np.repeat(np.arange(len(here)), queries)
-    kind = np.where(dice.random(len(user)) < own, dice.integers(1, 4, size=len(user)), 0)
-    topic = dice.zipf(1.5, size=len(user)) % 5000
-    kin = dice.integers(people, size=len(user))
-    texts = [
-        (
-            f"topic{topic[at]}",
-            f"{given[who]} {family[who]}",
-            f"{given[kin[at]]} {family[who]}",
-            f"topic{topic[at]} in {town[who]}",
-        )[kind[at]]
-        for at, who in enumerate(here[user])
-    ]
-    order = np.argsort(number)
-    roll = tuple(f"{a} {b} {c}" for a, b, c in zip(given, family, town, strict=True))
-    return QueryLog(
-        users=tuple(number[user].tolist()), texts=tuple(texts), roll=roll, truth=tuple(here[order].tolist())
-    )
+def _words(text: str) -> Iterable[str]:
+    return set(re.findall(r"\w+", text.casefold()))
 
 
-def _names(dice: np.random.Generator, people: int, kind: str) -> list[str]:
-    """Names of which a few are common."""
-    many = {"given": 200, "family": max(2, people // 3), "town": max(2, people // 20)}[kind]
-    rank = np.arange(1, many + 1)
-    chance = 1 / (rank + 10)
-    return [f"{kind}{one}" for one in dice.choice(many, size=people, p=chance / chance.sum())]
-
-
-def _table(
-    owners: Sequence[int], texts: Sequence[str], words: dict[str, int], *, grow: bool, rows: int | None = None
-) -> csr_array:
-    """Which owner has which word, 0 or 1; words of the roll alone count."""
-    found = [
-        (owner, words.setdefault(word, len(words)) if grow else words.get(word, -1))
-        for owner, text in zip(owners, texts, strict=True)
-        for word in set(_WORD.findall(text.casefold()))
-    ]
-    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
-    pairs = np.unique(pairs[pairs[:, 1] >= 0], axis=0)
-    shape = (rows or len(texts), max(1, len(words)))
-    return coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape).tocsr()
+def _table(owners: Iterable[int], texts: Sequence[str], words: dict[str, int]) -> csr_array:
+    """Which owner has which word of the roll, 0 or 1."""
+    pairs = {
+        (at, words[word]) for at, text in zip(owners, texts, strict=True) for word in _words(text) if word in words
+    }
+    rows, columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+    return coo_array((np.ones(len(rows)), (rows, columns)), (len(texts), max(1, len(words)))).tocsr()

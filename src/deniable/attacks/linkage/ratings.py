@@ -15,6 +15,8 @@ NETFLIX_DENSITY = 100_480_507 / (480_189 * 17_770)
 
 _CELLS = 1 << 23
 _DAYS = 2_242  # that the Netflix ratings span
+_STARS_APART, _DAYS_APART = 1.5, 30.0  # rho_0 and d_0
+_STAR_ERROR, _DAY_ERROR = 1.0, 14.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +43,13 @@ def link_ratings(
     *,
     dates: bool = True,
     eccentricity: float = 1.5,
-    star_scale: float = 1.5,
-    day_scale: float = 30.0,
 ) -> AttackResult:
     """Find the rows of people of whom a few ratings are known, roughly, by the scoreboard of Narayanan and Shmatikov.
 
-    Every row gets the score sum of w (exp(-|stars apart| / star_scale) + exp(-|days apart| / day_scale)) over the known
-    ratings of items that it has too, with w = 1 / ln(raters of the item). The best is claimed if it is more than
-    `eccentricity` standard deviations of all scores above the second best. An item with one rater is weighed as if it
-    had two. The defaults are those of the paper's section 5.
+    Every row gets the score sum of w (exp(-|stars apart| / 1.5) + exp(-|days apart| / 30)) over the known ratings of
+    items that it has too, with w = 1 / ln(raters of the item). The best is claimed if it is more than `eccentricity`
+    standard deviations of all scores above the second best. An item with one rater is weighed as if it had two. The
+    numbers are those of the paper's section 5.
 
     Args:
         released: shape (users, items); no names.
@@ -57,11 +57,9 @@ def link_ratings(
         truth: row of each target in `released`, shape (targets,); -1 for somebody who is not in it.
         dates: whether the days are used.
         eccentricity: phi; claims are rarer and surer above.
-        star_scale: rho_0, in stars.
-        day_scale: d_0, in days.
 
     Returns: `learned` is the row claimed for each target, -1 where none is.
-    Raises: InvalidParameterError for shapes that do not fit or scales that are not positive.
+    Raises: InvalidParameterError for shapes that do not fit.
     Source: Narayanan, Shmatikov (2008), "Robust de-anonymization of large sparse datasets".
 
     >>> ratings = make_ratings(users=300, items=200, density=0.05)
@@ -76,41 +74,30 @@ def link_ratings(
             f"known must have the {items} items of released, and truth one row of its users for each target; "
             f"got {known.stars.shape} and {right_row.shape} for {people} users"
         )
-    if not (star_scale > 0 and day_scale > 0 and eccentricity >= 0):
-        raise InvalidParameterError("star_scale and day_scale must be positive, and eccentricity at least 0")
-    by_item = csr_array(
-        (np.arange(1, released.stars.nnz + 1), released.stars.indices, released.stars.indptr), released.stars.shape
-    ).tocsc()
-    entry = by_item.data - 1  # of the released ratings, item by item
-    raters = np.diff(by_item.indptr)
-    weight = 1 / np.log(np.maximum(raters, 2))
-    best: list[NDArray[np.int64]] = []
-    lead: list[NDArray[np.float64]] = []
-    starts = known.stars.indptr
-    work = np.diff(np.concatenate([[0], np.cumsum(raters[known.stars.indices])])[starts]) + people
+    if not eccentricity >= 0:
+        raise InvalidParameterError(f"eccentricity must be at least 0, got {eccentricity}")
+    entries = np.arange(1, released.stars.nnz + 1)
+    by_item = csr_array((entries, released.stars.indices, released.stars.indptr), released.stars.shape).tocsc()
+    raters, starts, item = np.diff(by_item.indptr), known.stars.indptr, known.stars.indices
+    weight = 1 / np.log(np.maximum(raters, 2))[item]
+    best, lead = np.empty(len(right_row), dtype=np.int64), np.zeros(len(right_row))
+    work = np.diff(np.concatenate([[0], np.cumsum(raters[item])])[starts]) + people
     for first, last in stretches(work, _CELLS):
         ours = np.arange(starts[first], starts[last])  # known ratings of these targets
-        item = known.stars.indices[ours]
-        many = raters[item]
+        many = raters[item[ours]]
         mine = np.repeat(ours, many)
-        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - by_item.indptr[item], many)
-        theirs = entry[place]
-        like = np.exp(-np.abs(known.stars.data[mine] - released.stars.data[theirs]) / star_scale)
+        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - by_item.indptr[item[ours]], many)
+        theirs = by_item.data[place] - 1
+        like = np.exp(-np.abs(known.stars.data[mine] - released.stars.data[theirs]) / _STARS_APART)
         if dates:
-            like += np.exp(-np.abs(known.days[mine] - released.days[theirs]) / day_scale)
-        target = np.repeat(np.repeat(np.arange(last - first), np.diff(starts[first : last + 1])), many)
-        scores = np.bincount(
-            target * people + by_item.indices[place],
-            weights=like * np.repeat(weight[item], many),
-            minlength=(last - first) * people,
-        ).reshape(last - first, people)
-        top = np.argmax(scores, axis=1)
-        two = -np.partition(-scores, 1, axis=1)[:, :2]
-        spread = scores.std(axis=1)
-        best.append(top)
-        lead.append(np.divide(two[:, 0] - two[:, 1], spread, out=np.zeros(len(top)), where=spread > 0))
-    leads = np.concatenate(lead)
-    claims = np.where(leads > eccentricity, np.concatenate(best), -1)
+            like += np.exp(-np.abs(known.days[mine] - released.days[theirs]) / _DAYS_APART)
+        target = np.searchsorted(starts, mine, side="right") - 1 - first
+        cells = target * people + by_item.indices[place]
+        scores = np.bincount(cells, like * weight[mine], (last - first) * people).reshape(-1, people)
+        best[first:last] = scores.argmax(axis=1)
+        second, top = np.partition(scores, -2, axis=1)[:, -2:].T
+        np.divide(top - second, scores.std(axis=1), out=lead[first:last], where=top > second)
+    claims = np.where(lead > eccentricity, best, -1)
     claimed = claims >= 0
     right = claimed & (claims == right_row)
     return AttackResult(
@@ -124,7 +111,7 @@ def link_ratings(
             "known ratings of a target": f"{known.stars.nnz / len(claims):.1f}",
             "rows claimed": int(claimed.sum()),
             "wrong claims": int((claimed & ~right).sum()),
-            "median eccentricity": f"{np.median(leads):.2f}",
+            "median eccentricity": f"{np.median(lead):.2f}",
         },
     )
 
@@ -164,25 +151,16 @@ def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, se
     return Ratings(csr_array((stars, item, starts), shape=(users, items)), days)
 
 
-def observe_ratings(
-    ratings: Ratings,
-    targets: ArrayLike,
-    *,
-    count: int,
-    wrong: int = 0,
-    star_error: float = 1.0,
-    day_error: float = 14.0,
-    seed: int = 0,
-) -> Ratings:
+def observe_ratings(ratings: Ratings, targets: ArrayLike, *, count: int, wrong: int = 0, seed: int = 0) -> Ratings:
     """Draw what an attacker knows of a few people: some of their ratings, roughly, and some that are made up.
+
+    Stars are known up to 1, days up to 14.
 
     Args:
         ratings: of everybody.
         targets: rows, shape (targets,).
         count: ratings known of each target; somebody who gave fewer is known by all of them.
         wrong: of these, how many are of random items with random stars and days.
-        star_error: greatest error of the stars of the others, in stars.
-        day_error: greatest error of their days, in days.
 
     Raises: InvalidParameterError if more are wrong than known, or a target does not exist.
 
@@ -208,9 +186,9 @@ def observe_ratings(
     target, entry = target[kept], entry[kept]
     size = len(entry)
     item = np.where(false, dice.integers(items, size=size), ratings.stars.indices[entry])
-    near = np.clip(ratings.stars.data[entry] + np.round(dice.uniform(-star_error, star_error, size)), 1, 5)
+    near = np.clip(ratings.stars.data[entry] + np.round(dice.uniform(-_STAR_ERROR, _STAR_ERROR, size)), 1, 5)
     stars = np.where(false, dice.integers(1, 6, size=size), near)
-    day = ratings.days[entry] + dice.uniform(-day_error, day_error, size)
+    day = ratings.days[entry] + dice.uniform(-_DAY_ERROR, _DAY_ERROR, size)
     days = np.where(false, dice.uniform(0, _DAYS, size), day)
     place, first = np.unique(target * items + item, return_index=True)
     ends = np.searchsorted(place // items, np.arange(len(people) + 1))

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from deniable.attacks.anonymity.columns import Codes, as_frame, number, read_columns, recode
+from deniable.attacks.frames import Names, as_frame, number, read_columns
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
 
 def link_tables(
-    released: Any, roll: Any, *, columns: Sequence[str], name: str, truth: Sequence[object] | None = None
+    released: Any, roll: Any, *, columns: Names, name: str, truth: Sequence[object] | None = None
 ) -> AttackResult:
     """Give names to the rows of a table by the columns that it shares with a public roll.
 
@@ -36,28 +36,19 @@ def link_tables(
     >>> link_tables(released, roll, columns=["birth"], name="name").learned.tolist()
     ['Ann', None, None]
     """
-    here = read_columns(as_frame(released), columns, role="columns")
-    public = as_frame(roll)
-    there = read_columns(public, columns, role="columns")
-    (named,) = read_columns(public, name, role="name")
-    rows = len(here[0].codes)
+    here, public = as_frame(released), as_frame(roll)
+    rows = len(here)
+    (named,) = read_columns(name, public, role="name")
+    both = number(column.codes for column in read_columns(columns, here, public, role="columns"))
     if truth is not None and len(truth) != rows:
         raise InvalidParameterError(f"truth must have one name for each of {rows} rows, got {len(truth)}")
-    pairs = [
-        np.concatenate([one.codes, _shared(recode(other, one.values), len(one.values), other.codes)])
-        for one, other in zip(here, there, strict=True)
-    ]
-    both = number(pairs)
-    ours, theirs = both[:rows], both[rows:]
-    owner = np.zeros(int(both.max()) + 1, dtype=np.int64)
+    ours, theirs = np.split(both, [rows])
+    owner, cells = np.zeros(int(both.max()) + 1, dtype=np.int64), int(both.max()) + 1
     owner[theirs] = np.arange(len(theirs))
-    once = (np.bincount(ours, minlength=len(owner)) == 1) & (np.bincount(theirs, minlength=len(owner)) == 1)
+    claimed = (np.bincount(ours, minlength=cells)[ours] == 1) & (np.bincount(theirs, minlength=cells)[ours] == 1)
     names = np.array([*named.values], dtype=object)[named.codes[owner[ours]]]
-    names[~once[ours]] = None
-    claimed = once[ours]
-    right = (
-        claimed if truth is None else claimed & np.array([one == two for one, two in zip(names, truth, strict=True)])
-    )
+    names[~claimed] = None
+    right = claimed if truth is None else claimed & [one == two for one, two in zip(names, truth, strict=True)]
     return AttackResult(
         attack="Joining with a public roll",
         target="name of a row",
@@ -71,9 +62,3 @@ def link_tables(
             "names in the roll": len(theirs),
         },
     )
-
-
-def _shared(codes: Codes, known: int, own: Codes) -> Codes:
-    """Codes of the roll in the table's values; what the table lacks gets codes of its own."""
-    result: Codes = np.where(codes < 0, known + own, codes)
-    return result

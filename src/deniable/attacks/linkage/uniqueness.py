@@ -1,16 +1,15 @@
 """How many rows nobody else shares: the quasi-identifiers that single a person out."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from deniable.attacks.anonymity.columns import as_frame, number, read_columns
+from deniable.attacks.frames import Names, as_frame, number, read_columns
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
 
-def measure_uniqueness(frame: Any, columns: Sequence[str], *, cells: float | None = None) -> AttackResult:
+def measure_uniqueness(frame: Any, columns: Names, *, cells: float | None = None) -> AttackResult:
     """Count the rows whose combination of values nobody else has. A missing value is a value.
 
     The curve shows how the share grows as columns are taken one after the other. For comparison: on ZIP code, date of
@@ -30,16 +29,12 @@ def measure_uniqueness(frame: Any, columns: Sequence[str], *, cells: float | Non
     >>> measure_uniqueness(people, ["zip", "sex"]).success.right
     1
     """
-    read = read_columns(as_frame(frame), columns, role="columns")
-    rows = len(read[0].codes)
-    codes = np.zeros(rows, dtype=np.int64)
-    shares = []
-    for column in read:
-        codes = number([codes, column.codes])
-        sizes = np.bincount(codes)[codes]
-        shares.append(float((sizes == 1).mean()))
+    read = read_columns(columns, as_frame(frame), role="columns")
+    classes = [number(one.codes for one in read[: place + 1]) for place in range(len(read))]
+    shares = np.array([(np.bincount(codes) == 1).sum() / len(codes) for codes in classes])
+    rows, sizes = len(classes[-1]), np.bincount(classes[-1])[classes[-1]]
     facts: dict[str, object] = {
-        "different combinations": f"{codes.max() + 1:,}",
+        "different combinations": f"{classes[-1].max() + 1:,}",
         "people who share theirs with the median person": int(np.median(sizes)),
     }
     if cells is not None:
@@ -53,7 +48,7 @@ def measure_uniqueness(frame: Any, columns: Sequence[str], *, cells: float | Non
         guess="pointing at a row",
         learned=sizes == 1,
         facts=facts,
-        curves=(Curve(label="share of unique people", x=np.arange(1.0, len(shares) + 1), y=np.array(shares)),),
+        curves=(Curve(label="share of unique people", x=np.arange(1.0, len(shares) + 1), y=shares),),
         axes=(f"columns taken: {names}", "share of people who are unique"),
     )
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.frames import Floats
 from deniable.attacks.result import AttackResult
 from deniable.attacks.synthetic.risk import check_attacks, judge
-from deniable.attacks.synthetic.tables import Floats, Table, read_tables
+from deniable.attacks.synthetic.tables import Table, read_tables
 from deniable.errors import InvalidParameterError
 
 _CELLS = 4_000_000  # of a table of matches held at once

@@ -46,4 +46,4 @@ def test_the_residual_risk_is_told(call: Call, tables: Path) -> None:
 
 def test_tables_that_do_not_fit_are_refused(call: Call, tables: Path) -> None:
     result = call("attack", "synthetic", "original.parquet", "survey.parquet", "control.parquet")
-    assert (result.exit_code, "the original table has no column 'person'" in result.stderr) == (2, True)
+    assert (result.exit_code, "the synthetic table names no column of the table: person" in result.stderr) == (2, True)

@@ -3,8 +3,6 @@
 import json
 import math
 from collections.abc import Callable
-from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,16 +16,7 @@ from deniable.errors import InvalidParameterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deniable.attacks import Anonymity, AnonymityComparison, AttackResult
-
 MOST_CELLS = 1_000_000
-
-
-class Missing(Enum):
-    """What a missing quasi-identifier is."""
-
-    VALUE = "value"
-    WILDCARD = "wildcard"
 
 
 def anonymity(
@@ -35,9 +24,6 @@ def anonymity(
     *,
     quasi: Annotated[str, typer.Option(metavar="NAMES", help='What others may know of a person: "age,sex,zip".')],
     sensitive: Annotated[str, typer.Option(metavar="NAMES", help='What they should not learn: "diagnosis".')],
-    missing: Annotated[
-        Missing, typer.Option(help="Read a missing quasi-identifier as a value, or as equal to every value.")
-    ] = Missing.VALUE,
     compare: Annotated[
         bool, typer.Option("--compare", help="Also attack the table suppressed, rounded and k-anonymous.")
     ] = False,
@@ -58,57 +44,32 @@ def anonymity(
 
     deniable attack anonymity patients.csv --quasi age,sex --sensitive diagnosis --compare --epsilon 1
     """
-    from deniable.attacks import attack_homogeneity, compare_anonymity, measure_anonymity
+    from deniable.attacks import Comparison, attack_homogeneity, compare_anonymity, measure_anonymity
+    from deniable.numbers.rationals import positive_rational
 
     check_picture(plot)
+    compare = compare or epsilon is not None
     known, secrets = ([name.strip() for name in names.split(",")] for names in (quasi, sensitive))
-    if (compare or epsilon is not None) and len(secrets) > 1:
+    if compare and len(secrets) > 1:
         raise InvalidParameterError(f"a comparison takes one sensitive column, got {', '.join(secrets)}.")
-    cost = None if epsilon is None else read_epsilon(epsilon)
+    if epsilon is not None:
+        positive_rational("epsilon", epsilon)
     with waiting("measuring..."):
         people = read_table(file)
-        measures = measure_anonymity(people, quasi=known, sensitive=secrets, missing=missing.value)
+        measures = measure_anonymity(people, quasi=known, sensitive=secrets)
         guesses = {name: attack_homogeneity(people, quasi=known, sensitive=name) for name in secrets}
         compared = None
-        if compare or epsilon is not None:
-            private = None if cost is None else count_privately(people, [*known, *secrets], cost)
-            (secret,) = secrets
-            compared = compare_anonymity(people, quasi=known, sensitive=secret, k=k, private=private, seed=seed)
-    show(measures, guesses, compared, plot=plot, as_json=as_json, never=file)
-
-
-def show(
-    measures: "Anonymity",
-    guesses: "dict[str, AttackResult]",
-    compared: "AnonymityComparison | None",
-    *,
-    plot: Path | None,
-    as_json: bool,
-    never: Path,
-) -> None:
-    """Draw what is asked for, then print the measures and what the attacks found."""
-    from deniable.attacks import Comparison
-
+        if compare:
+            private = None if epsilon is None else count_privately(people, [*known, *secrets], epsilon)
+            compared = compare_anonymity(people, quasi=known, sensitive=secrets[0], k=k, private=private, seed=seed)
     if plot is not None:
-        write_picture((compared or Comparison(guesses)).plot(), plot, never=(never,))
+        write_picture((compared or Comparison(guesses)).plot(), plot, never=(file,))
     if as_json:
         attacks = {name: one.to_data() for name, one in guesses.items()}
         told = {"measures": measures.to_data(), "homogeneity": attacks}
         typer.echo(json.dumps(told if compared is None else {**told, "comparison": compared.to_data()}, indent=2))
         return
-    say(str(measures))
-    for one in guesses.values():
-        say(f"\n{one}")
-    if compared is not None:
-        say(f"\n{compared}")
-
-
-def read_epsilon(text: str) -> str:
-    """The text, if it is a positive number; else raise InvalidParameterError before any file is read."""
-    from deniable.numbers.rationals import positive_rational
-
-    positive_rational("epsilon", text)
-    return text
+    say("\n\n".join(map(str, [measures, *guesses.values(), *([compared] if compared else [])])))
 
 
 def count_privately(people: "pa.Table", columns: list[str], epsilon: str) -> "Callable[[pa.Table], pa.Table]":

@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from deniable.attacks.anonymity.columns import as_frame, join_columns, number, read_columns, recode
+from deniable.attacks.frames import as_frame, number, read_columns
+from deniable.errors import InvalidParameterError
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_codes_rise_with_the_values_and_missing_is_the_first(values: list[Any]) 
         pd.DataFrame({"x": pd.Series(values, dtype=object)}),
     ]
     for frame in frames:
-        column = read_columns(as_frame(frame), "x", role="quasi")[0]
+        column = read_columns("x", as_frame(frame), role="quasi")[0]
         assert column.codes.tolist() == [2, 0, 1, 2]
         assert column.values[0] is None
         assert column.has_missing
@@ -41,7 +42,7 @@ def test_codes_rise_with_the_values_and_missing_is_the_first(values: list[Any]) 
 
 def test_mixed_kinds_and_empty_columns_have_codes() -> None:
     frame = as_frame(pd.DataFrame({"x": pd.Series([1, "a", None, 1], dtype=object), "y": [np.nan] * 4}))
-    mixed, empty = read_columns(frame, ["x", "y"], role="quasi")
+    mixed, empty = read_columns(["x", "y"], frame, role="quasi")
     assert len(set(mixed.codes.tolist())) == 3
     assert empty.values == (None,)
 
@@ -49,7 +50,28 @@ def test_mixed_kinds_and_empty_columns_have_codes() -> None:
 def test_tuples_are_numbered_in_their_order() -> None:
     codes = [np.array([1, 0, 1, 0]), np.array([5, 9, 2, 9])]
     assert number(codes).tolist() == [2, 0, 1, 0]
-    frame = as_frame(pl.DataFrame({"x": ["b", "a", "b"], "y": [1, None, 0]}))
-    joint = join_columns(read_columns(frame, ["x", "y"], role="sensitive"))
-    assert joint.values == (("a", None), ("b", 0), ("b", 1))
-    assert recode(joint, [("b", 1), ("a", None)]).tolist() == [0, 1, -1]
+
+
+def test_frames_are_read_with_the_same_codes() -> None:
+    one, other = pd.DataFrame({"x": [3.0, np.nan]}), pl.DataFrame({"x": [2, 3]})
+    (column,) = read_columns("x", as_frame(one), as_frame(other), role="quasi")
+    assert (column.codes.tolist(), column.values) == ([2, 0, 1, 2], (None, 2, 3))
+    assert np.array_equal(column.numbers, [3, np.nan, 2, 3], equal_nan=True)
+    with pytest.raises(InvalidParameterError, match="one kind in all tables, got label, number"):
+        read_columns("x", as_frame(one), as_frame(pl.DataFrame({"x": ["3"]})), role="quasi")
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        ([1, 2], "frame of pandas"),
+        (pl.LazyFrame({"x": [1]}), "frame of pandas"),
+        (pd.DataFrame([[1, 2]], columns=["x", "x"]), "different names"),
+        (pd.DataFrame([[1]]), "must be text"),
+        (pl.DataFrame({"x": []}), "no rows"),
+        (pl.DataFrame({"x": [[1]]}), "containers"),
+    ],
+)
+def test_what_is_no_table_is_refused(frame: Any, said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=said):
+        read_columns("x", as_frame(frame), role="quasi")
