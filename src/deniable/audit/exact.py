@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -39,7 +41,7 @@ class _Corners:
         best: tuple[Fraction | float, int] = (Fraction(0), 0)
         for count, (p, q) in enumerate(zip(self.here, self.there, strict=True), 1):
             if not q and p > delta:
-                return math.inf, _last_impossible(self.there)
+                return math.inf, self.there.count(Fraction(0))
             if q and p - delta > best[0] * q:
                 best = ((p - delta) / q, count)
         return best
@@ -74,15 +76,16 @@ def measure_exactly(
     The claim of epsilon=1 is false: epsilon is at least 1.099, certainly.
     """
     read = read_claim(claim, epsilon=epsilon, delta=0 if delta is None else delta)
-    found = _all_corners(mechanism, inputs, relation)
-    level, worst = _worst(found, claim, delta)
-    _, count, corners = worst
+    found = []
+    for (p, q), pair in _laws(mechanism, inputs, relation):
+        found += [_corners(p, q, pair), _corners(q, p, pair[::-1])]
+    level, (odds, count, corners) = _worst(found, claim, delta)
     pairs = f"{len(found) // 2:,} pair{'s' * (len(found) > 2)}"
     over = f"all {pairs} of neighbouring tables" if isinstance(inputs, Universe) else pairs
     thinned = np.unique(np.linspace(0, len(corners.outputs) - 1, _MOST_POINTS).astype(int))
     return AuditResult(
         claim=read,
-        epsilon=_epsilon(worst),
+        epsilon=_epsilon(odds),
         delta=float(level),
         confidence=1.0,
         event=_event(corners, count) if count else "",
@@ -134,9 +137,8 @@ def finite_loss(
         rows.append([[law.get(output, Fraction(0)) for output in outputs] for law in (p, q)])
     if any(not isinstance(mass, Fraction) for pair in rows for law in pair for mass in law):
         raise InvalidParameterError("finite_loss needs rational probabilities; measure_exactly also takes intervals")
-    return FiniteLoss.of_pairs(
-        [(p, q) for p, q in rows], relation=relation if isinstance(relation, Relation) else Replace
-    )
+    between = relation if isinstance(relation, Relation) else Replace
+    return FiniteLoss.of_pairs([(p, q) for p, q in rows], relation=between)
 
 
 def _laws(
@@ -146,18 +148,11 @@ def _laws(
     if isinstance(inputs, Universe) and relation is None:
         raise InvalidParameterError("a universe needs relation=AddRemove, Replace or a ZeroOut")
     law_of = mechanism.pmf if isinstance(mechanism, Mechanism) else mechanism
-    known: dict[Any, Law] = {}
-
     if not callable(law_of):
         raise InvalidParameterError(f"mechanism must be a function or a mechanism of ours, got {shown(mechanism)}")
-
-    def law(table: Any) -> Law:
-        if not isinstance(inputs, Universe):  # 0.0 and -0.0 are equal inputs, and lists have no hash
-            return read_law(_told(law_of, table))
-        if table not in known:
-            known[table] = read_law(_told(law_of, table))
-        return known[table]
-
+    law = partial(_told, law_of)
+    if isinstance(inputs, Universe):  # of pairs, 0.0 and -0.0 are equal inputs, and lists have no hash
+        law = cache(law)  # type: ignore[assignment]
     pairs = inputs.pairs(relation) if isinstance(inputs, Universe) and relation is not None else inputs
     try:
         read = [(one, other) for one, other in pairs]  # type: ignore[union-attr]
@@ -169,9 +164,9 @@ def _laws(
         raise InvalidParameterError("there is no pair of neighbours to audit: the universe needs more rows or values")
 
 
-def _told(law_of: Callable[[Any], object], table: Any) -> object:
+def _told(law_of: Callable[[Any], object], table: Any) -> Law:
     try:
-        return law_of(table)
+        return read_law(law_of(table))
     except InvalidParameterError:
         raise
     except Exception as error:
@@ -181,25 +176,16 @@ def _told(law_of: Callable[[Any], object], table: Any) -> object:
         ) from error
 
 
-def _all_corners(mechanism: Any, inputs: Pairs, relation: Neighbouring | None) -> list[_Corners]:
-    found = []
-    for (p, q), (one, other) in _laws(mechanism, inputs, relation):
-        found += [_corners(p, q, (one, other)), _corners(q, p, (other, one))]
-    return found
-
-
 def _corners(p: Law, q: Law, inputs: tuple[Any, Any]) -> _Corners:
     """Outputs by falling odds; their sums are the corners of the trade-off curve."""
     masses = {output: (lower(mass), upper(q.get(output, Fraction(0)))) for output, mass in p.items()}
     certain = [output for output, (here, there) in masses.items() if here and not there]
     others = [output for output, (here, there) in masses.items() if here and there]
     others.sort(key=lambda output: masses[output][0] / masses[output][1], reverse=True)
-    outputs, here, there, sums = [*certain, *others], [], [], (Fraction(0), Fraction(0))
-    for output in outputs:
-        sums = (sums[0] + masses[output][0], min(sums[1] + masses[output][1], Fraction(1)))
-        here.append(sums[0])
-        there.append(sums[1])
-    return _Corners(inputs, tuple(outputs), tuple(here), tuple(there))
+    outputs = (*certain, *others)
+    here = tuple(accumulate(masses[output][0] for output in outputs))
+    there = tuple(min(total, Fraction(1)) for total in accumulate(masses[output][1] for output in outputs))
+    return _Corners(inputs, outputs, here, there)
 
 
 Found = tuple[Fraction | float, int, _Corners]
@@ -211,35 +197,23 @@ def _worst(found: Sequence[_Corners], claim: PrivacyLoss | None, delta: Number |
         level = probability("delta", 0 if delta is None else delta)
         return level, _largest(found, level)
     stated = Fraction(repr(round_up(claim.infinite_mass)))  # a float, as it is reported
-    own = stated, _largest(found, stated)
-    if _epsilon(own[1]) > claim.epsilon(stated).upper:
-        return own
-    tried = []
-    for level in sorted({stated, *map(Fraction, _DELTAS)}):
-        claimed = claim.epsilon(level).upper
-        if math.isfinite(claimed):
-            worst = _largest(found, level)
-            tried.append((_epsilon(worst) - claimed, level, worst))
-    if not tried:
-        return Fraction(0), _largest(found, Fraction(0))
-    _, level, worst = max(tried, key=lambda one: one[0])  # the first of equals: the smallest delta
-    return level, worst
+    own = _largest(found, stated)
+    if _epsilon(own[0]) > claim.epsilon(stated).upper:
+        return stated, own
+    levels = [level for level in sorted({stated, *map(Fraction, _DELTAS)}) if math.isfinite(claim.epsilon(level).upper)]
+    tried = [(level, _largest(found, level)) for level in levels or [Fraction(0)]]
+    return max(tried, key=lambda one: _epsilon(one[1][0]) - claim.epsilon(one[0]).upper)  # of equals the smallest
 
 
 def _largest(found: Sequence[_Corners], delta: Fraction) -> Found:
     return max(((*corners.odds(delta), corners) for corners in found), key=lambda one: one[0])
 
 
-def _last_impossible(there: Sequence[Fraction]) -> int:
-    return sum(1 for mass in there if not mass)
-
-
-def _epsilon(found: Found) -> float:
+def _epsilon(odds: Fraction | float) -> float:
     """ln of the odds, rounded down."""
-    odds = found[0]
-    if isinstance(odds, float):
-        return odds
-    return certified(lambda: ball(odds).log(), within=NONNEGATIVE).lower if odds > 1 else 0.0
+    if isinstance(odds, float) or odds <= 1:
+        return float(odds) if isinstance(odds, float) else 0.0
+    return certified(lambda: ball(odds).log(), within=NONNEGATIVE).lower
 
 
 def _event(corners: _Corners, count: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
+from operator import add, mul
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,12 +40,11 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
         if lower(read) < 0:
             raise InvalidParameterError(f"a probability must be at least 0, got {shown(mass)}")
         key = _visible(output) if isinstance(output, float | np.floating) else output
-        found[key] = _sum(found[key], read) if key in found else read
+        found[key] = _outward(add, found[key], read) if key in found else read
     if not sum(map(lower, found.values())) <= 1 <= sum(map(upper, found.values())):
         off = float(sum(map(lower, found.values())) - 1)
         raise InvalidParameterError(
-            f"the probabilities must have the sum 1, got 1 {off:+.3g}. Write them as Fractions, or as Intervals where "
-            "they are irrational."
+            f"probabilities must have the sum 1, got 1 {off:+.3g}: give Fractions, or Intervals if they are irrational"
         )
     return found
 
@@ -61,7 +61,11 @@ def draw_outputs(law: object, *, runs: int, seed: int = 0) -> list[Hashable]:
     ['only', 'only']
     """
     whole_number("runs", runs, lower=1)
-    return drawn(read_law(law), runs, np.random.default_rng(seed))
+    read = read_law(law)
+    masses: NDArray[Any] = np.array([float(lower(mass) + upper(mass)) for mass in read.values()])
+    outputs = list(read)
+    chosen = np.random.default_rng(seed).choice(len(outputs), runs, p=masses / masses.sum())
+    return [outputs[place] for place in chosen]
 
 
 def clamp_noise(noise: NoiseLaw, value: int, *, lower: int, upper: int) -> dict[Hashable, Fraction | Interval]:
@@ -119,15 +123,8 @@ def combine_laws(laws: Iterable[object]) -> dict[Hashable, Fraction | Interval]:
     """
     found: dict[Any, Fraction | Interval] = {(): Fraction(1)}
     for law in map(read_law, laws):
-        found = {(*old, output): _times(p, q) for old, p in found.items() for output, q in law.items()}
+        found = {(*old, output): _outward(mul, p, q) for old, p in found.items() for output, q in law.items()}
     return found
-
-
-def drawn(law: Law, runs: int, generator: np.random.Generator) -> list[Hashable]:
-    """The same with a generator."""
-    masses: NDArray[Any] = np.array([float(lower(mass) + upper(mass)) for mass in law.values()])
-    outputs = list(law)
-    return [outputs[place] for place in generator.choice(len(outputs), runs, p=masses / masses.sum())]
 
 
 def lower(mass: Fraction | Interval) -> Fraction:
@@ -149,13 +146,8 @@ def _visible(output: float | np.floating[Any]) -> Hashable:
     return "-0.0" if output == 0 and np.signbit(output) else output
 
 
-def _times(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
+def _outward(operation: Callable[[Any, Any], Any], one: Fraction | Interval, other: Fraction | Interval) -> Any:
+    """The sum or product of probabilities, exact or in an interval around it."""
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return one * other
-    return Interval(round_down(lower(one) * lower(other)), round_up(upper(one) * upper(other)))
-
-
-def _sum(one: Fraction | Interval, other: Fraction | Interval) -> Fraction | Interval:
-    if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return one + other
-    return Interval(round_down(lower(one) + lower(other)), round_up(upper(one) + upper(other)))
+        return operation(one, other)
+    return Interval(round_down(operation(lower(one), lower(other))), round_up(operation(upper(one), upper(other))))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -39,13 +38,8 @@ class LargestChange:
         """
         if not isinstance(self.relation, Relation):
             raise InvalidParameterError("mechanisms know AddRemove and Replace, not ZeroOut")
-        return Sensitivity(
-            l1=self.l1,
-            l2_squared=self.l2_squared,
-            linf=self.linf,
-            relation=self.relation,
-            coordinates=max(self.coordinates, 1),
-        )
+        return Sensitivity(l1=self.l1, l2_squared=self.l2_squared, linf=self.linf, relation=self.relation,
+                           coordinates=max(self.coordinates, 1))  # fmt: skip
 
 
 def search_sensitivity(
@@ -66,8 +60,7 @@ def search_sensitivity(
     (Fraction(5, 1), ((0,), (5,)))
     """
     values = {table: _vector(function(table)) for table in universe.tables()}
-    best: dict[str, Fraction] = dict.fromkeys(("l1", "l2_squared", "linf", "coordinates"), Fraction(-1))
-    pairs: dict[str, tuple[Table, Table]] = {}
+    best: dict[str, tuple[Fraction, tuple[Table, Table]]] = {}
     for one, other in universe.pairs(relation):
         if len(values[one]) != len(values[other]):
             raise InvalidParameterError(
@@ -82,26 +75,20 @@ def search_sensitivity(
             "coordinates": Fraction(sum(x > 0 for x in change)),
         }
         for name, norm in norms.items():
-            if norm > best[name]:
-                best[name], pairs[name] = norm, (one, other)
-    if not pairs:
+            if name not in best or norm > best[name][0]:
+                best[name] = norm, (one, other)
+    if not best:
         raise InvalidParameterError("there is no pair of neighbours: the universe needs more rows or values")
+    norms = {name: norm for name, (norm, _) in best.items()}
     return LargestChange(
-        l1=best["l1"],
-        l2_squared=best["l2_squared"],
-        linf=best["linf"],
-        coordinates=int(best["coordinates"]),
-        pairs=pairs,
-        relation=relation,
-    )
+        l1=norms["l1"], l2_squared=norms["l2_squared"], linf=norms["linf"], coordinates=int(norms["coordinates"]),
+        pairs={name: pair for name, (_, pair) in best.items()}, relation=relation,
+    )  # fmt: skip
 
 
 def _vector(value: object) -> list[Fraction]:
     try:
-        return [_number(one) for one in np.asarray(value, dtype=object).reshape(-1)]
+        numbers = np.asarray(value, dtype=object).reshape(-1)
+        return [Fraction(one.item() if hasattr(one, "item") else one) for one in numbers]
     except (TypeError, ValueError, OverflowError):  # text, None, NaN, infinity
         raise InvalidParameterError(f"the function must return finite numbers, got {shown(value)}") from None
-
-
-def _number(value: Any) -> Fraction:
-    return Fraction(value.item() if hasattr(value, "item") else value)

@@ -76,19 +76,17 @@ class Universe:
     @property
     def size(self) -> int:
         """Number of tables."""
-        kinds = len(self.values)
-        sizes = range(self.least, self.rows + 1)
-        if not self.ordered:
-            return sum(math.comb(rows + kinds - 1, rows) for rows in sizes)
-        return sum(kinds ** min(rows, 64) for rows in sizes)  # beyond 64 rows of two kinds it is refused anyway
+        kinds, sizes = len(self.values), range(self.least, self.rows + 1)
+        if self.ordered:
+            return sum(kinds ** min(rows, 64) for rows in sizes)  # beyond 64 rows of two kinds it is refused anyway
+        return sum(math.comb(rows + kinds - 1, rows) for rows in sizes)
 
     def tables(self) -> Iterator[Table]:
         """Every table, smaller ones first."""
         for rows in range(self.least, self.rows + 1):
-            if self.ordered:
-                yield from product(self.values, repeat=rows)
-            else:
-                yield from combinations_with_replacement(self.values, rows)
+            yield from (
+                product(self.values, repeat=rows) if self.ordered else combinations_with_replacement(self.values, rows)
+            )
 
     def neighbours(self, table: Sequence[Hashable], relation: Neighbouring) -> Iterator[Table]:
         """Every neighbour of one table that lies in the universe.
@@ -97,15 +95,15 @@ class Universe:
             table: rows, each one of the values.
             relation: AddRemove, Replace, or a ZeroOut.
         """
-        rows = self.checked(table)
-        around = set(self._greater(rows, relation)) | set(self._smaller(rows, relation))
-        yield from sorted(around - {rows}, key=lambda one: (len(one), self._places(one)))
+        yield from sorted(self._around(self.checked(table), relation), key=lambda one: (len(one), self._places(one)))
 
     def pairs(self, relation: Neighbouring) -> Iterator[tuple[Table, Table]]:
         """Every pair of neighbours, once."""
         for table in self.tables():
-            for other in dict.fromkeys(self._smaller(table, relation)):
-                yield table, other
+            place = (-len(table), self._places(table))
+            for other in self._around(table, relation):
+                if (-len(other), self._places(other)) > place:
+                    yield table, other
 
     def checked(self, table: Sequence[Hashable]) -> Table:
         """A table of this universe, in the order in which it is written here."""
@@ -129,44 +127,28 @@ class Universe:
         return self.checked([value for value, count in zip(self.values, counts, strict=True) for _ in range(count)])
 
     def bits(self, table: Sequence[Hashable]) -> tuple[int, ...]:
-        """Whether each value occurs, for tables that hold no value twice.
-
-        Raises: InvalidParameterError if a value occurs twice: bits cannot say so.
-        """
+        """Whether each value occurs; a table that holds one twice is refused."""
         counts = self.histogram(table)
         if max(counts) > 1:
             raise InvalidParameterError("a table that holds a value twice is not a bit vector; take its histogram")
         return counts
 
-    def _smaller(self, table: Table, relation: Neighbouring) -> Iterator[Table]:
-        """Neighbours with a row less, or with a row whose value comes later (or is blank)."""
-        for place, value in enumerate(table):
-            before, after = table[:place], table[place + 1 :]
-            if isinstance(relation, ZeroOut):
-                if relation.blank not in self.values:
-                    raise InvalidParameterError("the blank of ZeroOut must be one of the values of the universe")
-                others: Sequence[Hashable] = () if value == relation.blank else (relation.blank,)
-            elif Relation.checked(relation) is AddRemove:
-                if len(table) > self.least:
-                    yield before + after
-                continue
-            else:
-                others = self.values[self.values.index(value) + 1 :]
-            for other in others:
-                yield self._written((*before, other, *after))
-
-    def _greater(self, table: Table, relation: Neighbouring) -> Iterator[Table]:
-        """The tables of which this one is a smaller neighbour."""
-        if relation is AddRemove:
-            if len(table) < self.rows:
-                for place in range(len(table) + 1):
-                    for value in self.values:
-                        yield self._written((*table[:place], value, *table[place:]))
-            return
-        for place, value in enumerate(table):
-            if not isinstance(relation, ZeroOut) or value == relation.blank:
-                for other in self.values[: None if isinstance(relation, ZeroOut) else self.values.index(value)]:
-                    yield self._written((*table[:place], other, *table[place + 1 :]))
+    def _around(self, table: Table, relation: Neighbouring) -> dict[Table, None]:
+        size = len(table)
+        if isinstance(relation, ZeroOut) and relation.blank not in self.values:
+            raise InvalidParameterError("the blank of ZeroOut must be one of the values of the universe")
+        if not isinstance(relation, ZeroOut) and Relation.checked(relation) is AddRemove:
+            fewer = (table[:k] + table[k + 1 :] for k in range(size) if size > self.least)
+            places = range(size + 1) if size < self.rows else ()
+            more = ((*table[:k], value, *table[k:]) for k in places for value in self.values)
+            return dict.fromkeys(map(self._written, (*fewer, *more)))
+        found = (
+            (*table[:k], other, *table[k + 1 :])
+            for k, value in enumerate(table)
+            for other in self.values
+            if other != value and (not isinstance(relation, ZeroOut) or relation.blank in (value, other))
+        )
+        return dict.fromkeys(map(self._written, found))
 
     def _written(self, table: Table) -> Table:
         return table if self.ordered else tuple(sorted(table, key=self.values.index))
@@ -178,9 +160,7 @@ class Universe:
 def norm1_distance(table: Sequence[Hashable], other: Sequence[Hashable]) -> int:
     """Distance of two tables as histograms: 1 for one row more or less, 2 for one row replaced.
 
-    Args:
-        table: rows; other likewise.
-
+    Args: table: rows; other likewise.
     Source: Dwork, Roth (2014), definition 2.4.
 
     >>> norm1_distance(["a", "b"], ["b", "c"])
@@ -193,9 +173,7 @@ def norm1_distance(table: Sequence[Hashable], other: Sequence[Hashable]) -> int:
 def hamming_distance(table: Sequence[Hashable], other: Sequence[Hashable]) -> int:
     """Number of rows in which two tables of one length differ.
 
-    Args:
-        table: rows; other likewise, as many.
-
+    Args: table: rows; other likewise, as many.
     Raises: InvalidParameterError if the lengths differ.
 
     >>> hamming_distance([0, 1, 1], [0, 0, 1])

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from deniable.audit.exact import measure_exactly
 from deniable.audit.gallery.chances import Chances
-from deniable.audit.laws import drawn
+from deniable.audit.laws import draw_outputs
 from deniable.audit.result import AuditResult
 from deniable.numbers.balls import certified_masses
 from deniable.numbers.interval import Interval
-from deniable.numbers.rationals import whole_number
 from deniable.privacy import ApproximateLoss, PrivacyLoss, PureLoss
 
 
@@ -53,7 +50,7 @@ class Specimen:
 
     def outputs(self, data: Any, *, runs: int, seed: int = 0) -> list[Hashable]:
         """Outputs of independent runs on an input, for audits that see nothing else."""
-        return drawn(self.law(data), whole_number("runs", runs, lower=1), np.random.default_rng(seed))
+        return draw_outputs(self.law(data), runs=runs, seed=seed)
 
 
 GALLERY: dict[str, Specimen] = {}
