@@ -9,10 +9,9 @@ import numpy as np
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
 from deniable.audit.events import Event, Goal, choose, measured
 from deniable.audit.outputs import RATIO, Failed, Floats, Outputs, Sample, encode
-from deniable.audit.result import AuditResult, Number, read_claim
+from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
-from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import positive_rational, probability, whole_number, yes_or_no
 from deniable.privacy import PrivacyLoss
@@ -122,14 +121,6 @@ def measure(
 
 
 Parts = tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs], tuple[Outputs, Outputs]]
-
-
-def read_failure(confidence: object) -> float:
-    """1 - confidence, where confidence is in (0, 1)."""
-    level = probability("confidence", confidence)
-    if level == 0:
-        raise InvalidParameterError("confidence must be in (0, 1), got 0")
-    return float(1 - level)
 
 
 def read_goals(

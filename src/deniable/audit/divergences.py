@@ -9,7 +9,8 @@ import numpy as np
 from scipy import special
 
 from deniable.audit.binomial import Floats
-from deniable.audit.black_box import LogDensity, read_failure
+from deniable.audit.black_box import LogDensity
+from deniable.audit.result import read_failure
 from deniable.audit.running import Runner
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import nonnegative_rational, whole_number, yes_or_no

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from deniable.audit.binomial import Floats
-from deniable.audit.black_box import read_failure, read_goals
+from deniable.audit.black_box import read_goals
 from deniable.audit.events import choose
 from deniable.audit.outputs import encode
-from deniable.audit.result import AuditResult, Number
+from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import Runner, Told, one_sample
 from deniable.audit.scores import fit
 from deniable.numbers.rationals import positive_rational, whole_number, yes_or_no

@@ -38,6 +38,14 @@ def read_claim(claim: PrivacyLoss | None, *, epsilon: Number | None = None, delt
     return ApproximateLoss(epsilon=epsilon, delta=delta) if probability("delta", delta) else PureLoss(epsilon=epsilon)
 
 
+def read_failure(confidence: object) -> float:
+    """1 - confidence, where confidence is in (0, 1)."""
+    level = probability("confidence", confidence)
+    if level == 0:
+        raise InvalidParameterError("confidence must be in (0, 1), got 0")
+    return float(1 - level)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """Error rates that an attacker reached on the mechanism, each at most the upper confidence bound given.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit.black_box import RUNS, measure, read_failure, read_goals
+from deniable.audit.black_box import RUNS, measure, read_goals
 from deniable.audit.events import Goal, choose
 from deniable.audit.outputs import encode
-from deniable.audit.result import AuditResult, Number
+from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError

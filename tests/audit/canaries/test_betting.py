@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from deniable.audit.canaries.betting import epsilon_by_bets, log_wealth
+from deniable.audit.canaries.betting import by_bets, log_wealth
 from deniable.audit.canaries.guesses import Guesses
 
 
@@ -52,7 +52,7 @@ def test_false_alarms_stay_at_their_level(epsilon: float) -> None:
 def test_rejected_epsilons_are_all_those_below_the_bound() -> None:
     dice = np.random.default_rng(3)
     made = guesses(np.concatenate([dice.random(100) < 0.95, dice.random(400) < 0.5]))
-    bound, count = epsilon_by_bets(made, level=0.05, delta=0)
+    bound, count = by_bets(made, level=0.05, delta=0)
     assert 1 < bound < 3
     assert 50 < count < 160
     for epsilon in np.linspace(0, 10, 301):
@@ -62,12 +62,10 @@ def test_rejected_epsilons_are_all_those_below_the_bound() -> None:
 
 def test_delta_costs_half_of_it_for_each_canary() -> None:
     made = guesses(np.ones(100, dtype=np.bool_))
-    plain = epsilon_by_bets(made, level=0.05, delta=0)[0]
-    assert epsilon_by_bets(made, level=0.05, delta=4e-4)[0] == pytest.approx(
-        epsilon_by_bets(made, level=0.03, delta=0)[0]
-    )
-    assert plain > epsilon_by_bets(made, level=0.05, delta=4e-4)[0] > 0
-    assert epsilon_by_bets(made, level=0.05, delta=1e-3) == (0.0, 100)
+    plain = by_bets(made, level=0.05, delta=0)[0]
+    assert by_bets(made, level=0.05, delta=4e-4)[0] == pytest.approx(by_bets(made, level=0.03, delta=0)[0])
+    assert plain > by_bets(made, level=0.05, delta=4e-4)[0] > 0
+    assert by_bets(made, level=0.05, delta=1e-3) == (0.0, 100)
 
 
 def test_delta_is_paid_for_where_coins_are_published_outright() -> None:
@@ -78,5 +76,5 @@ def test_delta_is_paid_for_where_coins_are_published_outright() -> None:
     dice, delta = np.random.default_rng(5), 0.02
     shown = dice.random(2000) < delta
     made = guesses(np.concatenate([np.ones(shown.sum()), dice.random(2000 - shown.sum()) < 0.5]) > 0)
-    assert epsilon_by_bets(made, level=0.05, delta=0)[0] > 2
-    assert epsilon_by_bets(made, level=0.05, delta=delta)[0] == 0
+    assert by_bets(made, level=0.05, delta=0)[0] > 2
+    assert by_bets(made, level=0.05, delta=delta)[0] == 0

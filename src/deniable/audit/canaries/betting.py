@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincc, betaln, expit
 
+from deniable.audit.canaries.counting import last_rejected
 from deniable.audit.canaries.guesses import Guesses
-
-_HALVINGS = 44
 
 
 def log_wealth(right: NDArray[np.bool_], chance: float) -> NDArray[np.float64]:
@@ -23,7 +22,7 @@ def log_wealth(right: NDArray[np.bool_], chance: float) -> NDArray[np.float64]:
     return np.asarray(mixed - rights * np.log(chance) - wrongs * np.log1p(-chance), dtype=np.float64)
 
 
-def epsilon_by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[float, int]:
+def by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[float, int]:
     """Lower bound on epsilon, and the number of guesses at which the wealth was greatest there.
 
     Guarantee: under (epsilon, delta)-DP the wealth for chance 1/(1 + exp(-epsilon)) ever reaches 1/a with probability
@@ -36,15 +35,8 @@ def epsilon_by_bets(guesses: Guesses, *, level: float, delta: float) -> tuple[fl
         return 0.0, guesses.right.size
     needed = -np.log(min(left, np.exp(-1)))
 
-    def richest(epsilon: float) -> tuple[float, int]:
-        wealth = log_wealth(guesses.right, float(expit(epsilon)))
-        place = int(np.argmax(wealth))
-        return float(wealth[place]), place + 1
+    def wealth(epsilon: float) -> NDArray[np.float64]:
+        return log_wealth(guesses.right, float(expit(epsilon)))
 
-    low, high = 0.0, float(np.log(guesses.right.size + 1) + needed)  # more than guesses that are all right can show
-    if richest(low)[0] < needed:
-        return 0.0, richest(low)[1]
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if richest(middle)[0] >= needed else (low, middle)
-    return low, richest(low)[1]
+    found = last_rejected(lambda epsilon: float(wealth(epsilon).max()) >= needed) or 0.0
+    return found, int(np.argmax(wealth(found))) + 1

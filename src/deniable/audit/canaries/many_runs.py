@@ -1,16 +1,17 @@
 """An audit over many runs: how often an attacker said "included" where it was true, and where it was not."""
 
 import math
-from fractions import Fraction
 from operator import index
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
-from deniable.audit.result import AuditResult, Measured, Number, read_claim
+from deniable.audit.binomial import upper_rate
+from deniable.audit.canaries.counting import gaussian as curves_of_gaussian
+from deniable.audit.result import AuditResult, Measured, Number, read_claim, read_failure
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import probability
-from deniable.privacy import GaussianDPLoss, PrivacyLoss
+from deniable.privacy import PrivacyLoss
 
 
 def audit_counts(
@@ -46,40 +47,32 @@ def audit_counts(
     >>> audit_counts(950, 30, runs_with=1000, runs_without=1000, epsilon=2).violated
     True
     """
-    stated = read_claim(claim, epsilon=epsilon, delta=delta)
+    stated, failure = read_claim(claim, epsilon=epsilon, delta=delta), read_failure(confidence)
     least = float(probability("delta", delta))
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}")
-    if gaussian and not least:
-        raise InvalidParameterError("gaussian=True needs delta > 0: at 0 the epsilon of Gaussian noise is infinite")
-    alarms = most("false_positives", false_positives, runs_without, level=(1 - confidence) / 2)
-    misses = most("true_positives", runs_with - true_positives, runs_with, level=(1 - confidence) / 2)
-    perfect = [most("runs", 0, runs, level=(1 - confidence) / 2) for runs in (runs_without, runs_with)]
-    limits = [f"an epsilon above {by_rates(*perfect, delta=least):.3g} by {runs_with + runs_without:,} runs"]
+    counts = {"true_positives": (true_positives, runs_with), "false_positives": (false_positives, runs_without)}
+    for name, (count, runs) in counts.items():
+        if index(runs) < 1 or not 0 <= index(count) <= runs:
+            raise InvalidParameterError(f"{name} must be between 0 and the number of runs, which must be at least one")
+    alarms = upper_rate(false_positives, runs_without, failure / 2)
+    misses = upper_rate(runs_with - true_positives, runs_with, failure / 2)
     if gaussian:
-        mu = max(0.0, float(norm.isf(alarms) - norm.ppf(misses)))
-        found = GaussianDPLoss(Fraction(mu)).epsilon(Fraction(least)).lower if mu else 0.0
-        limits = ["anything about mechanisms that are not Gaussian: the bound is for these alone"]
+        found = curves_of_gaussian(least).epsilon(max(0.0, float(norm.isf(alarms) - norm.ppf(misses))))
+        limit = "anything about mechanisms that are not Gaussian: the bound is for these alone"
     else:
         found = by_rates(alarms, misses, delta=least)
+        best = by_rates(*(upper_rate(0, runs, failure / 2) for runs in (runs_without, runs_with)), delta=least)
+        limit = f"an epsilon above {best:.3g} by {runs_with + runs_without:,} runs"
     return AuditResult(
         claim=stated,
         epsilon=found,
         delta=least,
-        confidence=confidence,
+        confidence=1 - failure,
         event=f"seen in {true_positives:,} of {runs_with:,} runs with it, {false_positives:,} of {runs_without:,} else",
         runs=runs_with + runs_without,
         tried=("one attack with a threshold fixed before",),
-        limits=tuple(limits),
+        limits=(limit,),
         measured=Measured(false_positive=np.array([alarms]), false_negative=np.array([misses])),
     )
-
-
-def most(name: str, count: int, runs: int, *, level: float) -> float:
-    """Upper Clopper-Pearson bound on the rate of an event that happened in `count` of `runs`."""
-    if index(runs) < 1 or not 0 <= index(count) <= runs:
-        raise InvalidParameterError(f"{name} must be a number of runs, between 0 and all of them, and at least one run")
-    return 1.0 if count == runs else float(beta.isf(level, count + 1, runs - count))
 
 
 def by_rates(alarms: float, misses: float, *, delta: float) -> float:

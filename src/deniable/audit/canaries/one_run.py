@@ -7,20 +7,19 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from deniable.audit.canaries import binomial, tradeoff
-from deniable.audit.canaries.betting import epsilon_by_bets
+from deniable.audit.canaries.betting import by_bets
+from deniable.audit.canaries.counting import by_count, gaussian, shifted
 from deniable.audit.canaries.guesses import Guesses, read_guesses
-from deniable.audit.result import AuditResult, Number, read_claim
+from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import probability
 from deniable.privacy import PrivacyLoss
 
-Method = Literal["bets", "count", "approximate", "gaussian", "claim"]
+Method = Literal["bets", "count", "gaussian", "claim"]
 _LEAST_GUESSES = 8
 _WHAT = {
     "bets": "bets on guesses, the surest first",
     "count": "number of right guesses against (epsilon, delta)-DP",
-    "approximate": "number of right guesses against the curve of (epsilon, delta)-DP",
     "gaussian": "number of right guesses against the curves of Gaussian noise",
     "claim": "number of right guesses against the claimed curve, its epsilon raised or lowered",
 }
@@ -51,8 +50,8 @@ def audit_one_run(
         delta: at which epsilon is bounded.
         confidence: of the bound, in (0, 1).
         method: "bets" needs no choice and is valid at every number of guesses; "count" is the binomial test;
-            "approximate", "gaussian" and "claim" test the whole trade-off curve: of (epsilon, delta)-DP, of Gaussian
-            noise (a bound for Gaussian mechanisms only), or the claimed one.
+            "gaussian" and "claim" test the whole trade-off curve: of Gaussian noise (a bound for Gaussian mechanisms
+            only), or the claimed one.
         both_ends: guess "left out" for the lowest scores too, not only "included" for the highest.
         guesses: number of guesses, fixed before the scores were seen; None tries 1, 1/2, 1/4, ... of the canaries,
             and pays for the choice with the level. Bets need none.
@@ -70,21 +69,18 @@ def audit_one_run(
     The claim of epsilon=1 is false: epsilon is at least 3.782, at confidence 0.95.
     """
     stated = read_claim(claim, epsilon=epsilon, delta=delta)
-    least = float(probability("delta", delta))
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}")
+    least, level = float(probability("delta", delta)), read_failure(confidence)
     if method not in _WHAT:
         raise InvalidParameterError(f"method must be one of {', '.join(_WHAT)}, got {method!r}")
     made = read_guesses(scores, included, both_ends=both_ends, seed=seed)
-    bound = _bounds(method, stated, made, guesses, level=1 - confidence, delta=least)
+    bound = _bounds(method, stated, made.right.size, guesses, level=level, delta=least)
     found, count = bound(made)
-    right = int(made.right[:count].sum())
     result = AuditResult(
         claim=stated,
         epsilon=found,
         delta=least,
-        confidence=confidence,
-        event=f"{right:,} of the {count:,} surest guesses right",
+        confidence=1 - level,
+        event=f"{int(made.right[:count].sum()):,} of the {count:,} surest guesses right",
         runs=1,
         tried=(f"{_WHAT[method]}, {'at both ends' if both_ends else 'from the top'}",),
     )
@@ -95,47 +91,22 @@ Bound = Callable[[Guesses], tuple[float, int]]
 
 
 def _bounds(
-    method: Method, claim: PrivacyLoss | None, made: Guesses, guesses: int | None, *, level: float, delta: float
+    method: Method, claim: PrivacyLoss | None, size: int, guesses: int | None, *, level: float, delta: float
 ) -> Bound:
     """From guesses to the bound and the number of them that gave it."""
-    if guesses is not None and not 1 <= guesses <= made.right.size:
-        raise InvalidParameterError(f"guesses must be between 1 and the {made.right.size} canaries, got {guesses}")
+    if guesses is not None and not 1 <= guesses <= size:
+        raise InvalidParameterError(f"guesses must be between 1 and the {size} canaries, got {guesses}")
     if method == "bets":
-        return partial(epsilon_by_bets, level=level, delta=delta)
-    counts = _counts(made.right.size) if guesses is None else [guesses]
-    share = level / len(counts)
-    if method == "count":
-        return lambda given: _best(
-            counts,
-            lambda count, right: binomial.epsilon_by_count(right, count, given.canaries, level=share, delta=delta),
-            given,
-        )
-    if method == "claim":
-        if claim is None:
-            raise InvalidParameterError('method "claim" needs a claim; give one, or choose "approximate"')
-        family = tradeoff.shifted(claim, delta)
-    elif method == "gaussian" and not delta:
-        raise InvalidParameterError('method "gaussian" needs delta > 0: at 0 the epsilon of Gaussian noise is infinite')
-    else:
-        family = tradeoff.gaussian(delta) if method == "gaussian" else tradeoff.approximate(delta)
-
-    def by_curve(given: Guesses, count: int, right: int) -> float:
-        test = partial(tradeoff.rejected, right, count, given.canaries, level=share)
-        found = tradeoff.largest_rejected(family, lambda inverse: test(inverse=inverse))
-        return 0.0 if found is None else family.epsilon(found)
-
-    return lambda given: _best(counts, partial(by_curve, given), given)
-
-
-def _best(counts: list[int], epsilon: Callable[[int, int], float], given: Guesses) -> tuple[float, int]:
-    return max((epsilon(count, int(given.right[:count].sum())), count) for count in counts)
-
-
-def _counts(canaries: int) -> list[int]:
-    counts = [canaries]
-    while counts[-1] // 2 >= _LEAST_GUESSES:
-        counts.append(counts[-1] // 2)
-    return counts
+        return partial(by_bets, level=level, delta=delta)
+    fewer = [size >> times for times in range(1, size.bit_length()) if size >> times >= _LEAST_GUESSES]
+    counts = [size, *fewer] if guesses is None else [guesses]
+    one: Callable[..., float] = partial(by_count, delta=delta)
+    if method != "count":
+        one = (gaussian(delta) if method == "gaussian" else shifted(claim, delta)).bound
+    return lambda given: max(
+        (one(int(given.right[:count].sum()), count, given.canaries, level=level / len(counts)), count)
+        for count in counts
+    )
 
 
 def _limits(result: AuditResult, method: Method, made: Guesses, bound: Bound) -> Iterator[str]:
@@ -151,3 +122,5 @@ def _limits(result: AuditResult, method: Method, made: Guesses, bound: Bound) ->
         yield "whether coins were thrown: exactly half of the canaries were included; a fixed number proves nothing"
     if method == "gaussian":
         yield "anything about mechanisms that are not Gaussian: the bound is for these alone"
+    if method == "claim":
+        yield "the epsilon of curves with another shape than the claimed one; whether the claim is false holds for all"

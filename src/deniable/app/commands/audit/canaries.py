@@ -26,7 +26,7 @@ def canaries(
         str,
         typer.Option(
             metavar="NAME",
-            help="bets, or a number of right guesses: count, approximate, gaussian (Gaussian mechanisms only), claim.",
+            help="bets, or a number of right guesses: count, gaussian (Gaussian mechanisms only), claim.",
         ),
     ] = "bets",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the dice that order equal scores.")] = 0,
