@@ -52,7 +52,7 @@ def audit_counts(
     counts = {"true_positives": (true_positives, runs_with), "false_positives": (false_positives, runs_without)}
     for name, (count, runs) in counts.items():
         if index(runs) < 1 or not 0 <= index(count) <= runs:
-            raise InvalidParameterError(f"{name} must be between 0 and the number of runs, which must be at least one")
+            raise InvalidParameterError(f"{name} must be between 0 and its number of runs, with at least one run")
     alarms = upper_rate(false_positives, runs_without, failure / 2)
     misses = upper_rate(runs_with - true_positives, runs_with, failure / 2)
     if gaussian:
