@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import probability
+from deniable.numbers.rationals import exact_rational, probability, shown
 from deniable.privacy import ApproximateLoss, PrivacyLoss, PureLoss
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def read_claim(claim: PrivacyLoss | None, *, epsilon: Number | None = None, delt
 
 def read_failure(confidence: object) -> float:
     """1 - confidence, where confidence is in (0, 1)."""
-    level = probability("confidence", confidence)
-    if level == 0:
-        raise InvalidParameterError("confidence must be in (0, 1), got 0")
+    level = exact_rational("confidence", confidence)
+    if not 0 < level < 1:
+        raise InvalidParameterError(f"confidence must be in (0, 1), got {shown(confidence)}")
     return float(1 - level)
 
 
