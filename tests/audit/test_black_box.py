@@ -202,3 +202,8 @@ def test_a_claim_with_a_delta_of_its_own_is_tested_at_that_delta() -> None:
     assert found.violated
     assert found.delta == pytest.approx(1e-6)
     assert not audited(name_and_shame, (0, 1), claim=ApproximateLoss(epsilon=1, delta="0.051")).violated
+
+
+def test_a_mechanism_that_counts_its_calls_tells_no_inputs_apart() -> None:
+    calls = iter(range(10_000))
+    assert measure(lambda _: next(calls), 0, 1, epsilon=0.1, runs=2000).epsilon == 0

@@ -155,3 +155,8 @@ def test_bad_input_is_refused_in_words() -> None:
 def test_equal_inputs_of_other_types_have_laws_of_their_own() -> None:
     assert math.isinf(measure_exactly(lambda x: {str(x): 1}, [(0.0, -0.0)]).epsilon)
     assert math.isinf(measure_exactly(lambda x: {str(x): 1}, [([1], [2])]).epsilon)
+
+
+def test_a_claim_that_allows_everything_is_no_violation() -> None:
+    shows = {0: {0: 1}, 1: {1: 1}}
+    assert not measure_exactly(shows.get, [(0, 1)], claim=finite_loss(shows.get, [(0, 1)])).violated

@@ -197,6 +197,8 @@ def _worst(found: Sequence[_Corners], claim: PrivacyLoss | None, delta: Number |
         level = probability("delta", 0 if delta is None else delta)
         return level, _largest(found, level)
     stated = Fraction(repr(round_up(claim.infinite_mass)))  # a float, as it is reported
+    if stated == 1:  # the claim allows everything
+        return Fraction(0), _largest(found, Fraction(0))
     own = _largest(found, stated)
     if _epsilon(own[0]) > claim.epsilon(stated).upper:
         return stated, own
