@@ -80,3 +80,8 @@ def test_tables_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
 def test_data_of_another_form_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError):
         read_block(wrong)
+
+
+def test_infants_are_not_everybody() -> None:
+    lines = [Statistic(group=Group(most=0), count=1), Statistic(group=Group(), count=3)]
+    assert BlockTables(attributes={}, ages=(0, 99), statistics=lines).people == 3

@@ -104,3 +104,10 @@ def test_bad_input_is_refused(secrets: list[float], other: dict[str, float]) -> 
 def test_an_answer_of_another_shape_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="one number for each of 2 groups"):
         isolate_people(lambda groups: groups, [0, 1])
+
+
+def test_coins_do_not_beat_the_guess_about_targets_of_the_rarer_value() -> None:
+    secrets = np.arange(2000) < 200
+    dice = np.random.default_rng(1)
+    found = subtract_counts(lambda groups: dice.normal(size=len(groups)), secrets, targets=np.arange(200))
+    assert not found.succeeded

@@ -96,11 +96,10 @@ class BlockTables:
     @property
     def people(self) -> int:
         """How many live here."""
-        whole = Group()
         for one in self.statistics:
             group = one.group
-            everyone = not group.where and group.least <= self.ages[0] and (group.most or self.ages[1]) >= self.ages[1]
-            if one.count is not None and (group == whole or everyone):
+            oldest = self.ages[1] if group.most is None else group.most
+            if one.count is not None and not group.where and group.least <= self.ages[0] and oldest >= self.ages[1]:
                 return one.count
         raise InvalidParameterError("one statistic must count everybody: Statistic(group=Group(), count=...)")
 

@@ -134,7 +134,7 @@ def _scored(
     commoner = rate > _UNDECIDED
     guesses = np.where(np.isnan(found), commoner, found > _UNDECIDED)  # (targets, repeats)
     right = (guesses == truth[people][:, None]).sum(axis=0)
-    hit = float((truth[people] == commoner).mean())
+    hit = max(float((truth[people] == value).mean()) for value in (False, True))
     curves: tuple[Curve, ...] = ()
     if len(right) > 1:
         times = np.arange(1.0, len(right) + 1)
