@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from deniable.attacks import (
+    AllSubsets,
     Answerer,
-    all_subsets,
     answer_adversarially,
     answer_rounded,
     answer_unless_small,
@@ -28,9 +28,9 @@ def bits(number: int, people: int) -> np.ndarray:
 def test_all_subsets_are_the_binary_numbers(people: int) -> None:
     groups = np.array([bits(number, people) for number in range(1 << people)])
     column = np.random.default_rng(people).normal(size=people)
-    assert all_subsets(people).shape == groups.shape
-    assert all_subsets(people) @ column == pytest.approx(groups @ column)
-    assert (all_subsets(people).rows(np.arange(1 << people)) == groups).all()
+    assert AllSubsets(people).shape == groups.shape
+    assert AllSubsets(people) @ column == pytest.approx(groups @ column)
+    assert (AllSubsets(people).rows(np.arange(1 << people)) == groups).all()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -50,7 +50,7 @@ def test_the_search_finds_the_least_largest_residual(seed: int) -> None:
 @pytest.mark.parametrize("error", [0, 0.5, 1, 1.5, 2])
 def test_all_queries_leave_at_most_four_errors_wrong(error: float) -> None:
     """Theorem 1, against every kind of answer; the decoy attains the bound for one of truth and decoy."""
-    groups = all_subsets(12)
+    groups = AllSubsets(12)
     for truth in (np.arange(12) % 2, 1 - np.arange(12) % 3 // 2):
         other = answer_adversarially(truth, error=error)
         tried: list[Answerer] = [other, answer_within(truth, error=error, seed=3)]
@@ -71,8 +71,8 @@ def test_the_bound_of_four_errors_is_attained() -> None:
     decoy[:4] = 1 - decoy[:4]
     wrong = []
     for secret, lie in ((truth, decoy), (decoy, truth)):
-        told = answer_adversarially(secret, error=1, decoy=lie)(all_subsets(12))
-        wrong.append(int((estimate_exhaustively(all_subsets(12), told) != secret).sum()))
+        told = answer_adversarially(secret, error=1, decoy=lie)(AllSubsets(12))
+        wrong.append(int((estimate_exhaustively(AllSubsets(12), told) != secret).sum()))
     assert max(wrong) == 4
 
 
@@ -89,9 +89,9 @@ def test_random_queries_leave_fewer_wrong_than_theorem_2_says() -> None:
 
 def test_what_is_withheld_or_too_much_is_said() -> None:
     truth = np.arange(10) % 2
-    told = answer_unless_small(truth, below=3)(all_subsets(10))
-    assert (estimate_exhaustively(all_subsets(10), told) == truth).all()
+    told = answer_unless_small(truth, below=3)(AllSubsets(10))
+    assert (estimate_exhaustively(AllSubsets(10), told) == truth).all()
     with pytest.raises(InvalidParameterError, match="at most 24 people"):
         estimate_exhaustively(random_subsets(people=25, queries=2), [1, 1])
     with pytest.raises(InvalidParameterError, match=r"people must be in 1\.\.24"):
-        all_subsets(25)
+        AllSubsets(25)

@@ -1,5 +1,7 @@
 """Linear programs: their matrices against the notes' program, their optima against other formulations."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -10,6 +12,7 @@ from deniable.attacks import (
     linear_program,
     random_subsets,
 )
+from deniable.attacks.reconstruction.programs import Norm
 from deniable.errors import InvalidParameterError
 
 SECRETS = np.random.default_rng(5).integers(0, 2, 24)
@@ -67,7 +70,7 @@ def test_small_errors_leave_no_bit_wrong() -> None:
     secrets = np.random.default_rng(1).integers(0, 2, 64)
     groups = random_subsets(people=64, queries=640)
     told = answer_within(secrets, error=1)(groups)
-    for norm in ("largest", "sum"):
+    for norm in get_args(Norm):
         assert (estimate_by_linear_program(groups, told, norm=norm).round() == secrets).all()
 
 
@@ -81,8 +84,10 @@ def test_the_sum_forgives_a_fifth_of_lies_and_the_largest_does_not() -> None:
 def test_withheld_answers_have_no_rows() -> None:
     told = np.where(np.arange(90) < 30, np.nan, TOLD)
     assert linear_program(GROUPS, told).rows.shape == (120, 25)
-    for norm in ("largest", "sum"):
+    for norm in get_args(Norm):
         kept = estimate_by_linear_program(GROUPS[30:], TOLD[30:], norm=norm)
         assert estimate_by_linear_program(GROUPS, told, norm=norm) == pytest.approx(kept)
     with pytest.raises(InvalidParameterError, match="no query"):
         linear_program(GROUPS, np.full(90, np.nan))
+    with pytest.raises(InvalidParameterError, match="norm must"):
+        estimate_by_linear_program(GROUPS, TOLD, norm="least")  # type: ignore[arg-type]

@@ -1,15 +1,18 @@
 """Success against noise, beside the curve of the proof."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.attacks import NoiseLaw, sweep_noise
+from deniable.attacks import sweep_noise
+from deniable.attacks.reconstruction.sweep import Law
 from deniable.errors import InvalidParameterError
 
 
-@pytest.mark.parametrize("law", NoiseLaw)
-def test_the_measured_curve_is_the_predicted_one(law: NoiseLaw) -> None:
+@pytest.mark.parametrize("law", get_args(Law))
+def test_the_measured_curve_is_the_predicted_one(law: Law) -> None:
     """4 * 2,048 bits at each of 5 noises: five standard errors, false alarm below 1e-5."""
     found = sweep_noise(people=(2048,), noises=(0.1, 0.25, 0.5, 1, 3), noise=law)
     measured, predicted = found.curves
@@ -35,7 +38,7 @@ def test_the_picture_has_a_line_for_each_number_of_people() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"people": ()}, {"noises": ()}, {"noises": (0,)}, {"noises": (np.nan,)}, {"repeats": 0}]
+    "wrong", [{"people": ()}, {"noises": ()}, {"noises": (0,)}, {"noises": (np.nan,)}, {"repeats": 0}, {"noise": "no"}]
 )
 def test_an_empty_sweep_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):

@@ -1,19 +1,71 @@
-"""The whole attack: ask, reconstruct, and compare with the truth."""
+"""The whole attack: ask, reconstruct by least squares or otherwise, and compare with the truth."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import diags_array
+from scipy.sparse.linalg import aslinearoperator, lsmr
 
-from deniable.attacks.reconstruction.answers import Answerer, secret_bits
-from deniable.attacks.reconstruction.estimates import estimate_by_least_squares
-from deniable.attacks.reconstruction.queries import Subsets, hadamard_subsets, random_subsets
+from deniable.attacks.numbers import Floats, check_probability
+from deniable.attacks.reconstruction.answers import Answerer, nonnegative, secret_bits
+from deniable.attacks.reconstruction.queries import Subsets, choose_subsets
 from deniable.attacks.result import AttackResult, Bound, Share
 from deniable.errors import InvalidParameterError
 
-FEW = 512  # people: up to here the groups are drawn at random, a dense matrix
+Estimator = Callable[[Subsets, Floats], Floats]
 
-Estimator = Callable[[Subsets, NDArray[np.float64]], NDArray[np.float64]]
+
+def estimate_by_least_squares(
+    subsets: Subsets, answers: ArrayLike, *, share: float = 0.5, noise: float = 0.0
+) -> Floats:
+    """Estimate every person's secret bit by the column that fits the answers best in squares; round at 1/2 for the bit.
+
+    With noise it is the mean of Bayes' rule for bits that were normal around `share` with variance share (1 - share):
+    where the answers say nothing, the estimate stays at the share, and rounding gives the majority's bit.
+
+    Args:
+        subsets: shape (queries, people), of 0 and 1; a sparse array or LinearOperator where they are many.
+        answers: shape (queries,); NaN for those that were withheld, which are left out.
+        share: of the people who have the secret, as the attacker guesses it, in (0, 1).
+        noise: standard deviation of the answers' errors, as the attacker knows it.
+
+    Returns: shape (people,).
+    Raises: InvalidParameterError if shapes differ, or every answer was withheld.
+    Source: Dwork and Yekhanin (2008); LSMR by Fong and Saunders (2011).
+
+    >>> from deniable.attacks import answer_exactly, random_subsets
+    >>> groups = random_subsets(people=5, queries=20)
+    >>> estimate_by_least_squares(groups, answer_exactly([1, 0, 0, 1, 1])(groups)).round().tolist()
+    [1.0, 0.0, 0.0, 1.0, 1.0]
+    """
+    check_probability("share", share)
+    damping = nonnegative("noise", noise) / np.sqrt(share * (1 - share))
+    given, known = read_answers(subsets, answers)
+    start = np.full(subsets.shape[1], share)
+    if isinstance(subsets, np.ndarray):
+        subsets = subsets.astype(np.float64)
+    residual = np.where(known, given - np.asarray(subsets @ start), 0.0)
+    if not known.all():  # a row of zeros for each that was withheld
+        subsets = aslinearoperator(diags_array(known.astype(np.float64))) @ aslinearoperator(subsets)
+    moved = lsmr(subsets, residual, damp=damping, atol=1e-9, btol=1e-9, maxiter=4 * len(start))[0]
+    return np.asarray(start + moved)
+
+
+def read_answers(subsets: Subsets, answers: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    """The answers with 0 for those that were withheld, and which of them were given.
+
+    Raises: InvalidParameterError if they are not one a query, some are infinite, or none was given.
+    """
+    given = np.asarray(answers, dtype=np.float64)
+    if given.shape != (subsets.shape[0],):
+        raise InvalidParameterError(f"{subsets.shape[0]} queries need as many answers, got shape {given.shape}")
+    known = ~np.isnan(given)
+    if not known.any():
+        raise InvalidParameterError("no query was answered")
+    if np.isinf(given).any():
+        raise InvalidParameterError("answers must be finite, or NaN where they were withheld")
+    return np.where(known, given, 0.0), known
 
 
 def attack_by_reconstruction(
@@ -47,10 +99,8 @@ def attack_by_reconstruction(
     found = np.asarray(estimate(asked, answers), dtype=np.float64)
     if found.shape != truth.shape:
         raise InvalidParameterError(f"the estimator needs to give {len(truth)} numbers, got shape {found.shape}")
-    learned = found > 0.5
-    exact = np.asarray(asked @ truth)
-    told = ~np.isnan(answers)
-    error = float(np.abs(answers - exact)[told].max()) if told.any() else np.nan
+    learned, told = found > 0.5, ~np.isnan(answers)
+    error = float(np.abs(answers - np.asarray(asked @ truth))[told].max()) if told.any() else np.nan
     share = float(truth.mean())
     return AttackResult(
         attack="Reconstruction",
@@ -68,15 +118,3 @@ def attack_by_reconstruction(
             "square root of the people": round(float(np.sqrt(len(truth))), 1),
         },
     )
-
-
-def choose_subsets(*, people: int, seed: int = 0) -> Subsets:
-    """Groups of about half the people: 4 random ones a person, or for more than 512 people those of `hadamard_subsets`.
-
-    >>> choose_subsets(people=100).shape
-    (400, 100)
-    """
-    if people <= FEW:
-        return random_subsets(people=people, queries=4 * people, seed=seed)
-    groups: Subsets = hadamard_subsets(people=people, seed=seed)
-    return groups

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.reconstruction.estimates import estimate_by_least_squares, read_answers
-from deniable.attacks.reconstruction.queries import Subsets, as_rows, whole
+from deniable.attacks.numbers import Floats, whole
+from deniable.attacks.reconstruction.attack import estimate_by_least_squares, read_answers
+from deniable.attacks.reconstruction.queries import Subsets, as_rows
 from deniable.errors import InvalidParameterError
 
 MOST = 24  # people: 2^24 candidates are looked at in seconds
@@ -18,12 +19,9 @@ STEP = 0x9E3779B1  # odd, so that its multiples modulo 2^n pass every query once
 
 @dataclass(frozen=True)
 class AllSubsets:
-    """All 2^people groups, the empty one first: person j is in group i if bit j of i is set.
+    """All 2^people groups of at most 24 people, as Theorem 1 of Dinur and Nissim asks about; no matrix is stored.
 
-    Answers to all of them are computed in 2^people steps; no matrix is stored.
-
-    Args:
-        people: in 1..24.
+    Person j is in group i if bit j of i is set.
 
     >>> (AllSubsets(2) @ np.array([1, 5])).tolist()
     [0, 1, 5, 6]
@@ -47,30 +45,18 @@ class AllSubsets:
             sums = np.concatenate([sums, sums + value])
         return sums
 
-    def rows(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    def rows(self, numbers: NDArray[np.int64]) -> Floats:
         """The groups with these numbers, as rows of 0 and 1."""
         return _bits(numbers, self.people)
 
 
-def all_subsets(people: int) -> AllSubsets:
-    """List all groups of at most 24 people, as Theorem 1 of Dinur and Nissim asks about.
-
-    Args:
-        people: in 1..24.
-
-    >>> all_subsets(3).shape
-    (8, 3)
-    """
-    return AllSubsets(people)
-
-
-def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> NDArray[np.float64]:
+def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> Floats:
     """Find the bits whose largest residual over all answers is least, among all 2^people candidates.
 
     Candidates drop out as soon as some answers show that they are no better than the best one known.
 
     Args:
-        subsets: shape (queries, people), of 0 and 1, an array or `all_subsets`; at most 24 people.
+        subsets: shape (queries, people), of 0 and 1, an array or `AllSubsets`; at most 24 people.
         answers: shape (queries,); NaN for those that were withheld, which are left out.
 
     Returns: shape (people,), of 0 and 1. If several candidates are best, one of them.
@@ -78,7 +64,7 @@ def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> NDArray[np.fl
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy".
 
     >>> from deniable.attacks import answer_adversarially
-    >>> groups, truth = all_subsets(10), [1, 1, 0, 0, 1, 0, 1, 0, 0, 1]
+    >>> groups, truth = AllSubsets(10), [1, 1, 0, 0, 1, 0, 1, 0, 0, 1]
     >>> found = estimate_exhaustively(groups, answer_adversarially(truth, error=0.4)(groups))
     >>> found.astype(int).tolist() == truth
     True
@@ -87,10 +73,12 @@ def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> NDArray[np.fl
     people = subsets.shape[1]
     if people > MOST:
         raise InvalidParameterError(f"an exhaustive attack takes at most {MOST} people, got {people}")
-    numbers = _scattered(people) if isinstance(subsets, AllSubsets) else np.arange(len(given))
+    numbers = np.arange(len(given))
+    if isinstance(subsets, AllSubsets):  # in an order without a pattern
+        numbers = (numbers * STEP) & (len(given) - 1)
     numbers = numbers[known[numbers]]
-    search = _Search(subsets, given, known)
-    search.try_candidate(_first_guess(search, numbers[: 8 * people]))
+    search, first = _Search(subsets, given, known), numbers[: 8 * people]
+    search.try_candidate((estimate_by_least_squares(search.rows(first), given[first]) > 0.5).astype(np.float64))
     start, size = min(FIRST, len(numbers)), 2 * FIRST
     reached = search.largest_of_all(numbers[:start])
     search.try_candidate(_bits(np.array([np.argmin(reached)]), people)[0])
@@ -111,25 +99,25 @@ def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> NDArray[np.fl
 class _Search:
     """The best candidate so far, and what it takes to judge others."""
 
-    def __init__(self, subsets: Subsets, given: NDArray[np.float64], known: NDArray[np.bool_]) -> None:
+    def __init__(self, subsets: Subsets, given: Floats, known: NDArray[np.bool_]) -> None:
         self.subsets = subsets if isinstance(subsets, AllSubsets) else as_rows(subsets)
         self.given, self.known = given, known
         self.best, self.least = np.zeros(subsets.shape[1]), np.inf
 
-    def rows(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    def rows(self, numbers: NDArray[np.int64]) -> Floats:
         """Some of the queries."""
         if isinstance(self.subsets, AllSubsets):
             return self.subsets.rows(numbers)
         found = self.subsets[numbers]
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
 
-    def try_candidate(self, bits: NDArray[np.float64]) -> None:
+    def try_candidate(self, bits: Floats) -> None:
         """Keep the candidate if no better one is known."""
         value = float(np.abs(np.asarray(self.subsets @ bits) - self.given)[self.known].max())
         if value < self.least:
             self.best, self.least = bits, value
 
-    def largest_of_all(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    def largest_of_all(self, numbers: NDArray[np.int64]) -> Floats:
         """Largest residual of every candidate over a few queries: a sum of two tables, one of each half of the bits."""
         people = self.subsets.shape[1]
         half = people // 2
@@ -146,7 +134,7 @@ class _Search:
                 np.maximum(part, residuals, out=part)
         return found.ravel()
 
-    def largest(self, candidates: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    def largest(self, candidates: NDArray[np.int64], numbers: NDArray[np.int64]) -> Floats:
         """Largest residual of each candidate over some of the queries; infinite once it is no longer of interest."""
         found = np.zeros(len(candidates))
         for first in range(0, len(numbers), 1 << 10):
@@ -163,14 +151,5 @@ class _Search:
         return found
 
 
-def _first_guess(search: _Search, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    return (estimate_by_least_squares(search.rows(numbers), search.given[numbers]) > 0.5).astype(np.float64)
-
-
-def _scattered(people: int) -> NDArray[np.int64]:
-    """All numbers below 2^people, in an order without a pattern."""
-    return (np.arange(1 << people) * STEP) & ((1 << people) - 1)
-
-
-def _bits(numbers: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def _bits(numbers: NDArray[np.int64], count: int) -> Floats:
     return ((numbers[:, None] >> np.arange(count)) & 1).astype(np.float64)

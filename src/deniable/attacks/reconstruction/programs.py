@@ -1,45 +1,34 @@
 """Secret bits from answers to subset queries, by linear programs."""
 
 from dataclasses import dataclass
-from enum import Enum
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from deniable.attacks.reconstruction.estimates import read_answers
+from deniable.attacks.numbers import Floats
+from deniable.attacks.reconstruction.attack import read_answers
 from deniable.attacks.reconstruction.queries import Subsets, as_rows
 from deniable.errors import InvalidParameterError
 
 METHODS = ("highs-ipm", "highs-ds")  # in this order; the interior point method is the faster one by several times
-
-
-class Norm(Enum):
-    """Which size of the residuals a linear program minimises."""
-
-    LARGEST = "largest"
-    SUM = "sum"
+Norm = Literal["largest", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearProgram:
     """Minimise costs @ z subject to rows @ z <= limits and lower <= z <= upper.
 
-    The first columns of z are the people's bits, relaxed to [0, 1].
-
-    Args:
-        costs: shape (columns,).
-        rows: shape (constraints, columns).
-        limits: shape (constraints,).
-        lower: shape (columns,); upper likewise.
+    Shapes are (columns,), (constraints, columns) and (constraints,). The first columns of z are the people's bits.
     """
 
-    costs: NDArray[np.float64]
+    costs: Floats
     rows: csr_array
-    limits: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    limits: Floats
+    lower: Floats
+    upper: Floats
 
 
 def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
@@ -71,9 +60,7 @@ def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
     )
 
 
-def estimate_by_linear_program(
-    subsets: Subsets, answers: ArrayLike, *, norm: Norm | str = Norm.LARGEST
-) -> NDArray[np.float64]:
+def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: Norm = "largest") -> Floats:
     """Estimate every person's secret bit by a linear program over [0, 1]; round at 1/2 for the bit.
 
     It solves the dual, which has a row a person in place of one a query, and reads the bits off its multipliers.
@@ -95,11 +82,12 @@ def estimate_by_linear_program(
     >>> estimate_by_linear_program(groups, answer_within([1, 0, 0, 1, 1, 0, 1, 0], error=0.4)(groups)).round().tolist()
     [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]
     """
-    norm = Norm(norm)
+    if norm not in get_args(Norm):
+        raise InvalidParameterError(f"norm must be largest or sum, got {norm!r}")
     asked, given = _answered(subsets, answers)
     queries, people = asked.shape
     ones, spare = np.ones(people), -eye_array(people)
-    if norm is Norm.SUM:  # max given @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0
+    if norm == "sum":  # max given @ y - sum(z), where asked.T @ y <= z, |y| <= 1, z >= 0
         costs, rows = np.concatenate([-given, ones]), hstack([asked.T, spare])
         bounds = np.array([(-1, 1)] * queries + [(0, np.inf)] * people)
         total = {}
@@ -110,11 +98,10 @@ def estimate_by_linear_program(
     for method in METHODS:
         solved = linprog(costs, A_ub=csr_array(rows), b_ub=0 * ones, bounds=bounds, method=method, **total)
         if solved.status == 0:
-            found: NDArray[np.float64] = np.clip(-solved.ineqlin.marginals, 0.0, 1.0)
-            return found
+            return np.asarray(np.clip(-solved.ineqlin.marginals, 0.0, 1.0))
     raise InvalidParameterError(f"HiGHS did not solve the program: {solved.message}")
 
 
-def _answered(subsets: Subsets, answers: ArrayLike) -> tuple[csr_array, NDArray[np.float64]]:
+def _answered(subsets: Subsets, answers: ArrayLike) -> tuple[csr_array, Floats]:
     given, known = read_answers(subsets, answers)
     return csr_array(as_rows(subsets), dtype=np.float64)[known], given[known]

@@ -8,7 +8,9 @@ from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
-from deniable.errors import InvalidParameterError
+from deniable.attacks.numbers import Floats, whole
+
+FEW = 512  # people: up to here the groups are drawn at random, a dense matrix
 
 
 class Subsets(Protocol):
@@ -22,14 +24,20 @@ class Subsets(Protocol):
         """Answers to the queries, for a column with one number a person."""
 
 
+def choose_subsets(*, people: int, seed: int = 0) -> Subsets:
+    """Groups of about half the people: 4 random ones a person, or for more than 512 people those of `hadamard_subsets`.
+
+    >>> choose_subsets(people=100).shape
+    (400, 100)
+    """
+    if people <= FEW:
+        return random_subsets(people=people, queries=4 * people, seed=seed)
+    groups: Subsets = hadamard_subsets(people=people, seed=seed)
+    return groups
+
+
 def random_subsets(*, people: int, queries: int, seed: int = 0) -> NDArray[np.int8]:
-    """Draw groups at random: every person is in every group with probability 1/2.
-
-    Args:
-        people: at least 1.
-        queries: at least 1.
-
-    Returns: shape (queries, people).
+    """Draw groups at random, shape (queries, people): every person is in every group with probability 1/2.
 
     >>> random_subsets(people=5, queries=3).shape
     (3, 5)
@@ -39,12 +47,7 @@ def random_subsets(*, people: int, queries: int, seed: int = 0) -> NDArray[np.in
 
 
 def sparse_subsets(*, people: int, queries: int, size: int, seed: int = 0) -> csr_array:
-    """Draw groups of one size at random, as a sparse matrix: for many people.
-
-    Args:
-        size: people in a group, in 1..people; about equally often each.
-
-    Returns: shape (queries, people), of float64.
+    """Draw groups of `size` people at random, shape (queries, people), as a sparse matrix: for many people.
 
     >>> sparse_subsets(people=100, queries=30, size=8).sum()
     np.float64(240.0)
@@ -68,23 +71,19 @@ def hadamard_subsets(*, people: int, seed: int = 0) -> LinearOperator:
     Returns: shape (N, people), of float64.
     Source: Dwork and Yekhanin (2008), "New efficient attacks on statistical disclosure control mechanisms".
 
-    >>> queries = hadamard_subsets(people=1000)
-    >>> queries.shape
+    >>> hadamard_subsets(people=1000).shape
     (1024, 1000)
     """
     size = 1 << (whole("people", people) - 1).bit_length()
     places = np.random.default_rng(seed).permutation(size)[:people]
 
-    def answers(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    def answers(column: Floats) -> Floats:
         spread = np.zeros(size)
         spread[places] = column.ravel()
-        found: NDArray[np.float64] = (spread.sum() + _walsh(spread)) / 2
-        return found
+        return np.asarray((spread.sum() + _walsh(spread)) / 2)
 
-    def back(column: NDArray[np.float64]) -> NDArray[np.float64]:
-        given = column.ravel()
-        found: NDArray[np.float64] = (given.sum() + _walsh(given)[places]) / 2
-        return found
+    def back(column: Floats) -> Floats:
+        return np.asarray((column.sum() + _walsh(column.ravel())[places]) / 2)
 
     return LinearOperator((size, people), matvec=answers, rmatvec=back, dtype=np.float64)
 
@@ -96,30 +95,15 @@ def as_rows(subsets: Subsets) -> NDArray[np.int8] | csr_array:
     return subsets if isinstance(subsets, np.ndarray) else csr_array(subsets)
 
 
-def _walsh(column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The product of the Hadamard matrix with a column, whose length is a power of two."""
-    block = min(64, len(column))
-    small = hadamard(block).astype(np.float64)
-    table = column.reshape(-1, block)
-    done: NDArray[np.float64] = (
-        table @ small
-    )  # the lowest six digits by one matrix product, the others by sums and differences
-    step = 1
+def _walsh(column: Floats) -> Floats:
+    """The product of the Hadamard matrix with a column, whose length is a power of two.
+
+    The lowest six digits go by one matrix product, the others by sums and differences.
+    """
+    block, step = min(64, len(column)), 1
+    done = np.asarray(column.reshape(-1, block) @ hadamard(block).astype(np.float64))
     while step < len(done):
         pairs = done.reshape(-1, 2, step, block)
         done = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1, block)
         step *= 2
     return done.ravel()
-
-
-def whole(name: str, value: int, *, least: int = 1, most: int | None = None) -> int:
-    """The value, if it is a whole number in least..most.
-
-    Raises: InvalidParameterError if it is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InvalidParameterError(f"{name} must be a whole number, got {value!r}")
-    if value < least or (most is not None and value > most):
-        asked = f">= {least}" if most is None else f"in {least}..{most}"
-        raise InvalidParameterError(f"{name} must be {asked}, got {value}")
-    return int(value)

@@ -1,39 +1,27 @@
 """How much noise it takes: success of the attack against the noise of the answers."""
 
 from collections.abc import Sequence
-from enum import Enum
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import ndtr
 
-from deniable.attacks.reconstruction.answers import (
-    Answerer,
-    answer_with_gaussian,
-    answer_with_laplace,
-    answer_within,
-    secret_bits,
-)
+from deniable.attacks.numbers import whole
+from deniable.attacks.reconstruction.answers import answer_with_gaussian, answer_with_laplace, answer_within
 from deniable.attacks.reconstruction.attack import attack_by_reconstruction
-from deniable.attacks.reconstruction.queries import hadamard_subsets, whole
+from deniable.attacks.reconstruction.queries import hadamard_subsets
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
 STEPS = tuple(float(step) for step in np.geomspace(1 / 16, 4, 13))
-
-
-class NoiseLaw(Enum):
-    """Law of the errors of the answers in a sweep."""
-
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-    UNIFORM = "uniform"
+Law = Literal["gaussian", "laplace", "uniform"]
 
 
 def sweep_noise(
     *,
     people: Sequence[int] = (64, 512, 4096),
     noises: Sequence[float] = STEPS,
-    noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
+    noise: Law = "gaussian",
     repeats: int = 4,
     seed: int = 0,
 ) -> AttackResult:
@@ -56,19 +44,21 @@ def sweep_noise(
     >>> [round(float(share), 1) for share in found.curves[-1].y]
     [1.0, 0.6, 0.5]
     """
-    law, repeats = NoiseLaw(noise), whole("repeats", repeats)
-    if not people or not noises or not all(0 < step < np.inf for step in noises):
-        raise InvalidParameterError(f"a sweep needs numbers of people and noises > 0, got {people} and {noises}")
+    whole("repeats", repeats)
+    if not people or not noises or not all(0 < step < np.inf for step in noises) or noise not in get_args(Law):
+        raise InvalidParameterError(
+            f"a sweep needs numbers of people, noises > 0 and one of {', '.join(get_args(Law))}, "
+            f"got {people}, {noises} and {noise!r}"
+        )
     steps = np.sort(np.asarray(noises, dtype=np.float64))
-    right = np.array([[_right(count, step, law, repeats, seed) for step in steps] for count in people])
-    attempts = np.array([repeats * count for count in people])
+    right = np.array([[_right(count, step, noise, repeats, seed) for step in steps] for count in people])
+    attempts = repeats * np.array(people)
     measured = [
         Curve(label=f"{count:,} people", x=steps, y=row / tried)
         for count, row, tried in zip(people, right, attempts, strict=True)
     ]
-    predicted = Curve(label="predicted", x=steps, y=np.asarray(ndtr(1 / (4 * steps)), dtype=np.float64))
     return AttackResult(
-        attack=f"Reconstruction against {law.value} noise",
+        attack=f"Reconstruction against {noise} noise",
         target="secret bit",
         success=Share(right=int(right[:, 0].sum()), attempts=int(attempts.sum())),
         baseline=0.5,
@@ -77,22 +67,22 @@ def sweep_noise(
             "noise": f"{steps[0]:g} sqrt(people); the curves go to {steps[-1]:g} sqrt(people)",
             "right at the largest noise": f"{right[:, -1].sum() / attempts.sum():.1%}",
         },
-        curves=(*measured, predicted),
+        curves=(*measured, Curve(label="predicted", x=steps, y=np.asarray(ndtr(1 / (4 * steps))))),
         axes=("standard deviation of the noise / sqrt(people)", "share of the bits that came out right"),
     )
 
 
-def _right(people: int, step: float, law: NoiseLaw, repeats: int, seed: int) -> int:
+def _right(people: int, step: float, law: Law, repeats: int, seed: int) -> int:
     """How many bits came out right in all repeats together."""
-    dice = np.random.default_rng((seed, people, int(step * 1e9)))
+    dice = np.random.default_rng((seed, whole("people", people), int(step * 1e9)))
     sigma, right = step * np.sqrt(people), 0
     for own in dice.integers(1 << 32, size=repeats).tolist():
-        truth = secret_bits(dice.integers(0, 2, whole("people", people)))
-        asked = hadamard_subsets(people=people, seed=own)
-        answerer: Answerer = {
-            NoiseLaw.GAUSSIAN: answer_with_gaussian(truth, sigma=sigma, seed=own),
-            NoiseLaw.LAPLACE: answer_with_laplace(truth, scale=sigma / np.sqrt(2), seed=own),
-            NoiseLaw.UNIFORM: answer_within(truth, error=sigma * np.sqrt(3), seed=own),
+        truth = dice.integers(0, 2, people)
+        answerer = {
+            "gaussian": answer_with_gaussian(truth, sigma=sigma, seed=own),
+            "laplace": answer_with_laplace(truth, scale=sigma / np.sqrt(2), seed=own),
+            "uniform": answer_within(truth, error=sigma * np.sqrt(3), seed=own),
         }[law]
+        asked = hadamard_subsets(people=people, seed=own)
         right += attack_by_reconstruction(answerer, truth, subsets=asked).success.right
     return right

@@ -1,14 +1,19 @@
-"""What the theorems of Dinur and Nissim promise an exhaustive attacker, and the exercise that they rest on."""
+"""What the theorems of Dinur and Nissim promise an exhaustive attacker, and the exercise that they rest on.
+
+Proofs: docs/theory/attacks/reconstruction.md. Source: Dinur and Nissim (2003), "Revealing information while preserving
+privacy".
+"""
 
 import math
 from fractions import Fraction
 
-from deniable.attacks.reconstruction.queries import whole
+from deniable.attacks.numbers import whole
+from deniable.attacks.reconstruction.answers import nonnegative
 from deniable.attacks.result import Bound
 from deniable.errors import InvalidParameterError
 
 SOURCE = "Dinur and Nissim (2003)"
-ENUMERATED = 30  # from here on a formula bounds the anti-concentration; docs/theory/attacks/reconstruction.md
+ENUMERATED = 30  # from here on a formula bounds the anti-concentration
 
 
 def bound_all_queries(*, people: int, error: float) -> Bound:
@@ -17,16 +22,12 @@ def bound_all_queries(*, people: int, error: float) -> Bound:
     Args:
         error: what every answer's error is at most; whatever it depends on.
 
-    Proof: docs/theory/attacks/reconstruction.md, where it is also shown to be attained.
-    Source: Dinur and Nissim (2003), "Revealing information while preserving privacy".
-
     >>> bound_all_queries(people=500, error=5).share
     0.96
     """
-    people, error = whole("people", people), _nonnegative(error)
-    wrong = min(people, math.floor(4 * error))
+    people, error = whole("people", people), nonnegative("error", error)
     return Bound(
-        share=(people - wrong) / people,
+        share=(people - min(people, math.floor(4 * error))) / people,
         theorem=f"with all 2^{people} queries answered within {error:g}, an exhaustive search gets at most "
         f"4 * {error:g} of {people:,} bits wrong ({SOURCE})",
     )
@@ -35,20 +36,17 @@ def bound_all_queries(*, people: int, error: float) -> Bound:
 def bound_random_queries(*, people: int, queries: int, error: float) -> Bound:
     """Bound the exhaustive attack on random queries: fewer than 256 error^2 bits are wrong.
 
-    This holds with probability at least 1 - 2^-people over the queries; it says something if error < sqrt(people) / 16.
+    This holds with probability at least 1 - 2^-people over the queries (not 2^-people, as printed); it says something
+    if error < sqrt(people) / 16.
 
     Args:
         queries: drawn uniformly and independently, at least 20 a person.
         error: what every answer's error is at most; whatever it depends on.
 
-    Raises: InvalidParameterError if there are fewer queries, for which the theorem says nothing.
-    Proof: docs/theory/attacks/reconstruction.md.
-    Source: Dinur and Nissim (2003), with the probability 1 - 2^-people in place of a printed 2^-people.
-
     >>> bound_random_queries(people=1000, queries=20_000, error=0.5).share
     0.937
     """
-    people, error = whole("people", people), _nonnegative(error)
+    people, error = whole("people", people), nonnegative("error", error)
     if whole("queries", queries) < 20 * people:
         raise InvalidParameterError(f"the theorem needs at least {20 * people} queries, got {queries}")
     wrong = min(people, max(0, math.ceil(256 * error**2) - 1))
@@ -61,13 +59,13 @@ def bound_random_queries(*, people: int, queries: int, error: float) -> Bound:
 
 
 def anti_concentration(differing: int, *, minus: int | None = None) -> Fraction:
-    """Probability that a random query tells two candidates apart by at most sqrt(differing) / 4.
+    """Probability that a random query tells two candidates apart by at most sqrt(differing) / 4, exactly.
+
+    The difference of the answers has the law of Bin(differing, 1/2) - minus.
 
     Args:
         differing: places where the candidates differ, at least 1.
         minus: in how many of them the second one has the 1; by default the worst number, half of them.
-
-    Source: exact, since the difference of the answers has the law of Bin(differing, 1/2) - minus.
 
     >>> anti_concentration(16), float(anti_concentration(16))
     (Fraction(17875, 32768), 0.545501708984375)
@@ -84,8 +82,6 @@ def worst_anti_concentration() -> tuple[int, Fraction]:
 
     Exercise 1 asks for at most 9/10. Enumeration below 30 places and a bound that falls from there on prove the worst.
 
-    Proof: docs/theory/attacks/reconstruction.md.
-
     >>> worst_anti_concentration()
     (16, Fraction(17875, 32768))
     """
@@ -97,9 +93,3 @@ def worst_anti_concentration() -> tuple[int, Fraction]:
 def _tail(differing: int) -> float:
     """Bound on `anti_concentration` for this many places or more: the window's width times the largest probability."""
     return 1 / math.sqrt(2 * math.pi) + math.sqrt(2 / (math.pi * differing))
-
-
-def _nonnegative(error: float) -> float:
-    if not 0 <= error < math.inf:
-        raise InvalidParameterError(f"error must be finite and >= 0, got {error}")
-    return float(error)

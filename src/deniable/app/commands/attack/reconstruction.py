@@ -1,6 +1,5 @@
 """`deniable attack reconstruction`: secret bits from counts of groups, then the same against private counts."""
 
-import json
 from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
@@ -8,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.app.commands.attack.owned import OwnFile, Plot, Seed, read_secrets
+from deniable.app.commands.attack.shown import show_comparison
 from deniable.app.options import AsJson
-from deniable.app.pictures import check_picture, write_picture
-from deniable.app.terminal import say, waiting
+from deniable.app.pictures import check_picture
+from deniable.app.terminal import waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,16 +81,7 @@ def reconstruction(
                 f"private, epsilon={epsilon}": attack_private(bits, method, seed, epsilon=total),
             }
         )
-        if plot is not None:
-            write_picture(found.plot(), plot, never=(file,))
-    if as_json:
-        typer.echo(json.dumps({name: result.to_data() for name, result in found.items()}, indent=2))
-        return
-    say(str(found))
-    for name, result in found.items():
-        say(f"\n{name}: {result.sentence}")
-        if result.bound is not None:
-            say(f"theorem: {result.bound.theorem}")
+    show_comparison(found, plot=plot, as_json=as_json, never=(file,))
 
 
 def attack_counts(
@@ -140,10 +131,10 @@ def attack_private(bits: "NDArray[np.bool_]", method: Method, seed: int, *, epsi
 
 
 def _subsets(people: int, method: Method, seed: int) -> "Subsets":
-    from deniable.attacks import all_subsets, choose_subsets, sparse_subsets
+    from deniable.attacks import AllSubsets, choose_subsets, sparse_subsets
 
     if method is Method.EXHAUSTIVE:
-        return all_subsets(people)
+        return AllSubsets(people)
     if method is Method.LINEAR_PROGRAM and people > MOST[method]:  # a program of small groups is solved much sooner
         groups: Subsets = sparse_subsets(people=people, queries=20 * people, size=16, seed=seed)
         return groups
