@@ -1,6 +1,7 @@
 """The shape of what an attack returns."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,19 @@ def test_a_comparison_lists_every_release() -> None:
     assert [bar.get_height() for bar in both.plot().patches] == pytest.approx([0.99, 0.51])
     with pytest.raises(InvalidParameterError, match="at least one"):
         Comparison({})
+
+
+@pytest.mark.parametrize("releases", [2, 9])
+def test_legend_and_names_of_a_comparison_hide_nothing(releases: int) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = Comparison({f"a release with a name, {place}": result(99) for place in range(releases)}).plot()
+    drawn.get_figure(root=True).canvas.draw()
+    legend = drawn.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().y0 >= drawn.get_window_extent().y1
+    names = [label.get_window_extent() for label in drawn.get_xticklabels()]
+    assert releases > 5 or all(one.x1 <= other.x0 for one, other in pairwise(names))
+
+
+def test_a_guesser_without_a_view_is_named_alone() -> None:
+    assert "where a coin gets 50.0%" in result(sees="").sentence

@@ -257,9 +257,13 @@ class Comparison(Mapping[str, AttackResult]):
         ax.bar(places, heights, yerr=whiskers, capsize=4, color=_FOUND, ecolor=_EDGE, label="attack")
         ax.hlines([one.baseline for one in self.values()], places - 0.45, places + 0.45, color=_GUESSED,
                   linestyle="--", linewidth=2, label="guess without the release")  # fmt: skip
-        ax.set_xticks(places, [fill(name, 60 // len(self)) for name in self])
+        if len(self) > 5:
+            ax.set_xticks(places, list(self), rotation=45, ha="right", rotation_mode="anchor")
+        else:
+            ax.set_xticks(places, [fill(name, 60 // len(self), break_long_words=False) for name in self])
         ax.set_ylim(0, 1.05)
-        ax.set_ylabel(f"share right: {next(iter(self.values())).target}")
+        targets = {one.target for one in self.values()}
+        ax.set_ylabel(f"share right: {min(targets)}" if len(targets) == 1 else "share right")
         legend_above(ax)
         return ax
 

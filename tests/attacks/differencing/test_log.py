@@ -62,7 +62,7 @@ def test_a_pair_above_the_threshold_is_found_below_it() -> None:
 
 def test_the_total_completes_a_group_of_all_but_one() -> None:
     found = find_differences([range(1, 20)], rows=20)  # type: ignore[list-item]
-    assert str(found.found[0]) == "everybody - q0: 1 of the people"
+    assert str(found.found[0]) == "everybody - q0: 1 person"
 
 
 def test_three_large_answers_give_one_person_away() -> None:

@@ -40,7 +40,8 @@ class Difference:
         """The combination in words, with a name for each query of the log."""
         signed = [("+", query) for query in self.plus] + [("-", query) for query in self.minus]
         terms = " ".join(f"{sign} {'everybody' if query == EVERYBODY else names[query]}" for sign, query in signed)
-        return f"{terms.removeprefix('+ ')}: {len(self.rows)} of the people"
+        people = "1 person" if len(self.rows) == 1 else f"{len(self.rows)} people"
+        return f"{terms.removeprefix('+ ')}: {people}"
 
     def __str__(self) -> str:
         return self.named([f"q{query}" for query in range(max(*self.plus, *self.minus, EVERYBODY, 0) + 1)])

@@ -42,8 +42,9 @@ def test_releases_are_compared_where_it_is_asked(call: Call, staff: Path) -> Non
         assert list(one) == ["exact", "suppressed", "rounded", "k-anonymous", "private"]
 
 
-def test_private_counts_cover_what_has_no_value(call: Call, place: Path) -> None:
-    (place / "gaps.csv").write_text("a,b\n1,x\n1,\n,x\n2,y\n", encoding="utf-8")
+@pytest.mark.parametrize("number", ["1", "1.5"])
+def test_private_counts_cover_fractions_and_what_has_no_value(call: Call, place: Path, number: str) -> None:
+    (place / "gaps.csv").write_text(f"a,b\n{number},x\n{number},\n,x\n2,y\n", encoding="utf-8")
     asked = ("attack", "anonymity", "gaps.csv", "--quasi", "a", "--sensitive", "b", "--k", "2")
     told = json.loads(call(*asked, "--epsilon", "10000", "--json").stdout)
     assert told["measures"]["k"] == 1

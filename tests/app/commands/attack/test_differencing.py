@@ -33,7 +33,7 @@ def log(place: Path) -> Path:
 def test_two_counts_that_differ_by_one_person_are_named_by_their_lines(call: Call, log: Path) -> None:
     result = call("attack", "differencing", "log.sql", "people.csv", "--fewer-than", "2")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "line 2 - line 3: 1 of the people" in result.stdout
+    assert "line 2 - line 3: 1 person" in result.stdout
     assert "were not looked at: 7, 8." in result.stdout
     data = json.loads(call("attack", "differencing", "log.sql", "people.csv", "--json").stdout)
     assert data["lines"] == [2, 3, 4, 5]
@@ -75,7 +75,7 @@ def test_a_condition_is_what_a_plain_count_has() -> None:
     [
         (("missing.sql", "people.csv"), "cannot be read as text"),
         (("people.csv", "people.csv"), "has no line with a plain count"),
-        (("log.sql", "missing.csv"), "must be a file that ends in"),
+        (("log.sql", "missing.csv"), "there is no file"),
         (("log.sql", "survey.parquet"), "The columns are person, age"),
     ],
 )

@@ -67,7 +67,7 @@ def test_the_exhaustive_attack_shows_its_theorem(call: Call, fair: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("missing.csv", "--secret", "TRUE"), "must be a file that ends in .csv or .parquet"),
+        (("missing.csv", "--secret", "TRUE"), "there is no file"),
         (("survey.parquet", "--secret", "age"), "true or false for a row"),
         (("survey.parquet", "--secret", "age > 3", "--epsilon", "0"), "epsilon must be > 0"),
         (("survey.parquet", "--secret", "age > 3", "--plot", "out.txt"), "--plot takes a name"),

@@ -39,4 +39,4 @@ def test_what_is_missing_in_the_file_is_said_in_one_sentence(call: Call, scores:
         result = call("audit", "canaries", scores, *words)
         assert result.exit_code == 2
         assert message in result.stderr
-    assert "must be a file that ends in .csv" in call("audit", "canaries", "none.csv").stderr
+    assert "there is no file" in call("audit", "canaries", "none.csv").stderr

@@ -79,20 +79,32 @@ def count_privately(people: "pa.Table", columns: list[str], epsilon: str) -> "Ca
 
     Raises: InvalidParameterError if there are more than a million combinations.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     import deniable
 
-    values = {name: people[name].unique().to_pylist() for name in columns}
+    values = {name: people[name].unique() for name in columns}
     cells = math.prod(map(len, values.values()))
     if cells > MOST_CELLS:
         raise InvalidParameterError(f"{cells:,} private counts are too many; name fewer or coarser columns in --quasi.")
-    keys = {name: deniable.Keys(found) for name, found in values.items()}
+    numbered = [name for name in columns if pa.types.is_floating(people[name].type)]  # fractions make no groups
+    keys = {
+        name: deniable.Keys(list(range(len(found))) if name in numbered else found.to_pylist())
+        for name, found in values.items()
+    }
     quoted = (name.replace('"', '""') for name in columns)
     asked = ", ".join(f'"{name}"' for name in quoted)
 
     def release(rows: "pa.Table") -> "pa.Table":
+        for name in numbered:
+            rows = rows.set_column(rows.column_names.index(name), name, pc.index_in(rows[name], values[name]))
         budget = deniable.Budget(epsilon=epsilon)
         db = deniable.connect(rows, name="people", unit=deniable.each_row(), budget=budget, columns=keys)
         text = f"SELECT {asked}, COUNT(*) AS count FROM people GROUP BY {asked}"  # noqa: S608
-        return db.sql(text, epsilon=epsilon).to_arrow(intervals=False)
+        counts = db.sql(text, epsilon=epsilon).to_arrow(intervals=False)
+        for name in numbered:
+            counts = counts.set_column(counts.column_names.index(name), name, values[name].take(counts[name]))
+        return counts
 
     return release

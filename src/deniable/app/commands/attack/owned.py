@@ -98,8 +98,10 @@ def _opened(file: Path) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     reader = READERS.get(file.suffix.lower())
-    if reader is None or not file.is_file():
+    if reader is None:
         raise SourceError(f"{str(file)!r} must be a file that ends in {' or '.join(READERS)}.")
+    if not file.is_file():
+        raise SourceError(f"there is no file {str(file)!r}.")
     connection = duckdb.connect()
     try:
         connection.execute(f"CREATE TABLE people AS SELECT * FROM {reader}(?)", [str(file)])  # noqa: S608
