@@ -30,6 +30,10 @@ def test_proved_people_are_listed(call: Call, place: Path) -> None:
     assert (data["right"], data["attempts"]) == (3, 3)
 
 
+def test_a_picture_of_another_kind_is_refused(call: Call, place: Path) -> None:
+    assert "--plot takes a name" in call("attack", "block", "block.json", "--plot", "block.txt").stderr
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"attributes": 3}'])
 def test_what_is_no_block_is_refused(call: Call, place: Path, text: str) -> None:
     (place / "block.json").write_text(text, encoding="utf-8")

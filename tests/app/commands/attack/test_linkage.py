@@ -25,6 +25,13 @@ def test_names_are_counted_and_checked(call: Call, files: Path) -> None:
     assert "Ann" not in result.stdout
 
 
+def test_the_outcome_is_drawn(call: Call, files: Path) -> None:
+    pytest.importorskip("matplotlib")
+    words = ("--roll", "roll.csv", "--columns", "zip", "--name", "name", "--plot", "names.png")
+    assert call("attack", "linkage", "patients.csv", *words).exit_code == 0
+    assert (files / "names.png").stat().st_size > 1000
+
+
 def test_a_missing_truth_is_refused(call: Call, files: Path) -> None:
     words = ("--roll", "roll.csv", "--columns", "zip", "--name", "name", "--truth", "nobody")
     result = call("attack", "linkage", "patients.csv", *words)

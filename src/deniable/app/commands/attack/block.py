@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from deniable.app.commands.attack.owned import Plot
 from deniable.app.commands.attack.shown import show_attack
 from deniable.app.options import AsJson
+from deniable.app.pictures import check_picture
 from deniable.app.terminal import say, show_table, waiting
 from deniable.errors import SourceError
 
@@ -19,6 +21,7 @@ def block(
     ],
     *,
     most: Annotated[int, typer.Option(min=1, metavar="N", help="Stop after this many lists of people.")] = 10_000,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """Find every list of people that agrees with published counts, medians and means.
@@ -30,6 +33,7 @@ def block(
     """
     from deniable.attacks import read_block, reconstruct_block
 
+    check_picture(plot)
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -37,7 +41,7 @@ def block(
     tables = read_block(data)
     with waiting("placing people..."):
         found = reconstruct_block(tables, most=most)
-    show_attack(found, as_json=as_json)
+    show_attack(found, as_json=as_json, plot=plot, never=(file,))
     if not as_json and found.learned is not None and len(found.learned):
         say("")
         show_table(("age", *tables.attributes), [[str(value) for value in record] for record in found.learned])

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from deniable.app.commands.attack.owned import OwnFile, read_table
+from deniable.app.commands.attack.owned import OwnFile, Plot, read_table
 from deniable.app.commands.attack.shown import show_attack
 from deniable.app.commands.attack.uniqueness import Columns, names_of
 from deniable.app.options import AsJson
+from deniable.app.pictures import check_picture
 from deniable.app.terminal import waiting
 from deniable.errors import InvalidParameterError
 
@@ -22,6 +23,7 @@ def linkage(
     truth: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of your own file with the right names, to check.")
     ] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """Join a table without names with a public roll, where a combination of values stands once in both.
@@ -30,6 +32,7 @@ def linkage(
     """
     from deniable.attacks import link_tables
 
+    check_picture(plot)
     with waiting("joining..."):
         released, public = read_table(file), read_table(roll)
         if truth is not None and truth not in released.column_names:
@@ -38,4 +41,4 @@ def linkage(
             )
         right = None if truth is None else released[truth].to_pylist()
         found = link_tables(released, public, columns=names_of(columns), name=name, truth=right)
-    show_attack(found, as_json=as_json)
+    show_attack(found, as_json=as_json, plot=plot, never=(file, roll))
