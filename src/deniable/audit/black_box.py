@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
-from deniable.audit.events import Event, Goal, choose, measured
+from deniable.audit.events import Goal, choose, measured
 from deniable.audit.outputs import RATIO, Failed, Floats, Outputs, Sample, encode
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
 from deniable.numbers.interval import round_up
-from deniable.numbers.rationals import positive_rational, probability, whole_number, yes_or_no
+from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
 
 RUNS = 50_000
@@ -83,44 +84,37 @@ def measure(
     failure = read_failure(confidence)
     count = whole_number("runs", runs, lower=_LEAST_RUNS)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
-    runner = Runner(
-        mechanism=mechanism,
-        inputs=(data, neighbour),
-        batched=yes_or_no("batched", batched),
-        seconds=None if seconds is None else float(positive_rational("seconds", seconds)),
-        progress=progress,
-    )
+    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds, progress=progress)
     drawn = runner.draw(count)
-    limits = limits_of_runs(runner, drawn, count)
+    result = AuditResult(
+        claim=read, epsilon=0.0, delta=goals[0].delta, confidence=1 - failure, event="", runs=runner.called, tried=(),
+        limits=_limits_of_runs(drawn, count),
+    )  # fmt: skip
     if len(drawn[0]) < _LEAST_RUNS:
-        return AuditResult(
-            claim=read, epsilon=0.0, delta=goals[0].delta, confidence=1 - failure, event="", runs=runner.called,
-            tried=(), limits=limits,
-        )  # fmt: skip
-    outputs = encode(*drawn, low_bits=yes_or_no("low_bits", low_bits))
+        return result
+    outputs = encode(*drawn, low_bits=low_bits)
     if log_density is not None:
         ratios = [log_density(one, data) - log_density(one, neighbour) for one in drawn]
         outputs = outputs[0].joined(RATIO, ratios[0]), outputs[1].joined(RATIO, ratios[1])
-    parts = split(outputs, seed)
-    scores = fit(*parts[0])
-    tests = len(parts[2][0])
-    event = choose(scores, *parts[1], goals=goals, runs=len(parts[1][0]), failure=failure)
-    bound, words, rates = 0.0, "", None
-    goal = goals[0]
-    if event is not None:
-        goal, words = event.goal, str(event)
-        hits, others = event.hits(*parts[2])
-        bound = epsilon_of(hits, others, tests, delta=goal.delta, failure=failure)
-        rates = measured(event, parts[1], parts[2], failure)
-        limits += limits_of_event(event, hits, others, tests, failure)
-    limits += limits_of_test(goal, bound, tests, failure)
-    return AuditResult(
-        claim=read, epsilon=bound, delta=goal.delta, confidence=1 - failure, event=words, runs=runner.called,
-        tried=tuple(dict.fromkeys(score.family for score in scores)), limits=limits, measured=rates,
+    fitted, chosen, tested = _split(outputs, seed)
+    scores, tests = fit(*fitted), len(tested[0])
+    result = replace(result, tried=tuple(dict.fromkeys(score.family for score in scores)))
+    event = choose(scores, *chosen, goals=goals, runs=len(chosen[0]), failure=failure)
+    if event is None:
+        return replace(result, limits=result.limits + _limits_of_test(goals[0], 0.0, tests, failure))
+    hits, others = event.hits(*tested)
+    bound = epsilon_of(hits, others, tests, delta=event.goal.delta, failure=failure)
+    limits = result.limits
+    if not others and lower_rate(hits, tests, failure) > event.goal.delta:
+        limits += (
+            f"whether epsilon is infinite: the event was never seen on the other input in {tests:,} runs, and sampling "
+            "cannot show that it is impossible; an exact audit can",
+        )
+    return replace(
+        result, epsilon=bound, delta=event.goal.delta, event=str(event),
+        limits=limits + _limits_of_test(event.goal, bound, tests, failure),
+        measured=measured(event, chosen, tested, failure),
     )  # fmt: skip
-
-
-Parts = tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs], tuple[Outputs, Outputs]]
 
 
 def read_goals(
@@ -128,9 +122,8 @@ def read_goals(
 ) -> tuple[PrivacyLoss | None, list[Goal]]:
     """The claim, and the deltas at which it may be tested."""
     read = read_claim(claim, epsilon=epsilon, delta=0 if delta is None else delta)
-    if delta is not None or claim is None:
-        deltas = [float(probability("delta", 0 if delta is None else delta))]
-    else:
+    deltas = [float(probability("delta", 0 if delta is None else delta))]
+    if delta is None and claim is not None:
         deltas = sorted({*_DELTAS, round_up(claim.infinite_mass)})
     if read is None:
         return None, [Goal(one, 0.0) for one in deltas]
@@ -139,20 +132,18 @@ def read_goals(
     return read, goals or [Goal(one, 0.0) for one in deltas]
 
 
-def split(outputs: tuple[Outputs, Outputs], seed: int) -> Parts:
+def _split(outputs: tuple[Outputs, Outputs], seed: int) -> list[tuple[Outputs, Outputs]]:
     """Runs that fit scores, runs that choose the event, and the others, which test it; at random, so that a mechanism
     that changes as it runs is the same in all three."""
-    runs = len(outputs[0])
-    dice = np.random.default_rng(seed)
-    orders = [dice.permutation(runs) for _ in outputs]
+    runs, dice = len(outputs[0]), np.random.default_rng(seed)
+    one, other = (dice.permutation(runs) for _ in outputs)
     first = min(runs // 4, _FITTED)
     second = first + min(runs // 4, _CHOSEN)
     cuts = (slice(first), slice(first, second), slice(second, None))
-    parts = [tuple(one[order[cut]] for one, order in zip(outputs, orders, strict=True)) for cut in cuts]
-    return parts[0], parts[1], parts[2]  # type: ignore[return-value]
+    return [(outputs[0][one[cut]], outputs[1][other[cut]]) for cut in cuts]
 
 
-def limits_of_runs(runner: Runner, drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...]:
+def _limits_of_runs(drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...]:
     """What the runs themselves leave open."""
     limits, runs = [], len(drawn[0])
     if runs < wanted:
@@ -162,28 +153,14 @@ def limits_of_runs(runner: Runner, drawn: tuple[Sample, Sample], wanted: int) ->
         )
     if runs < _LEAST_RUNS:
         limits.append(f"nothing: an audit needs at least {_LEAST_RUNS} runs that end, on each input")
-    errors = {one.error for outputs in drawn if not isinstance(outputs, np.ndarray) for one in outputs
-              if isinstance(one, Failed)}  # fmt: skip
-    if errors:
-        some = any(not isinstance(one, Failed) for outputs in drawn for one in outputs)
-        limits.append(
-            f"{'some' if some else 'all'} runs raised {', '.join(sorted(errors))}; an error is an output here"
-        )
+    listed = [one for outputs in drawn if not isinstance(outputs, np.ndarray) for one in outputs]
+    if errors := {one.error for one in listed if isinstance(one, Failed)}:
+        which = "all" if sum(isinstance(one, Failed) for one in listed) == 2 * runs else "some"
+        limits.append(f"{which} runs raised {', '.join(sorted(errors))}; an error is an output here")
     return tuple(limits)
 
 
-def limits_of_event(event: Event, hits: int, others: int, runs: int, failure: float) -> tuple[str, ...]:
-    """What the test of this event leaves open."""
-    certain = lower_rate(hits, runs, failure)
-    if others or certain <= event.goal.delta:
-        return ()
-    return (
-        f"whether epsilon is infinite: the event was never seen on the other input in {runs:,} runs, and sampling "
-        "cannot show that it is impossible; an exact audit can",
-    )
-
-
-def limits_of_test(goal: Goal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
+def _limits_of_test(goal: Goal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
     """The largest epsilon that could have been certified, where it matters."""
     most = epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure)
     if goal.claimed >= most:

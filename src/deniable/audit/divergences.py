@@ -13,7 +13,7 @@ from deniable.audit.black_box import LogDensity
 from deniable.audit.result import read_failure
 from deniable.audit.running import Runner
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import nonnegative_rational, whole_number, yes_or_no
+from deniable.numbers.rationals import nonnegative_rational, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,9 @@ def estimate_divergences(
     of = np.array(orders, dtype=np.float64)
     if not (of > 1).all():
         raise InvalidParameterError("orders must be above 1")
-    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=yes_or_no("batched", batched))
-    drawn = runner.draw(count)
     pair = (data, neighbour)
+    runner = Runner(mechanism=mechanism, inputs=pair, batched=batched)
+    drawn = runner.draw(count)
     ratios = [log_density(drawn[k], pair[k]) - log_density(drawn[k], pair[1 - k]) for k in (0, 1)]
     if any(np.shape(one) != (count,) or np.isnan(one).any() for one in ratios):
         raise InvalidParameterError("log_density must return one number for each output, and never NaN")

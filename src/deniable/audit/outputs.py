@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.rationals import yes_or_no
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Sample: TypeAlias = list[object] | NDArray[Any]
@@ -75,7 +77,7 @@ def encode(ours: Sample, theirs: Sample, *, low_bits: bool = True) -> tuple[Outp
         low_bits: whether floats have a column for the power of two that divides them.
     """
     both = _of_arrays(ours, theirs) or _of_objects([*ours, *theirs])
-    both = _with_statistics(both, low_bits)
+    both = _with_statistics(both, yes_or_no("low_bits", low_bits))
     return both[: len(ours)], both[len(ours) :]
 
 

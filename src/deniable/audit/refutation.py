@@ -13,7 +13,7 @@ from deniable.audit.outputs import encode
 from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import Runner, Told, one_sample
 from deniable.audit.scores import fit
-from deniable.numbers.rationals import positive_rational, whole_number, yes_or_no
+from deniable.numbers.rationals import whole_number
 from deniable.privacy import PrivacyLoss
 
 BUDGET = 1_000_000
@@ -64,19 +64,14 @@ def refute(
     failure = read_failure(confidence)
     most = whole_number("runs", runs, lower=2 * _FIRST)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
-    runner = Runner(
-        mechanism=mechanism,
-        inputs=(data, neighbour),
-        batched=yes_or_no("batched", batched),
-        seconds=None if seconds is None else float(positive_rational("seconds", seconds)),
-    )
+    runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds)
     seen = runner.draw(_FIRST)
     words, tried, bets = "", dict[str, None](), Bets(goals[0].claimed if read is not None else math.inf)
     while len(seen[0]) >= _FIRST:
         done = len(seen[0])
         fresh = runner.draw(min(done, most - done))
         both = one_sample([seen[0], fresh[0]]), one_sample([seen[1], fresh[1]])
-        outputs = encode(*both, low_bits=yes_or_no("low_bits", low_bits))
+        outputs = encode(*both, low_bits=low_bits)
         old = slice(max(done - _LOOKED_AT, 0), done)
         fitted, chosen = ([one[old][start::2] for one in outputs] for start in (0, 1))
         scores = fit(*fitted)
@@ -85,8 +80,8 @@ def refute(
         if event is not None:
             goals = [event.goal]
             bets.aim(event.goal.claimed if read is not None else math.inf)
-            ours, theirs = (event.happens(one[done:]) for one in outputs)
-            bets.place(theirs, ours, event.goal.delta) if event.swapped else bets.place(ours, theirs, event.goal.delta)
+            hits = [event.happens(one[done:]) for one in outputs]
+            bets.place(hits[event.swapped], hits[not event.swapped], event.goal.delta)
             words = str(event)
         seen = both
         if progress is not None:

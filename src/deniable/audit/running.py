@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable.audit.outputs import Failed, Sample
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import positive_rational, yes_or_no
 
 Told = Callable[[float], None]
 _TOLD = 1024  # runs between two reports of progress
@@ -42,6 +43,10 @@ class Runner:
     stopped: bool = False
     _started: float = field(default_factory=time.monotonic)
     _dice: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - no secret depends on it
+
+    def __post_init__(self) -> None:
+        yes_or_no("batched", self.batched)
+        self.seconds = None if self.seconds is None else float(positive_rational("seconds", self.seconds))
 
     def draw(self, runs: int) -> tuple[Sample, Sample]:
         """Equally many outputs of either input: `runs`, or fewer where the time was over."""
@@ -118,11 +123,8 @@ def one_sample(blocks: list[Any]) -> Sample:
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     outputs = [output for block in blocks for output in block]
     kinds = {type(output) for output in outputs}
-    if kinds in ({float}, {np.float64}, {bool}) or _alike(outputs, first_axis=True):
-        return np.array(outputs)
-    if kinds == {int} and max(map(abs, outputs)) < 2**53:
-        return np.array(outputs)
-    return outputs
+    numbers = kinds in ({float}, {np.float64}, {bool}) or (kinds == {int} and max(map(abs, outputs)) < 2**53)
+    return np.array(outputs) if numbers or _alike(outputs, first_axis=True) else outputs
 
 
 def _alike(arrays: list[Any], *, first_axis: bool) -> bool:

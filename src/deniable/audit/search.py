@@ -14,7 +14,7 @@ from deniable.audit.result import AuditResult, Number, read_failure
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import positive_rational, shown, whole_number, yes_or_no
+from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss
 
 Pair = tuple[Any, Any]
@@ -52,11 +52,8 @@ def list_pairs(kind: str, *, length: int = 5, lower: float = 0.0, upper: float =
     }
     if kind == "add-remove":
         ends = {"smallest": low, "largest": high}
-        found = {
-            f"the {name} number more, others {place}": ([*rest, value], rest)
-            for place, rest in others.items()
-            for name, value in ends.items()
-        }
+        both = [(*one, *other) for one in others.items() for other in ends.items()]
+        found = {f"the {name} number more, others {place}": ([*rest, end], rest) for place, rest, name, end in both}
         return found | {f"the {name} number against nothing": ([value], []) for name, value in ends.items()}
     if kind == "replace":
         found = {f"one number changes, others {place}": ([*rest, low], [*rest, high]) for place, rest in others.items()}
@@ -121,21 +118,12 @@ def search_pairs(
     _, goals = read_goals(claim, epsilon=epsilon, delta=delta)
     limit = None if seconds is None else float(positive_rational("seconds", seconds))
     each = max(count // len(named), _LEAST)
-    promises: dict[str, float] = {}
-    used = 0
-    for place, (name, pair) in enumerate(named.items()):
-        if len(named) == 1:
-            promises[name] = 0.0
-            break
-        runner = Runner(
-            mechanism=mechanism,
-            inputs=(pair[0], pair[1]),
-            batched=yes_or_no("batched", batched),
-            seconds=None if limit is None else limit * _SCREENED / len(named),
-        )
-        drawn = runner.draw(each)
+    promises, used = dict.fromkeys(named, 0.0), 0
+    for place, (name, pair) in enumerate(named.items() if len(named) > 1 else ()):
+        share = None if limit is None else limit * _SCREENED / len(named)
+        runner = Runner(mechanism=mechanism, inputs=(pair[0], pair[1]), batched=batched, seconds=share)
+        outputs = encode(*runner.draw(each), low_bits=low_bits)
         used += runner.called
-        outputs = encode(*drawn, low_bits=yes_or_no("low_bits", low_bits))
         promises[name] = _promise(outputs, goals, count // 2, failure)
         if progress is not None:
             progress((place + 1) / len(named) / 2)
