@@ -2,7 +2,7 @@
 
 import copy
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -90,17 +90,15 @@ class Recorder:
     def _result(self, call: Call, fresh: Callable[[], Any]) -> Any:
         if self.first is None:
             return fresh()
-        number = len(self.calls)
+        number, found = len(self.calls), None
         if number > len(self.first):
-            self.diverged = self.diverged or f"draw {number}, {call.sampler.title}, was asked for on one input only"
-            raise Diverged
-        before = self.first[number - 1]
-        if found := before.difference(call, number):
+            found = f"draw {number}, {call.sampler.title}, was asked for on one input only"
+        if found or (found := self.first[number - 1].difference(call, number)):
             self.diverged = self.diverged or found
             raise Diverged
+        before, centre = self.first[number - 1], call.sampler.centre
         if before.error is not None:
             return fresh()
-        centre = call.sampler.centre
         if centre is None:
             return before.result
         moved = before.result - np.asarray(before.arguments.get(centre, 0)) + np.asarray(call.arguments.get(centre, 0))
@@ -121,31 +119,22 @@ def recording(samplers: Sequence[Sampler], recorder: Recorder) -> Iterator[None]
                 _replace(undo, sampler.owner, sampler.name, recorder.wrapped(sampler))
             elif sampler.owner is not np.random.Generator:
                 wrapped[sampler.function] = recorder.wrapped(sampler)
-        for module, name, function in _references(sys.modules, wrapped):
+        for module, name, function in _names(sys.modules, id, set(map(id, wrapped))):
             _replace(undo, module, name, wrapped[function])
-        for module, name, generator in _generators() if methods else ():
+        for module, name, generator in _names(sys.modules, type, {np.random.Generator} if methods else set()):
             _replace(undo, module, name, kind(generator.bit_generator))
         before = set(sys.modules)
         yield
     originals = {new: old for old, new in wrapped.items()}
-    for module, name, function in _references(sys.modules.keys() - before, originals):  # imported meanwhile
-        setattr(module, name, originals[function])
+    for module, name, function in _names(sys.modules.keys() - before, id, set(map(id, originals))):
+        setattr(module, name, originals[function])  # in modules that were imported meanwhile
 
 
-def _references(modules: Iterable[str], functions: Iterable[object]) -> list[tuple[ModuleType, str, Any]]:
-    """Names in modules that stand for one of the functions."""
-    known = set(map(id, functions))
+def _names(modules: Iterable[str], key: Callable[[Any], Any], wanted: Set[Any]) -> list[tuple[ModuleType, str, Any]]:
+    """Names in modules that stand for something with one of these keys."""
     held = [(module, getattr(module, "__dict__", {})) for module in [sys.modules[name] for name in modules]]
-    with_any = [(module, names) for module, names in held if not known.isdisjoint(map(id, names.values()))]
-    return [(module, name, one) for module, names in with_any for name, one in names.items() if id(one) in known]
-
-
-def _generators() -> list[tuple[ModuleType, str, np.random.Generator]]:
-    """Names in modules that stand for a generator of NumPy."""
-    held = [(module, getattr(module, "__dict__", {})) for module in list(sys.modules.values())]
-    with_any = [(module, names) for module, names in held if np.random.Generator in map(type, names.values())]
-    return [(module, name, one) for module, names in with_any for name, one in names.items()
-            if type(one) is np.random.Generator]  # fmt: skip
+    with_any = [(module, names) for module, names in held if not wanted.isdisjoint(map(key, names.values()))]
+    return [(module, name, one) for module, names in with_any for name, one in names.items() if key(one) in wanted]
 
 
 def _replace(undo: ExitStack, owner: Any, name: str, value: Any) -> None:

@@ -12,13 +12,12 @@ from deniable.privacy import PrivacyLoss
 
 Arguments = Mapping[str, Any]
 
-_CENTRED = {"normal": "scale", "laplace": "scale", "logistic": "scale", "gumbel": "scale"}
-_OTHERS = {
+_NUMPY = {
+    "normal": "loc scale size", "laplace": "loc scale size", "logistic": "loc scale size", "gumbel": "loc scale size",
     "exponential": "scale size", "gamma": "shape scale size", "standard_normal": "size", "random": "size",
     "standard_exponential": "size", "geometric": "p size", "poisson": "lam size", "binomial": "n p size",
     "uniform": "low high size", "integers": "low high size", "choice": "a size replace p",
 }  # fmt: skip
-_LEGACY = {"standard_exponential", "integers"}  # of generators alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +83,14 @@ def numpy_samplers(loss: Callable[[Arguments, Arguments], PrivacyLoss | None] | 
     True
     """
     made = []
-    for owner, first in ((np.random.Generator, ("self",)), (np.random, ())):
-        for name, scale in _CENTRED.items():
-            words, hidden = (*first, "loc", scale, "size"), frozenset({"self", "loc"})
-            made.append(
-                Sampler(owner=owner, name=name, parameters=words, secret=hidden, shaped=frozenset({"loc"}),
-                        centre="loc", positive=frozenset({scale}), loss=loss)
-            )  # fmt: skip
-        for name, rest in _OTHERS.items():
-            if first or name not in _LEGACY:
-                words = (*first, *rest.split())
+    for owner, first in ((np.random.Generator, ["self"]), (np.random, [])):
+        for name, words in _NUMPY.items():
+            if first or hasattr(owner, name):
+                centred = frozenset({"loc"} & set(words.split()))
                 made.append(
-                    Sampler(owner=owner, name=name, parameters=words, secret=frozenset({"self"}),
-                            positive=frozenset({"scale"}))
+                    Sampler(owner=owner, name=name, parameters=(*first, *words.split()), secret=centred | {"self"},
+                            shaped=centred, centre="loc" if centred else None, positive=frozenset({"scale"}),
+                            loss=loss if centred else None)
                 )  # fmt: skip
     return tuple(made)
 
