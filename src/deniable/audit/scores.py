@@ -5,6 +5,7 @@ An event is then that a score reaches a cut. Every score reads one output by its
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,9 @@ def fit(ours: Outputs, theirs: Outputs) -> list[Score]:
         scores.append(_listed("kinds of output", ours, theirs, lambda one: one.kinds, lambda one: one.kind_shown))
     if _repeated(ours, theirs):
         scores.append(_listed("outcomes", ours, theirs, lambda one: one.labels, lambda one: one.shown))
-    scores += [one.score(ours.names[one.column]) for one in by_use[:_MOST_COLUMNS]]
+    scores += [
+        Score("intervals", one.scores, partial(one.words, ours.names[one.column])) for one in by_use[:_MOST_COLUMNS]
+    ]
     if len(histograms) > 1:
         scores.append(_classifier(by_use[:_MOST_TOGETHER], ours[1::2], theirs[1::2]))
     return scores
@@ -136,10 +139,8 @@ class Histogram:
         """Bins that hold about as many runs each, or one value each where there are few."""
         both = np.concatenate([ours, theirs])
         known = np.sort(both[~np.isnan(both)])
-        values = known[np.concatenate([[True], known[1:] != known[:-1]])] if len(known) else known
-        if len(values) <= _BINS:
-            edges = values
-        else:
+        edges = np.unique(known)
+        if len(edges) > _BINS:
             edges = np.unique(known[np.linspace(0, len(known) - 1, _BINS + 1).astype(np.int64)])
         bins = len(edges) + 2
         counts = [np.bincount(_bins(edges, one), minlength=bins) for one in (ours, theirs)]
@@ -152,30 +153,19 @@ class Histogram:
         """The log ratio of the bin of every output."""
         return self.table[_bins(self.edges, one.columns[:, self.column])]
 
-    def score(self, name: str) -> Score:
-        """The same as a score."""
-        return Score("intervals", self.scores, lambda cut, above: self._words(name, cut, above))
-
-    def _words(self, name: str, cut: float, above: bool) -> str:
+    def words(self, name: str, cut: float, above: bool) -> str:
+        """The numbers of the column with this name whose log ratio is at least, or at most, a cut."""
         chosen = self.table >= cut if above else self.table <= cut
-        starts = np.concatenate([[-np.inf], self.edges])
-        parts, place = [], 0
-        while place < len(starts):
-            end = place
-            while end < len(starts) and chosen[end]:
-                end += 1
-            if end > place:
-                until = starts[end] if end < len(starts) else np.inf
-                parts.append(f"[{starts[place]:.6g}, {until:.6g})")
-            place = end + 1
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        turns = np.flatnonzero(np.diff(chosen[:-1].astype(np.int64), prepend=0, append=0)).reshape(-1, 2)
+        parts = [f"[{ends[first]:.6g}, {ends[last]:.6g})" for first, last in turns]
         parts += ["NaN"] * bool(chosen[-1] and self.table[-1])
         more = f" and {len(parts) - _LISTED} more intervals" if len(parts) > _LISTED else ""
         return f"{name} in {' or '.join(parts[:_LISTED])}{more}"
 
 
 def _bins(edges: Floats, values: Floats) -> Labels:
-    places = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), len(edges) + 1, places)
+    return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 
 def _classifier(histograms: list[Histogram], ours: Outputs, theirs: Outputs) -> Score:
