@@ -23,7 +23,6 @@ def tell_apart_by_failure(
         repeats: times that each is asked, since noise may decide too. What is seen must differ every time.
 
     Returns: share of the questions that are oracles; `learned` says which.
-    Raises: InvalidParameterError if there is no question.
     Source: Haeberlen, Pierce, Narayan (2011), "Differential privacy under fire".
 
     >>> ask = lambda table: lambda question: sum(1 / row for row in table)

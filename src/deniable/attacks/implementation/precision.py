@@ -61,7 +61,6 @@ def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tup
 
     Returns: success against always naming one of the two. With numpy's Laplace(1) and centres 0 and 1, more than a
         quarter of the first outputs are impossible for the second input, whatever epsilon was claimed.
-    Raises: InvalidParameterError if outputs are missing or not finite.
 
     >>> noise = np.random.default_rng(0).laplace(size=(2, 1_000))
     >>> print(tell_apart_by_precision(noise[0], noise[1] + 1, centers=(0, 1)).succeeded)
@@ -82,7 +81,6 @@ def read_precision(outputs: ArrayLike, *, centers: Sequence[float] = CENTERS) ->
 
     Returns: share of the numbers that rule out at least one candidate and leave one. Noise on a public grid, and
         rounding to decimals, rule out none.
-    Raises: InvalidParameterError if numbers or candidates are missing or not finite.
 
     >>> print(read_precision(np.random.default_rng(0).laplace(size=500)).facts["ruled out 1.0"])
     by 40.6%
@@ -110,9 +108,7 @@ def judge_exclusions(attack: str, first: Verdicts, second: Verdicts, facts: Mapp
     Where both can, or neither, she names the input that leaves more such outputs, which she can simulate. If nothing
     is ever excluded, she is as good as somebody who always names the world with more outputs: the baseline.
 
-    Args:
-        first: of outputs of the first world, whether the first input can give them, and whether the second can.
-        second: of outputs of the second world, likewise.
+    Verdicts of a world are of its outputs: whether the first input can give them, and whether the second can.
     """
     tied = [int((a == b).sum()) for a, b in (first, second)]
     guessed = [np.where(a == b, int(tied[1] > tied[0]), b.astype(int)) for a, b in (first, second)]

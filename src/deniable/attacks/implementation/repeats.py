@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,8 +34,6 @@ def average_repeats(
         repeats: answers a question, at least 2.
         tolerance: an average within it of the truth is right.
 
-    Returns: share right, beside that of the first answers alone.
-    Raises: InvalidParameterError if the questions and truths differ in number, or repeats < 2.
     Source: Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 3.5.
 
     >>> dice = np.random.default_rng(0)
@@ -86,12 +85,9 @@ def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> 
     """Ask from many threads at once, and count answers that the budget does not cover.
 
     Args:
-        ask: number of the asker -> answer to a question of its own, with fresh noise; it raises where the budget
-            refuses.
+        ask: number of the asker -> answer to a question of its own; it raises where the budget refuses.
         askers: threads, more than are affordable; all start together.
         affordable: answers that the budget covers.
-
-    Raises: InvalidParameterError if askers <= affordable, or affordable < 0.
 
     >>> print(overspend(lambda asker: 1.0, askers=8, affordable=2).success.right)
     6
@@ -102,11 +98,9 @@ def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> 
 
     def one(number: int) -> None:
         together.wait()
-        try:
+        with suppress(Exception):
             ask(number)
-        except Exception:
-            return
-        answered[number] = True
+            answered[number] = True
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(askers)]
     for thread in threads:

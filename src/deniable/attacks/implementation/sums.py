@@ -29,7 +29,6 @@ def tell_apart_by_sum(
 
     Returns: share named right of the pair that was told best, with a 99.99% interval, beside the best that epsilon
         admits, e^epsilon / (1 + e^epsilon).
-    Raises: InvalidParameterError if a parameter is outside its domain.
     Source: Casacuberta, Shoemate, Vadhan, Wagaman (2022), arXiv:2207.10635.
 
     >>> dice = np.random.default_rng(0)

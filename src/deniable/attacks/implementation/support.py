@@ -56,21 +56,8 @@ def _box_muller_inverse(noise: Floats) -> Floats:
     return np.stack([np.exp(-(noise**2).sum(axis=-1) / 2), turns], axis=-1)
 
 
-def _polar(u: Floats) -> Floats:
-    point = 2 * u - 1
-    square = (point**2).sum(axis=-1, keepdims=True)
-    square = np.where((square > 0) & (square < 1), square, np.nan)  # outside the disc: drawn again
-    return np.asarray(point * np.sqrt(-2 * np.log(square) / square))
-
-
-def _polar_inverse(noise: Floats) -> Floats:
-    length = (noise**2).sum(axis=-1, keepdims=True)
-    return np.asarray((noise * np.sqrt(np.exp(-length / 2) / np.maximum(length, 1e-300)) + 1) / 2)
-
-
 LAPLACE = Sampler(draw=_laplace, invert=_laplace_cdf, taken=1)
 BOX_MULLER = Sampler(draw=_box_muller, invert=_box_muller_inverse, taken=2, window=4)
-POLAR = Sampler(draw=_polar, invert=_polar_inverse, taken=2, window=4)
 
 
 def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampler = LAPLACE) -> NDArray[np.bool_]:
@@ -83,7 +70,6 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampl
         sampler: how the noise is drawn.
 
     Returns: shape (draws,). What is reached only from outside the sampler's window counts as unreachable.
-    Raises: InvalidParameterError if outputs are missing, not finite or of another width, or scale is not positive.
 
     >>> reachable([0.0, 2.0**-60], 0.0, scale=2)
     array([ True, False])
@@ -112,11 +98,10 @@ def tell_apart_by_support(
         first: outputs on the first input, shape (draws,) or (draws, taken); second: on its neighbour.
         centers: the true value of each.
         scale: of the noise, > 0.
-        sampler: the textbook sampler that is suspected: LAPLACE, BOX_MULLER, POLAR, or one of your own.
+        sampler: the textbook sampler that is suspected: LAPLACE, BOX_MULLER, or one of your own.
 
     Returns: success against always naming one of the two. At scale 2 and centres 0 and 1, about 81% of the outputs
         of float Laplace noise are impossible for the neighbour; of pairs by Box and Muller, about 95%.
-    Raises: InvalidParameterError as in `reachable`.
     Source: Mironov (2012), "On significance of the least significant bits for differential privacy"; Jin, McMurtry,
         Rubinstein, Ohrimenko (2022), arXiv:2112.05307, for Gaussian samplers.
 

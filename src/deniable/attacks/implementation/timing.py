@@ -50,7 +50,6 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
         noise: of at least 20 runs on a question with a public answer, shape (runs,).
         work: seconds, or any count that a clock stands for, shape (runs,).
 
-    Raises: InvalidParameterError if the shapes differ, there are fewer than 20 runs, or a number is not finite.
     Source: Haeberlen, Pierce, Narayan (2011), "Differential privacy under fire"; Jin, McMurtry, Rubinstein,
         Ohrimenko (2022), arXiv:2112.05307, who tell noise of discrete samplers by its time.
 

@@ -24,13 +24,7 @@ _EXACT = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Twister:
-    """Constants of one Mersenne Twister, by the names of Matsumoto and Nishimura.
-
-    Args:
-        bits: width of a word, w; words: of the state, n; middle: m.
-        twist: a; seeding: multiplier f of the seeding.
-        shifts: u, s, t, l of the tempering; masks: d, b, c.
-    """
+    """Constants of one Mersenne Twister: w, n, m, a, f, (u, s, t, l) and (d, b, c) of Matsumoto and Nishimura."""
 
     bits: int
     words: int
@@ -117,8 +111,6 @@ def predict_words(outputs: ArrayLike, count: int, *, twister: Twister = MT19937)
     Args:
         outputs: at least as many consecutive whole words as its state holds: 624 of 32 bits, or 312 of 64.
 
-    Raises: InvalidParameterError if there are too few words.
-
     >>> told = np.random.RandomState(1).randint(0, 2**32, size=700, dtype=np.uint32)
     >>> bool((predict_words(told[:624], 76) == told[624:]).all())
     True
@@ -148,8 +140,6 @@ def recover_state(
         noise: words, shape (1, draws) -> the noise that they make.
         exact: true values of the further answers, to score by; None for counts: noise that comes off leaves them whole.
         twister: MT19937 or MT19937_64.
-
-    Raises: InvalidParameterError if no answer is left to predict, or too few are known.
 
     >>> told = np.random.RandomState(3).randint(0, 2**32, size=626, dtype=np.uint32) / 2.0**16  # counts, plus noise
     >>> answers = told + np.r_[np.zeros(624), 31, 41]
@@ -186,8 +176,6 @@ def recover_seed(
         twister: MT19937 or MT19937_64.
 
     Returns: share of the second half of the answers whose noise came off.
-    Raises: InvalidParameterError if there are fewer than 4 answers, or whole noise on counts without `exact`, which
-        every seed explains.
     Source: Garfinkel and Leclerc (2020), arXiv:2009.03777, on why noise needs a generator for cryptography.
 
     >>> counts = np.array([31, 4, 15, 92, 65, 35]) + np.random.RandomState(211).laplace(scale=8, size=6)

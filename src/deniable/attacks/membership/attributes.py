@@ -27,7 +27,6 @@ def infer_attribute(
         column: place of the secret column. Its candidates are the values among strangers.
         confidence: of the interval of the success.
 
-    Raises: InvalidParameterError for shapes that differ, NaN, or a loss of another shape.
     Source: Fredrikson et al. (2014); Yeom et al. (2018), arXiv:1709.01604, for the comparison with strangers.
 
     >>> people, others = np.array([[0, 1], [1, 0], [1, 0]]), np.array([[0, 0], [0, 1], [1, 1], [1, 0]])

@@ -15,11 +15,7 @@ from deniable.errors import InvalidParameterError
 class Roc:
     """True-positive rate against false-positive rate, one point a threshold, from (0, 0) to (1, 1).
 
-    The best point of the curve was chosen on the scores that it describes. For a rate that holds for further people
-    use `tell_members`, which takes its threshold from other scores.
-
-    Args:
-        false_positive: shape (points,), rising; true_positive likewise.
+    Shapes (points,). Its best point was chosen on these scores: for a rate that holds for others use `tell_members`.
     """
 
     false_positive: Floats
@@ -42,12 +38,12 @@ def trace_roc(member_scores: ArrayLike, other_scores: ArrayLike) -> Roc:
         member_scores: shape (members,); a higher score means "member". Infinite ones are allowed.
         other_scores: shape (strangers,), of people who are not members.
 
-    Raises: InvalidParameterError for no scores, or NaN.
-
     >>> trace_roc([3, 2, 1], [2, 0]).area
     0.75
     """
-    members, others = read_scores(member_scores, other_scores)
+    members, others = (
+        read_numbers("scores", one, dimensions=1, infinite=True) for one in (member_scores, other_scores)
+    )
     levels = np.unique(np.concatenate([members, others]))[::-1]
     above = [1 - np.searchsorted(np.sort(scores), levels, side="left") / len(scores) for scores in (others, members)]
     return Roc(false_positive=np.append(0, above[0]), true_positive=np.append(0, above[1]))
@@ -63,10 +59,7 @@ def threshold_at(other_scores: ArrayLike, false_positive_rate: float, *, confide
 
     Args:
         other_scores: shape (strangers,), of people who are not members and on whom the attack is not tested.
-        false_positive_rate: in (0, 1).
         confidence: that the rate is kept, in (0, 1).
-
-    Raises: InvalidParameterError if there are too few strangers for such a rate: the message says how many it takes.
 
     >>> threshold_at(range(1000), 0.05)
     963.0
@@ -107,18 +100,17 @@ def tell_members(
         other_scores: shape (strangers,), of people from the same population who are not members.
         false_positive_rate: share of strangers who may be called members, in (0, 1).
         confidence: of the interval of the success.
-        seed: of the split.
         attack: name of the attack that made the scores.
 
-    Returns: share of members found, with the full curve.
-    Raises: InvalidParameterError for NaN, no scores, or too few strangers for the rate.
     Source: Carlini et al. (2022), arXiv:2112.03570, on why the rate must be low and accuracy says little.
 
     >>> found = tell_members(np.arange(500) + 900, np.arange(1000))
     >>> found.success.value > 0.8, found.baseline
     (True, 0.05)
     """
-    members, others = read_scores(member_scores, other_scores)
+    members, others = (
+        read_numbers("scores", one, dimensions=1, infinite=True) for one in (member_scores, other_scores)
+    )
     check_probability("confidence", confidence)
     others = np.random.default_rng(seed).permutation(others)
     aside, tested = others[: (len(others) + 1) // 2], others[(len(others) + 1) // 2 :]
@@ -144,12 +136,4 @@ def tell_members(
             Curve(label="a guess", x=np.array([0.0, 1.0]), y=np.array([0.0, 1.0])),
         ),
         axes=("false-positive rate", "true-positive rate"),
-    )
-
-
-def read_scores(member_scores: ArrayLike, other_scores: ArrayLike) -> tuple[Floats, Floats]:
-    """Both sets of scores, as vectors."""
-    return (
-        read_numbers("member_scores", member_scores, dimensions=1, infinite=True),
-        read_numbers("other_scores", other_scores, dimensions=1, infinite=True),
     )

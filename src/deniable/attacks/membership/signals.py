@@ -15,13 +15,8 @@ SMALLEST_VARIANCE = 1e-12
 
 
 def scale_losses(losses: ArrayLike) -> Floats:
-    """Turn losses into logits ln(p/(1 - p)), which are closer to normal than losses are.
+    """Turn losses -ln(p), in nats, of any shape, into logits ln(p/(1 - p)), which are closer to normal than losses are.
 
-    Args:
-        losses: any shape; cross-entropy -ln(p), in nats, of the probability p that a model gives the true label; below
-            2^-53 it counts as 2^-53.
-
-    Raises: InvalidParameterError for NaN or a negative loss.
     Source: Carlini et al., Membership inference attacks from first principles (2022), arXiv:2112.03570.
 
     >>> scale_losses([np.log(2), 0.0]).round(2)
@@ -44,10 +39,8 @@ def score_lira(target: ArrayLike, *, shadow: ArrayLike, inside: ArrayLike, onlin
         target: shape (examples,), the target model's signals, such as `scale_losses` gives.
         shadow: shape (models, examples), those of the shadow models.
         inside: shape (models, examples), whether the model was trained on the example.
-        online: whether models trained on the example are used.
 
     Returns: shape (examples,), higher means "member".
-    Raises: InvalidParameterError if shapes differ, for NaN, or for an example with too few models.
     Source: Carlini et al. (2022), arXiv:2112.03570.
 
     >>> shadow, inside = [[3.0, 0.1], [0.2, 2.9], [2.8, 0.0], [0.0, 3.1]], [[1, 0], [0, 1], [1, 0], [0, 1]]
@@ -96,12 +89,10 @@ def score_rmia(
         shadow: shape (models, examples), likewise; inside: whether the model was trained on the example.
         population_target: shape (population,), likewise for people who are in no training set.
         population_shadow: shape (models, population).
-        online: whether models trained on the example are used.
         gamma: above 0.
         a: in [0, 1], tuned on a shadow model that plays the target, never on the target.
 
     Returns: shape (examples,), in [0, 1].
-    Raises: InvalidParameterError if shapes differ, for values outside their range, or an example without models.
     Source: Zarifzadeh, Liu, Shokri, Low-cost high-power membership inference attacks (2024), arXiv:2312.03262.
 
     >>> kwargs = {"population_target": [0.5, 0.5], "population_shadow": [[0.5, 0.4], [0.5, 0.6]]}

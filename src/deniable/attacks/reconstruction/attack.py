@@ -31,7 +31,6 @@ def estimate_by_least_squares(
         noise: standard deviation of the answers' errors, as the attacker knows it.
 
     Returns: shape (people,).
-    Raises: InvalidParameterError if shapes differ, or every answer was withheld.
     Source: Dwork and Yekhanin (2008); LSMR by Fong and Saunders (2011).
 
     >>> from deniable.attacks import answer_exactly, random_subsets
@@ -53,10 +52,7 @@ def estimate_by_least_squares(
 
 
 def read_answers(subsets: Subsets, answers: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    """The answers with 0 for those that were withheld, and which of them were given.
-
-    Raises: InvalidParameterError if they are not one a query, some are infinite, or none was given.
-    """
+    """The answers with 0 for those that were withheld, and which of them were given."""
     given = np.asarray(answers, dtype=np.float64)
     if given.shape != (subsets.shape[0],):
         raise InvalidParameterError(f"{subsets.shape[0]} queries need as many answers, got shape {given.shape}")
@@ -85,8 +81,6 @@ def attack_by_reconstruction(
         subsets: the groups, shape (queries, people); by default those of `choose_subsets`.
         estimate: from groups and answers to one number a person, which is rounded at 1/2.
         bound: the theorem that holds for these answers, if one does.
-
-    Raises: InvalidParameterError if the answers or estimates do not have the right shape.
 
     >>> from deniable.attacks import answer_exactly
     >>> truth = [1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0]

@@ -60,7 +60,6 @@ def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> Floats:
         answers: shape (queries,); NaN for those that were withheld, which are left out.
 
     Returns: shape (people,), of 0 and 1. If several candidates are best, one of them.
-    Raises: InvalidParameterError for more people, or if no query was answered.
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy".
 
     >>> from deniable.attacks import answer_adversarially

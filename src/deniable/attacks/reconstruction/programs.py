@@ -72,7 +72,6 @@ def estimate_by_linear_program(subsets: Subsets, answers: ArrayLike, *, norm: No
             residuals, for noise with tails, or for a share of answers that may be anything.
 
     Returns: shape (people,), in [0, 1].
-    Raises: InvalidParameterError if shapes differ, or no query was answered.
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy"; Dwork, McSherry, Talwar (2007),
         "The price of privacy and the limits of LP decoding".
     Proof: docs/theory/attacks/reconstruction.md.

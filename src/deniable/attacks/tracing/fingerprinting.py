@@ -68,16 +68,14 @@ def _bernstein(variance: float, reach: float, logarithm: float) -> float:
 
 
 def draw_code(*, users: int, coalition: int, length: int | None = None, seed: int = 0) -> FingerprintingCode:
-    """Draw a code against coalitions up to a size.
+    """Draw a code against coalitions up to a size: biases are sin^2 of a uniform angle, with the cutoff at both ends.
 
-    Biases are sin^2 of a uniform angle, with the cutoff 1/(300 coalition) at both ends.
     Source: Tardos, Optimal probabilistic fingerprint codes, Journal of the ACM 55 (2008).
 
     Args:
         users: words of the code, at least 2.
         coalition: largest number of users who make a copy together, at least 1.
         length: positions; None takes `code_length`.
-        seed: of the draw; a real code must come from secure randomness.
 
     >>> draw_code(users=5, coalition=2, length=30).words.shape
     (5, 30)
@@ -99,8 +97,6 @@ def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, e
     coalition times the threshold. Tardos's own 100 coalition^2 ln(users/false_accusation) holds for all coalitions.
 
     Args:
-        users: words of the code, at least 2.
-        coalition: size, at least 1.
         false_accusation: probability that anybody innocent is accused.
         escape: probability that no colluder is.
 
@@ -148,9 +144,6 @@ def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
         words: shape (colluders, length), bits.
         strategy: "majority" or "minority" of the bits (ties: 1), "random" coins, or "interleaving": the bit of a
             colluder drawn at each position.
-        seed: of the coins.
-
-    Raises: InvalidParameterError for another strategy, or what is no table of bits.
 
     >>> collude([[1, 0, 1], [1, 1, 0], [1, 0, 0]], "majority").astype(int)
     array([1, 0, 0])
@@ -181,8 +174,6 @@ def trace_colluders(
         copy: shape (length,), bits of the pirate copy.
         colluders: rows of the code's words from which the copy was made, to judge the accusations.
         false_accusation: probability that anybody innocent is accused, in (0, 1).
-
-    Raises: InvalidParameterError for a copy of another length, or colluders who are no users.
 
     >>> code = draw_code(users=20, coalition=3)
     >>> copy = collude(code.words[:3], "majority")

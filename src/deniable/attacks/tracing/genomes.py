@@ -17,17 +17,12 @@ from deniable.attacks.result import AttackResult, Curve
 from deniable.errors import InvalidParameterError
 
 Statistic = Literal["likelihood", "homer", "score"]
+CLIP = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """People whose frequencies are published, and strangers from the same population.
-
-    Args:
-        members: shape (people, attributes), in [0, 1].
-        strangers: shape (strangers, attributes), likewise.
-        reference: shape (attributes,), frequencies in the population, in (0, 1).
-    """
+    """People whose frequencies are published, and strangers, shape (people, attributes); frequencies of the population."""
 
     members: Floats
     strangers: Floats
@@ -45,12 +40,8 @@ def draw_pool(
     """Draw a population's frequencies, a pool of members and strangers; attributes are independent of each other.
 
     Args:
-        people: members of the pool.
-        attributes: alleles that are published.
-        strangers: people outside the pool.
-        alleles: that a person carries of each, 1 or 2; an entry is their mean.
+        alleles: that a person carries of each attribute, 1 or 2; an entry is their mean.
         lower: smallest frequency of the rarer allele, in (0, 1/2).
-        seed: of the draw.
 
     >>> draw_pool(people=10, attributes=3, strangers=5).members.shape
     (10, 3)
@@ -67,12 +58,7 @@ def draw_pool(
 
 
 def score_targets(
-    targets: ArrayLike,
-    *,
-    reference: ArrayLike,
-    published: ArrayLike,
-    statistic: Statistic = "likelihood",
-    clip: float = 1e-3,
+    targets: ArrayLike, *, reference: ArrayLike, published: ArrayLike, statistic: Statistic = "likelihood"
 ) -> Floats:
     """Score how likely each target is to be in the pool; higher means "in".
 
@@ -88,18 +74,16 @@ def score_targets(
     Args:
         targets: shape (targets, attributes), in [0, 1].
         reference: shape (attributes,), frequencies in the population, in (0, 1).
-        published: shape (attributes,), frequencies of the pool as they were released: any finite numbers.
-        clip: the likelihood takes M into [clip, 1 - clip]; in (0, 1/2).
+        published: shape (attributes,), frequencies of the pool as they were released: any finite numbers; the
+            likelihood takes them into [0.001, 0.999].
 
     Returns: shape (targets,).
-    Raises: InvalidParameterError if shapes differ, or for NaN or a value outside its range.
 
     >>> score_targets([[1, 1], [0, 0]], reference=[0.5, 0.5], published=[0.9, 0.8], statistic="score").round(2)
     array([ 0.35, -0.35])
     """
     if statistic not in get_args(Statistic):
         raise InvalidParameterError(f"statistic must be one of {', '.join(get_args(Statistic))}, got {statistic!r}")
-    check_probability("twice clip", 2 * clip)
     y, p = read_numbers("targets", targets, dimensions=2), _frequencies(reference)
     m = read_numbers("published", published, dimensions=1)
     if y.shape[1] != len(p) or len(m) != len(p):
@@ -114,7 +98,7 @@ def score_targets(
         return np.asarray(moved.mean(axis=1) * np.sqrt(len(p)) / np.maximum(spread, 1e-12))
     if statistic == "score":
         return np.asarray((y - p) @ (m - p))
-    m = np.clip(m, clip, 1 - clip)
+    m = np.clip(m, CLIP, 1 - CLIP)
     inside, outside = np.log(m / p), np.log((1 - m) / (1 - p))
     return np.asarray(y @ (inside - outside) + outside.sum())
 
@@ -126,22 +110,14 @@ def _frequencies(reference: ArrayLike) -> Floats:
     return p
 
 
-def tracing_power(
-    *,
-    people: int,
-    reference: ArrayLike,
-    noise: float = 0.0,
-    false_positive_rate: float = 0.05,
-    reference_people: float = np.inf,
-) -> float:
+def tracing_power(*, people: int, reference: ArrayLike, noise: float = 0.0, false_positive_rate: float = 0.05) -> float:
     """Power of the best test for one target, where attributes are many, independent and common.
 
-    It is Phi(D - z) with z the normal quantile of 1 - rate and D^2 = sum over attributes of 1/(n + n^2 s^2/(p (1-p))
-    + n^2/m): n people in the pool, noise of standard deviation s on each published frequency, p estimated from m
-    people (infinite: known). Without noise, D = sqrt(attributes/n), which no number of alleles changes.
-    Derivation: the mean of (y-p)(M-p)/(p(1-p)) differs by 1/n between members and strangers, its variance is
-    (1/n + 1/m + s^2/(p(1-p))) to first order, and the best weights add up the ratios. For two alleles give s times
-    sqrt(2). Rounding to a step h acts like s = h/sqrt(12) while the frequencies vary by more than h.
+    It is Phi(D - z) with z the normal quantile of 1 - rate and D^2 = sum over attributes of 1/(n + n^2 s^2/(p (1-p))):
+    n people in the pool, noise of standard deviation s on each published frequency. Without noise, D =
+    sqrt(attributes/n), which no number of alleles changes. Derivation: the mean of (y-p)(M-p)/(p(1-p)) differs by 1/n
+    between members and strangers, its variance is 1/n + s^2/(p(1-p)) to first order, and the best weights add up the
+    ratios. For two alleles give s times sqrt(2). Rounding to a step h acts like s = h/sqrt(12).
     Source: Sankararaman, Obozinski, Jordan, Halperin, Nature Genetics 41 (2009).
 
     Args:
@@ -149,7 +125,6 @@ def tracing_power(
         reference: shape (attributes,), frequencies in (0, 1).
         noise: standard deviation, in the unit of a frequency, at least 0.
         false_positive_rate: of the test, in (0, 1).
-        reference_people: from whom the reference was estimated.
 
     >>> round(tracing_power(people=100, reference=[0.5] * 1000), 3)
     0.935
@@ -157,26 +132,19 @@ def tracing_power(
     from scipy.stats import norm
 
     check_probability("false_positive_rate", false_positive_rate)
-    return float(norm.sf(norm.isf(false_positive_rate) - _distance(people, reference, noise, reference_people)))
+    return float(norm.sf(norm.isf(false_positive_rate) - _distance(people, reference, noise)))
 
 
-def _distance(people: int, reference: ArrayLike, noise: float, reference_people: float = np.inf) -> float:
+def _distance(people: int, reference: ArrayLike, noise: float) -> float:
     """Standard deviations between the scores of members and of strangers, at best."""
     p, n = _frequencies(reference), float(whole("people", people))
-    if not noise >= 0 or not reference_people >= 1:
-        raise InvalidParameterError(
-            f"needs noise >= 0 and reference_people >= 1, got noise={noise} and reference_people={reference_people}"
-        )
-    return float(np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p)) + n**2 / reference_people))))
+    if not noise >= 0:
+        raise InvalidParameterError(f"noise must be >= 0, got {noise}")
+    return float(np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p))))))
 
 
 def attributes_to_trace(*, people: int, false_positive_rate: float = 0.05, power: float = 0.95) -> int:
-    """Count the exact frequencies from which one target is traced: people (z_alpha + z_beta)^2, rounded up.
-
-    Args:
-        people: in the pool, at least 1.
-        false_positive_rate: in (0, 1).
-        power: share of members to be found, in (0, 1).
+    """Count the exact frequencies from which a share `power` of members is traced: people (z_alpha + z_beta)^2.
 
     Source: Sankararaman et al. (2009), who call the bound SecureGenome.
 
@@ -207,16 +175,12 @@ def trace(
 
     Args:
         members: shape (people, attributes), in [0, 1]: all who are in the pool.
-        strangers: shape (strangers, attributes), likewise: half of them set the threshold, half test it.
+        strangers: shape (strangers, attributes), likewise.
         reference: shape (attributes,), frequencies in the population, in (0, 1).
         published: shape (attributes,), as released: exact, rounded or noisy; or what releases them, given the members.
         statistic: "likelihood", "homer" or "score", see `score_targets`.
         noise: standard deviation of the published frequencies' error, for the power that theory predicts.
-        false_positive_rate: share of strangers who may be accused, in (0, 1).
-        confidence: of the interval of the success.
-        seed: of the split of the strangers.
-
-    Raises: InvalidParameterError for shapes or values outside their range, or too few strangers.
+        false_positive_rate, confidence, seed: as in `tell_members`.
 
     >>> pool = draw_pool(people=20, attributes=500, seed=1)
     >>> trace(pool.members, pool.strangers, reference=pool.reference, published=pool.frequencies).success.value
