@@ -52,34 +52,6 @@ class BlockSolutions:
         least = {record: min(one.count(record) for one in self.solutions) for record in every}
         return tuple(sorted(record for record in every for _ in range(least[record])))
 
-    def describe(self, **known: int | str) -> dict[str, tuple[int | str, ...]]:
-        """What the tables say about somebody of whom a few things are known: the values left for each other column.
-
-        One value left for a column means that it is proved. No value means that no such person lives here.
-
-        Args:
-            known: values of "age" or of attributes.
-
-        >>> from deniable.attacks.census import read_block
-        >>> tables = read_block({
-        ...     "attributes": {"age": [0, 99], "sex": ["female", "male"]},
-        ...     "statistics": [{"group": "total population", "count": 1, "mean_age": 30}],
-        ... })
-        >>> solve_block(tables).describe(sex="male")
-        {'age': (30,)}
-        """
-        unknown = set(known) - set(self.columns)
-        if unknown:
-            raise InvalidParameterError(f"known must name columns of {self.columns}, got {sorted(unknown)}")
-        fitting = {
-            record
-            for one in self.solutions
-            for record in one
-            if all(record[self.columns.index(name)] == value for name, value in known.items())
-        }
-        others = [name for name in self.columns if name not in known]
-        return {name: tuple(sorted({record[self.columns.index(name)] for record in fitting})) for name in others}
-
 
 def reconstruct_block(
     tables: BlockTables, *, truth: Sequence[Mapping[str, int | str]] | None = None, most: int = 10_000
@@ -97,18 +69,12 @@ def reconstruct_block(
     Raises: InvalidParameterError if no list agrees with the tables.
     Source: Garfinkel, Abowd, Martindale (2018), "Understanding database reconstruction attacks on public data".
 
-    >>> from deniable.attacks.census import read_block
-    >>> tables = read_block({
-    ...     "attributes": {"age": [0, 99], "sex": ["female", "male"]},
-    ...     "statistics": [
-    ...         {"group": "total population", "count": 3, "median_age": 30, "mean_age": 40},
-    ...         {"group": "female", "count": 3, "mean_age": 40},
-    ...         {"group": {"least": 80}, "count": 1},
-    ...         {"group": {"most": 9}, "count": 1},
-    ...     ],
-    ... })
+    >>> from deniable.attacks.census import Group, tabulate_block
+    >>> people = [{"age": 8, "sex": "female"}, {"age": 30, "sex": "female"}, {"age": 82, "sex": "male"}]
+    >>> groups, sexes = [Group(where={"sex": "male"}), Group(most=8)], {"sex": ["female", "male"]}
+    >>> tables = tabulate_block(people, groups, attributes=sexes, ages=(0, 99))
     >>> reconstruct_block(tables).success.value
-    0.3333333333333333
+    1.0
     """
     solved = solve_block(tables, most=most)
     if solved.complete and not solved.solutions:
@@ -118,7 +84,6 @@ def reconstruct_block(
     if truth is not None:
         people = [tuple(person[name] for name in solved.columns) for person in truth]
         right = sum(min(proved.count(one), people.count(one)) for one in set(proved))
-    first = "at least " if not solved.complete else ""
     return AttackResult(
         attack="Reconstruction from tables",
         target="person's whole record",
@@ -127,17 +92,10 @@ def reconstruct_block(
         guess="a record drawn at random",
         learned=np.array(proved, dtype=object).reshape(len(proved), len(solved.columns)),
         facts={
-            "lists of people that agree": f"{first}{len(solved.solutions):,}",
+            "lists of people that agree": f"{'' if solved.complete else 'at least '}{len(solved.solutions):,}",
             "unique": "proved" if solved.unique else "no" if solved.complete else "not known",
-            **{f"different lists of {name}": f"{first}{_lists(solved, name):,}" for name in solved.columns},
         },
     )
-
-
-def _lists(solved: BlockSolutions, name: str) -> int:
-    """How many lists are left when one column of the solutions is looked at alone."""
-    at = solved.columns.index(name)
-    return len({tuple(sorted(record[at] for record in one)) for one in solved.solutions})
 
 
 def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000_000) -> BlockSolutions:
@@ -152,16 +110,10 @@ def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000
         most: lists that are kept, at least 1.
         effort: partial lists that are looked at before the search is given up.
 
-    >>> from deniable.attacks.census import read_block
-    >>> tables = read_block({
-    ...     "attributes": {"age": [0, 99], "sex": ["female", "male"]},
-    ...     "statistics": [
-    ...         {"group": "total population", "count": 2, "mean_age": 1},
-    ...         {"group": "male", "count": 2, "median_age": 1},
-    ...     ],
-    ... })
-    >>> len(solve_block(tables).solutions)
-    2
+    >>> from deniable.attacks.census import tabulate_block
+    >>> tables = tabulate_block([{"age": 0, "sex": "male"}], [], attributes={"sex": ["female", "male"]}, ages=(0, 9))
+    >>> solve_block(tables).solutions
+    (((0, 'female'),), ((0, 'male'),))
     """
     if most < 1 or effort < 1:
         raise InvalidParameterError(f"most and effort must be at least 1, got {most} and {effort}")

@@ -20,8 +20,8 @@ class Group:
         least: smallest age, included.
         most: largest age, included; None: no upper end.
 
-    >>> Group(where={"sex": "female"}, least=18)
-    Group(where={'sex': 'female'}, least=18, most=None)
+    >>> Group(where={"sex": "female"}, least=18).holds({"age": 18, "sex": "female"})
+    True
     """
 
     where: Mapping[str, str] = field(default_factory=dict)
@@ -96,10 +96,10 @@ class BlockTables:
     @property
     def people(self) -> int:
         """How many live here."""
+        youngest, oldest = self.ages
         for one in self.statistics:
-            group = one.group
-            oldest = self.ages[1] if group.most is None else group.most
-            if one.count is not None and not group.where and group.least <= self.ages[0] and oldest >= self.ages[1]:
+            least, most = one.group.least, oldest if one.group.most is None else one.group.most
+            if one.count is not None and not one.group.where and least <= youngest and most >= oldest:
                 return one.count
         raise InvalidParameterError("one statistic must count everybody: Statistic(group=Group(), count=...)")
 
@@ -134,13 +134,11 @@ def tabulate_block(
     lines = []
     for group in (Group(), *groups):
         found = sorted(int(one["age"]) for one in people if group.holds(one))
-        if len(found) < minimum_count:
-            lines.append(Statistic(group=group))
-        elif not found:
-            lines.append(Statistic(group=group, count=0))
-        else:
-            mean = round(Fraction(sum(found), len(found)), 1)
-            lines.append(Statistic(group=group, count=len(found), median=float(median(found)), mean=float(mean)))
+        if not found or len(found) < minimum_count:
+            lines.append(Statistic(group=group, count=None if len(found) < minimum_count else 0))
+            continue
+        mean = round(Fraction(sum(found), len(found)), 1)
+        lines.append(Statistic(group=group, count=len(found), median=float(median(found)), mean=float(mean)))
     return BlockTables(attributes=attributes, ages=ages, statistics=lines, minimum_count=minimum_count)
 
 
@@ -165,23 +163,16 @@ GARFINKEL_GROUPS: Mapping[str, Group] = {
 """Names of the groups in the example of Garfinkel, Abowd and Martindale (2018)."""
 
 
-def read_block(
-    data: Mapping[str, Any],
-    *,
-    groups: Mapping[str, Group] = GARFINKEL_GROUPS,
-    impossible: Sequence[Group] = (MARRIED_AT_15,),
-) -> BlockTables:
+def read_block(data: Mapping[str, Any]) -> BlockTables:
     """Read tables from plain data, as JSON gives it.
 
     Args:
         data: "attributes" maps names to lists of values, and "age" to a text "integer, 1..125" or to [1, 125];
             "statistics" is a list of {"group": name, "count": ..., "median_age": ..., "mean_age": ...}, null where
-            withheld; a "group" may also be {"where": {...}, "least": ..., "most": ...}; "rules" may give
-            "minimum_count".
-        groups: what the names of groups mean.
-        impossible: groups that nobody is in; those that name an attribute which is not declared are left out.
+            withheld; a "group" is {"where": {...}, "least": ..., "most": ...} or a name of `GARFINKEL_GROUPS`; "rules"
+            may give "minimum_count". If there is a "marital_status", nobody is married below 15.
 
-    Raises: InvalidParameterError for data of another form, or a name that `groups` does not have.
+    Raises: InvalidParameterError for data of another form, or an unknown name.
 
     >>> tables = read_block({
     ...     "attributes": {"age": [0, 99], "sex": ["female", "male"]},
@@ -199,8 +190,8 @@ def read_block(
         return BlockTables(
             attributes=attributes,
             ages=(int(ages[0]), int(ages[1])),
-            statistics=[_statistic(one, groups) for one in data["statistics"]],
-            impossible=[group for group in impossible if set(group.where) <= set(attributes)],
+            statistics=[_statistic(one) for one in data["statistics"]],
+            impossible=[MARRIED_AT_15] if "marital_status" in attributes else [],
             minimum_count=int(data.get("rules", {}).get("minimum_count", 0)),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -211,12 +202,9 @@ def read_block(
         ) from None
 
 
-def _statistic(line: Mapping[str, Any], groups: Mapping[str, Group]) -> Statistic:
+def _statistic(line: Mapping[str, Any]) -> Statistic:
     named = line["group"]
-    if isinstance(named, str):
-        if named not in groups:
-            raise InvalidParameterError(f"the group {named!r} is not known: describe it by where, least and most")
-        group = groups[named]
-    else:
-        group = Group(**named)
+    if isinstance(named, str) and named not in GARFINKEL_GROUPS:
+        raise InvalidParameterError(f"the group {named!r} is not known: describe it by where, least and most")
+    group = GARFINKEL_GROUPS[named] if isinstance(named, str) else Group(**named)
     return Statistic(group=group, count=line["count"], median=line.get("median_age"), mean=line.get("mean_age"))

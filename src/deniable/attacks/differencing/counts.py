@@ -33,14 +33,8 @@ def isolate_people(answer: Answer, secrets: ArrayLike, *, targets: ArrayLike | N
     1.0
     """
     truth, people = _read(secrets, targets)
-
-    def asked(batch: NDArray[np.int64]) -> NDArray[np.float64]:
-        groups = np.zeros((len(batch), len(truth)), dtype=bool)
-        groups[np.arange(len(batch)), batch] = True
-        return _ask(answer, groups)
-
-    found = _in_batches(asked, people, len(truth))
-    return _scored("Counting one person", truth, people, found[:, None], queries=len(people))
+    single = np.concatenate([_ask(answer, _only(part, len(truth))) for part in _batches(people, len(truth))])
+    return _scored("Counting one person", truth, people, single[:, None], queries=len(people))
 
 
 def subtract_counts(
@@ -60,10 +54,7 @@ def subtract_counts(
     averages out: with standard deviation s, r repetitions err with probability at most 1/(1 + r/(8 s^2)).
 
     Args:
-        answer: takes groups, booleans of shape (queries, people); gives counts of those with the secret, shape
-            (queries,), noisy or exact. NaN is an answer that was withheld.
-        secrets: shape (people,), 0 or 1; used to tell how often the attack was right.
-        targets: positions of people, shape (targets,); None: everybody.
+        answer, secrets, targets: as for `isolate_people`; answers may be noisy.
         share: of the other people that are in the group, in (0, 1]; 1: everybody else.
         repeats: times that the same two counts are asked for, at least 1.
         deviation: standard deviation of the noise of one answer, if it is known; 0: exact. It gives the theorem.
@@ -82,25 +73,19 @@ def subtract_counts(
     1.0
     """
     truth, people = _read(secrets, targets)
-    if not 0 < share <= 1:
-        raise InvalidParameterError(f"share must be in (0, 1], got {share}")
-    if repeats < 1:
-        raise InvalidParameterError(f"repeats must be at least 1, got {repeats}")
+    if not 0 < share <= 1 or repeats < 1:
+        raise InvalidParameterError(f"share must be in (0, 1] and repeats at least 1, got {share} and {repeats}")
     if deviation is not None and not 0 <= deviation < np.inf:
         raise InvalidParameterError(f"deviation must be a number >= 0, got {deviation}")
     dice = np.random.default_rng(seed)
 
-    def asked(batch: NDArray[np.int64]) -> NDArray[np.float64]:
-        groups = dice.random((len(batch), len(truth))) < share
-        own = np.arange(len(batch)), batch
-        groups[own] = False
-        joined = groups.copy()
-        joined[own] = True
-        pairs = np.concatenate([joined, groups])
+    found = []
+    for part in _batches(people, 2 * len(truth)):
+        own = _only(part, len(truth))
+        others = (dice.random(own.shape) < share) & ~own
+        pairs = np.concatenate([others | own, others])
         answers = np.stack([_ask(answer, pairs) for _ in range(repeats)], axis=1)
-        return _differences(*np.split(answers, 2))
-
-    found = _in_batches(asked, people, 2 * len(truth))
+        found.append(_differences(*np.split(answers, 2)))
     bound = None
     if deviation is not None:
         least = 1 / (1 + 8 * deviation**2 / repeats)
@@ -109,7 +94,7 @@ def subtract_counts(
             theorem=f"with {repeats} repetitions of independent noise of standard deviation {deviation:g}, each "
             f"secret is found with probability at least {least:.4g} (Cantelli's inequality)",
         )
-    return _scored("Differencing", truth, people, found, queries=2 * repeats * len(people), bound=bound)
+    return _scored("Differencing", truth, people, np.concatenate(found), queries=2 * repeats * len(people), bound=bound)
 
 
 def _differences(joined: NDArray[np.float64], without: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,11 +141,13 @@ def _scored(
     )
 
 
-def _in_batches(
-    asked: Callable[[NDArray[np.int64]], NDArray[np.float64]], people: NDArray[np.int64], cells: int
-) -> NDArray[np.float64]:
-    size = max(1, _CELLS // cells)
-    return np.concatenate([asked(people[start : start + size]) for start in range(0, len(people), size)])
+def _batches(people: NDArray[np.int64], cells: int) -> list[NDArray[np.int64]]:
+    return np.array_split(people, -(-len(people) * cells // _CELLS))
+
+
+def _only(people: NDArray[np.int64], everybody: int) -> NDArray[np.bool_]:
+    """Groups of one person each, shape (people, everybody)."""
+    return np.equal.outer(people, np.arange(everybody))
 
 
 def _ask(answer: Answer, groups: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -1,13 +1,13 @@
 """Which answered queries of a log give few people away together, though each was about many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
-from deniable.attacks.chunks import stretches
 from deniable.errors import InvalidParameterError
 
 EVERYBODY = -1
@@ -16,35 +16,29 @@ EVERYBODY = -1
 Groups = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
-_MOST = 2  # queries whose answers are combined, beside the first
 _EXACT = 1 << 24  # rows that float32 counts without an error
-_CHUNK = 1 << 22
 _ROUNDING, _NEARLY = 1e-13, 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A sum and difference of answers that depends on few people.
+    """An answer, or a difference of two, that depends on few people.
 
     Args:
-        plus: queries whose answers are added; `EVERYBODY` is the query about all rows.
-        minus: queries whose answers are subtracted.
-        rows: positions of the people whom the combination depends on.
+        plus: place of the query in the log; `EVERYBODY` is the query about all rows.
+        minus: place of the query that is subtracted; None: the first is about few people on its own.
+        rows: positions of the people whom it depends on.
     """
 
-    plus: tuple[int, ...]
-    minus: tuple[int, ...]
+    plus: int
+    minus: int | None
     rows: Places
 
     def named(self, names: Sequence[str]) -> str:
-        """The combination in words, with a name for each query of the log."""
-        signed = [("+", query) for query in self.plus] + [("-", query) for query in self.minus]
-        terms = " ".join(f"{sign} {'everybody' if query == EVERYBODY else names[query]}" for sign, query in signed)
-        people = "1 person" if len(self.rows) == 1 else f"{len(self.rows)} people"
-        return f"{terms.removeprefix('+ ')}: {people}"
-
-    def __str__(self) -> str:
-        return self.named([f"q{query}" for query in range(max(*self.plus, *self.minus, EVERYBODY, 0) + 1)])
+        """The difference in words, with a name for each query of the log."""
+        asked = [self.plus] if self.minus is None else [self.plus, self.minus]
+        terms = " - ".join("everybody" if query == EVERYBODY else names[query] for query in asked)
+        return f"{terms}: {len(self.rows)} {'person' if len(self.rows) == 1 else 'people'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +48,8 @@ class Differences:
     Args:
         queries: queries in the log whose answers were published.
         rows: people in the table.
-        fewer_than: smallest number of people that a combination may depend on.
-        found: combinations, those of the fewest queries first, then those about the fewest people.
+        fewer_than: smallest number of people that an answer or difference may depend on.
+        found: answers alone, then differences, those about the fewest people first.
         people: positions of all people who stand in one of them.
         complete: whether these are all; False where only the first were kept.
     """
@@ -72,17 +66,19 @@ class Differences:
         """The outcome in words."""
         if not self.found:
             return (
-                f"No sum or difference of up to three of these {self.queries:,} answers depends on fewer than "
-                f"{self.fewer_than} people. Others may: this is no proof of privacy."
+                f"No difference of two of these {self.queries:,} answers depends on fewer than {self.fewer_than} "
+                "people. Other combinations may: this is no proof of privacy."
             )
         least = "" if self.complete else "at least "
         return (
-            f"Combinations of answers that depend on fewer than {self.fewer_than} people: {least}{len(self.found):,}. "
+            f"Answers and differences that depend on fewer than {self.fewer_than} people: {least}{len(self.found):,}. "
             f"They expose {least}{len(self.people):,} of {self.rows:,} people."
         )
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *map(str, self.found[:20])])
+        shown = self.found[:20]
+        names = [f"q{query}" for query in range(1 + max((max(one.plus, one.minus or 0) for one in shown), default=0))]
+        return "\n".join([self.sentence, *(one.named(names) for one in shown)])
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, without the positions of the people."""
@@ -102,66 +98,55 @@ def find_differences(
     *,
     rows: int | None = None,
     fewer_than: int = 2,
-    combine: int = 3,
     suppressed_below: int = 0,
     most: int = 1000,
 ) -> Differences:
-    """Find the sums and differences of up to three exact answers that depend on fewer than some number of people.
+    """Find the exact answers, and the differences of two, that depend on fewer than some number of people.
 
-    The query about everybody counts as asked, so that complements are found. Coefficients are +1 and -1. A combination
-    is left out where some of its queries tell about few people on their own.
-
-    Method: rows that lie in the same queries are merged; pairs are read off the Gram matrix of the merged groups. If
-    a + b - c depends on m people, then m <= |a + b - c|^2 <= 4 m and ||a| + |b| - |c|| <= 2 m: triples that pass both
-    tests, by the Gram matrix, are counted out.
+    The query about everybody counts as asked, so that complements are found; the same group counts once. a - b depends
+    on |a| + |b| - 2 |a and b| people, which the Gram matrix of the groups tells. Answers about few people on their own
+    are not subtracted from others.
 
     Args:
         log: booleans of shape (queries, rows); or for each query the positions of its rows.
         rows: people in the table; needed with positions alone.
-        fewer_than: k >= 2; a combination that depends on 1 to k - 1 people is found.
-        combine: queries in a combination, at most: 1, 2 or 3.
+        fewer_than: k >= 2; what depends on 1 to k - 1 people is found.
         suppressed_below: answers about fewer rows than this were withheld and are not combined.
-        most: combinations that are kept, at least 1.
+        most: answers and differences that are kept, at least 1.
 
     Raises: InvalidParameterError for a log without queries or rows, or numbers outside their range.
 
     >>> print(find_differences([[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4]], rows=20, suppressed_below=5))
-    Combinations of answers that depend on fewer than 2 people: 1. They expose 1 of 20 people.
-    q0 - q1: 1 of the people
+    Answers and differences that depend on fewer than 2 people: 1. They expose 1 of 20 people.
+    q0 - q1: 1 person
     """
-    if fewer_than < 2 or combine not in (1, 2, 3) or most < 1:
-        raise InvalidParameterError(
-            f"fewer_than must be >= 2, combine 1, 2 or 3 and most >= 1, got {fewer_than}, {combine} and {most}"
-        )
+    if fewer_than < 2 or most < 1:
+        raise InvalidParameterError(f"fewer_than must be >= 2 and most >= 1, got {fewer_than} and {most}")
     groups = _read(log, rows)
     published = np.flatnonzero(groups.sum(axis=1) >= suppressed_below)
-    everybody = np.ones((1, groups.shape[1]), dtype=bool)
-    asked, places = np.unique(_packed(np.concatenate([groups[published], everybody])), axis=0, return_index=True)
-    names = np.append(published, EVERYBODY)[places]
-    order = np.argsort(np.where(names == EVERYBODY, len(groups), names))
-    asked, names = asked[order], names[order]
-    members = np.unpackbits(asked, axis=1, count=groups.shape[1]).astype(bool)
-    search = _Search(members, fewer_than)
-    found: list[Difference] = []
-    complete = True
-    for signs, queries in search.run(combine):
-        complete = len(found) + len(queries) <= most
-        for chosen in queries[: most - len(found)]:
-            total = (members[chosen] * signs[:, None]).sum(axis=0)
-            # Of the two signs of a combination, the one that adds more of it is shown.
-            flip = -1 if (total > 0).sum() < (total < 0).sum() else 1
-            side = [tuple(sorted(map(int, names[chosen[signs * flip == sign]]))) for sign in (1, -1)]
-            found.append(Difference(plus=side[0], minus=side[1], rows=np.flatnonzero(total)))
-        if not complete:
-            break
-    exposed = np.unique(np.concatenate([one.rows for one in found])) if found else np.empty(0, dtype=np.int64)
+    asked = np.concatenate([groups[published], np.ones((1, groups.shape[1]), dtype=bool)])
+    first = np.sort(np.unique(_packed(asked), axis=0, return_index=True)[1])
+    asked, names = asked[first], np.append(published, EVERYBODY)[first].tolist()
+    plain: NDArray[Any] = asked.astype(np.float32 if asked.shape[1] < _EXACT else np.float64)
+    shared = (plain @ plain.T).astype(np.int64)
+    sizes = shared.diagonal()
+    alone, large = np.flatnonzero((sizes > 0) & (sizes < fewer_than)), np.flatnonzero(sizes >= fewer_than)
+    apart = (sizes[:, None] + sizes - 2 * shared)[np.ix_(large, large)]
+    pairs = large[np.argwhere(np.triu(apart < fewer_than, 1))]
+    pairs = pairs[np.argsort(sizes[pairs].sum(axis=1) - 2 * shared[pairs[:, 0], pairs[:, 1]], kind="stable")]
+    pairs = np.where(sizes[pairs[:, :1]] < sizes[pairs[:, 1:]], pairs[:, ::-1], pairs)
+    found = [Difference(plus=names[one], minus=None, rows=np.flatnonzero(asked[one])) for one in alone[:most]]
+    found += [
+        Difference(plus=names[one], minus=names[other], rows=np.flatnonzero(asked[one] ^ asked[other]))
+        for one, other in pairs[: most - len(found)]
+    ]
     return Differences(
         queries=len(published),
         rows=groups.shape[1],
         fewer_than=fewer_than,
         found=tuple(found),
-        people=exposed,
-        complete=complete,
+        people=np.unique(np.concatenate([one.rows for one in found])) if found else np.empty(0, dtype=np.int64),
+        complete=len(found) == len(alone) + len(pairs),
     )
 
 
@@ -174,9 +159,7 @@ def find_determined_people(
     the queries. The query about everybody counts as asked. Secrets that are 0 or 1 can give away more than this.
 
     Args:
-        log: booleans of shape (queries, rows); or for each query the positions of its rows.
-        rows: people in the table; needed with positions alone.
-        suppressed_below: answers about fewer rows than this were withheld.
+        log, rows, suppressed_below: as for `find_differences`.
 
     Returns: positions, sorted.
     Raises: InvalidParameterError for a log without queries or rows.
@@ -194,73 +177,6 @@ def find_determined_people(
     span = basis[:, : len(scale)][:, scale > scale[0] * max(triangle.shape) * _ROUNDING]
     inside = (span**2).sum(axis=1) > 1 - _NEARLY  # squared length of the projection of an indicator
     return np.sort(first[inside & (sharing == 1)])
-
-
-class _Search:
-    """Distinct groups over atoms, which are rows that lie in the same groups."""
-
-    def __init__(self, members: Groups, fewer_than: int) -> None:
-        _, first, weights = np.unique(_packed(members.T), axis=0, return_index=True, return_counts=True)
-        self.atoms = members[:, first]  # (queries, atoms)
-        self.weights = weights
-        exact = np.float32 if members.shape[1] < _EXACT else np.float64
-        plain = self.atoms.astype(exact)
-        self.gram = ((plain * weights.astype(exact)) @ plain.T).astype(np.int64)
-        self.sizes = self.gram.diagonal().copy()
-        self.least = fewer_than
-
-    def run(self, combine: int) -> Iterator[tuple[Places, Places]]:
-        """Signs, and the queries that have them, shape (combinations, queries)."""
-        alone = np.flatnonzero((self.sizes > 0) & (self.sizes < self.least))
-        yield np.array([1]), alone[:, None]
-        if combine == 1:
-            return
-        left = np.setdiff1d(np.flatnonzero(self.sizes > 0), alone)
-        apart = self.sizes[left, None] + self.sizes[left] - 2 * self.gram[np.ix_(left, left)]
-        pairs = left[np.argwhere(np.triu(apart < self.least, 1))]
-        yield np.array([1, -1]), self._smallest_first(pairs, np.array([1, -1]))
-        if combine == 3 and len(left) > _MOST:
-            close = np.zeros(self.gram.shape, dtype=bool)
-            close[tuple(pairs.T)] = close[tuple(pairs[:, ::-1].T)] = True
-            triples = np.array([[1, 1, -1]])[0]
-            yield triples, self._smallest_first(self._triples(left, close), triples)
-
-    def _triples(self, left: Places, close: Groups) -> Places:
-        """Queries a < b and c, with a + b - c about few people, and no two of them close."""
-        left = left[np.argsort(self.sizes[left], kind="stable")]
-        sizes, gram = self.sizes[left], self.gram[np.ix_(left, left)]
-        close = close[np.ix_(left, left)]
-        bound = 2 * (self.least - 1)  # the coefficient of a row is -1, 0, 1 or 2
-        found: list[Places] = [np.empty((0, 3), dtype=np.int64)]
-        for first in range(len(left)):
-            wanted = sizes[first] + sizes[first + 1 :]
-            low, high = np.searchsorted(sizes, wanted - bound), np.searchsorted(sizes, wanted + bound, side="right")
-            for start, stop in stretches(high - low, _CHUNK):
-                many = (high - low)[start:stop]
-                second = np.repeat(np.arange(first + 1 + start, first + 1 + stop), many)
-                third = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - low[start:stop], many)
-                norm = (
-                    sizes[first] + sizes[second] + sizes[third]
-                    + 2 * (gram[first, second] - gram[first, third] - gram[second, third])
-                )  # fmt: skip
-                fits = (norm > 0) & (norm <= 4 * (self.least - 1)) & (third != first) & (third != second)
-                fits &= ~(close[first, second] | close[first, third] | close[second, third])
-                chosen = np.stack([np.full(fits.sum(), first), second[fits], third[fits]], axis=1)
-                found.append(left[chosen])
-        triples = np.concatenate(found)
-        return triples[self._people(triples, np.array([1, 1, -1])) < self.least]
-
-    def _people(self, chosen: Places, signs: Places) -> Places:
-        """How many rows have a coefficient other than 0 in each combination."""
-        size = max(1, _CHUNK // max(1, self.atoms.shape[1]))
-        parts = [np.empty(0, dtype=np.int64)]
-        for start in range(0, len(chosen), size):
-            total = np.einsum("cqa,q->ca", self.atoms[chosen[start : start + size]].astype(np.int8), signs)
-            parts.append((total != 0) @ self.weights)
-        return np.concatenate(parts)
-
-    def _smallest_first(self, chosen: Places, signs: Places) -> Places:
-        return chosen[np.argsort(self._people(chosen, signs), kind="stable")]
 
 
 def _packed(matrix: Groups) -> NDArray[np.uint8]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.result import AttackResult, Comparison
-from deniable.attacks.synthetic.risk import check_attacks, judge
+from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.singling_out import single_out
 from deniable.attacks.synthetic.tables import Table, nearest, read_tables
 from deniable.errors import InvalidParameterError
@@ -61,11 +61,10 @@ def link_halves(
     return judge(
         "Linkage of two halves",
         "two halves of one person",
-        right=(int(inside.sum()), len(inside)),
-        control=(int(outside.sum()), len(outside)),
+        right=inside,
+        control=outside,
         chance=1 - (1 - neighbours / len(tables[1])) ** neighbours,
         confidence=confidence,
-        learned=inside,
     )
 
 
@@ -87,15 +86,10 @@ def infer_from_synthetic(
     so that a secret 0 must be guessed exactly; a time, which has no zero, within tolerance times the synthetic range.
 
     Args:
-        original: a frame of pandas, Polars or Arrow; synthetic and control likewise.
-        synthetic: its columns are the ones used.
-        control: people whom the synthesiser has not seen.
+        original, synthetic, control, attacks, confidence, seed: as for `link_halves`.
         secret: column to infer.
         known: columns that the attacker knows; None takes all others.
         tolerance: at least 0.
-        attacks: people at most, in each of the original and the control.
-        confidence: of the intervals.
-        seed: of the draw of people.
 
     Raises: InvalidParameterError for tables or columns that do not fit.
     Source: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459.
@@ -124,26 +118,26 @@ def infer_from_synthetic(
         return np.asarray(same | (np.abs(guess - truth) <= tolerance * scale))
 
     people, others = _drawn(tables, attacks, seed)
-    guesses = [pool[nearest(table, tables[1], places)[:, 0]] for table in (people, others)]
     inside, outside = (
-        right(table.rows[:, place], guess) for table, guess in zip((people, others), guesses, strict=True)
+        right(table.rows[:, place], pool[nearest(table, tables[1], places)[:, 0]]) for table in (people, others)
     )
     values, counts = np.unique(pool, return_counts=True)
     blind = float(np.mean(right(people.rows[:, place], values[counts.argmax()])))  # the commonest value for everybody
     return judge(
         f"Inference of {secret}",
         f"a person's {secret}",
-        right=(int(inside.sum()), len(inside)),
-        control=(int(outside.sum()), len(outside)),
+        right=inside,
+        control=outside,
         chance=blind,
         confidence=confidence,
-        learned=inside,
     )
 
 
 def _drawn(tables: tuple[Table, Table, Table], attacks: int, seed: int) -> list[Table]:
+    if attacks < 1:
+        raise InvalidParameterError(f"attacks must be >= 1, got {attacks}")
     dice = np.random.default_rng(seed)
-    return [table.draw(check_attacks(attacks), dice) for table in (tables[0], tables[2])]
+    return [table.draw(attacks, dice) for table in (tables[0], tables[2])]
 
 
 def measure_synthetic_risk(
@@ -152,12 +146,8 @@ def measure_synthetic_risk(
     """Run every attack on a synthetic table: singling out, linkage of its two halves, inference of each column.
 
     Args:
-        original: a frame of pandas, Polars or Arrow; synthetic and control likewise.
-        synthetic: its columns are the ones used, the first half of them against the second in the linkage.
-        control: people whom the synthesiser has not seen.
-        attacks: attempts of each attack at most.
-        confidence: of the intervals.
-        seed: of the draws.
+        original, synthetic, control, attacks, confidence, seed: as for `link_halves`; the first half of the columns is
+            linked with the second.
 
     Returns: name of an attack -> result. An attack that finds no predicate is left out.
 

@@ -1,11 +1,14 @@
 """Risk of a synthetic table: how much oftener an attack succeeds on the original than on people outside it."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from deniable.attacks.numbers import check_probability
 from deniable.attacks.result import AttackResult, Share
-from deniable.errors import InvalidParameterError
 
 
 class Rate(NamedTuple):
@@ -35,11 +38,9 @@ def wilson_rate(right: int, attempts: int, *, confidence: float = 0.95) -> Rate:
     >>> print(wilson_rate(0, 100))
     1.8% (0.0% to 3.7%)
     """
-    from scipy.stats import norm
-
     Share(right=right, attempts=attempts)
     check_probability("confidence", confidence)
-    z = float(norm.isf((1 - confidence) / 2))
+    z = float(-ndtri((1 - confidence) / 2))
     centre = (right + z**2 / 2) / (attempts + z**2)
     half = z / (attempts + z**2) * math.sqrt(right * (attempts - right) / attempts + z**2 / 4)
     return Rate(centre, max(0.0, centre - half), min(1.0, centre + half))
@@ -72,45 +73,36 @@ def judge(
     attack: str,
     target: str,
     *,
-    right: tuple[int, int],
-    control: tuple[int, int],
+    right: NDArray[np.bool_],
+    control: NDArray[np.bool_],
     chance: float,
     confidence: float,
-    learned: Any = None,
 ) -> AttackResult:
     """Put an attack on the original beside the same on the control.
 
     Args:
         attack: its name; target: what one attempt tries to learn.
-        right: successes and attempts on the original; control: on the control.
+        right: shape (attempts,), success on the original; control: likewise on the control.
         chance: success of a guesser who sees no table, in [0, 1].
         confidence: of the intervals.
-        learned: one entry an attempt.
     """
-    rates = [wilson_rate(*counts, confidence=confidence) for counts in (right, control)]
-    residual = residual_risk(*rates)
+    rates = [wilson_rate(int(one.sum()), len(one), confidence=confidence) for one in (right, control)]
+    blind = chance > rates[1].upper
     facts = {
         "success on the original": str(rates[0]),
         "success on the control": str(rates[1]),
-        "residual risk": str(residual),
+        "residual risk": str(residual_risk(*rates)),
         "success of blind guesses": f"{chance:.1%}",
     }
-    if right[0] <= chance * right[1]:
+    if right.sum() <= chance * len(right):
         facts["caution"] = "the attack is no better than blind guesses, so it says nothing about stronger ones"
     return AttackResult(
         attack=attack,
         target=target,
-        success=Share(right=right[0], attempts=right[1], confidence=confidence),
+        success=Share(right=int(right.sum()), attempts=len(right), confidence=confidence),
         baseline=max(rates[1].upper, chance),
-        guess="a blind guess" if chance > rates[1].upper else "the same attack",
-        sees="without the table" if chance > rates[1].upper else "on rows of the control (upper end of its interval)",
-        learned=learned,
+        guess="a blind guess" if blind else "the same attack",
+        sees="without the table" if blind else "on rows of the control (upper end of its interval)",
+        learned=right,
         facts=facts,
     )
-
-
-def check_attacks(attacks: int) -> int:
-    """Refuse a number of attacks below 1."""
-    if attacks < 1:
-        raise InvalidParameterError(f"attacks must be >= 1, got {attacks}")
-    return attacks

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.chunks import stretches
 from deniable.attacks.frames import Floats
 from deniable.attacks.result import AttackResult
-from deniable.attacks.synthetic.risk import check_attacks, judge
+from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.tables import Table, read_tables
 from deniable.errors import InvalidParameterError
 
@@ -40,15 +41,14 @@ class Predicates:
     def count(self, table: Table) -> NDArray[np.intp]:
         """Rows of the table that each predicate holds for, shape (predicates,)."""
         counts = np.zeros(len(self), dtype=np.intp)
-        step = max(1, _CELLS // len(table))
-        for start in range(0, len(self), step):
-            part = self.take(np.arange(start, min(start + step, len(self))))
+        for start, stop in stretches(np.full(len(self), len(table)), _CELLS):
+            part = self.take(np.arange(start, stop))
             held = np.ones((len(part), len(table)), dtype=bool)
             for turn in range(self.places.shape[1]):
                 for place in np.unique(part.places[:, turn]):
                     chosen = np.flatnonzero(part.places[:, turn] == place)
                     held[chosen] &= _holds(part.signs[chosen, turn], part.values[chosen, turn], table.rows[:, place])
-            counts[start : start + step] = held.sum(axis=1)
+            counts[start:stop] = held.sum(axis=1)
         return counts
 
 
@@ -76,13 +76,9 @@ def single_out(
     random to equal length. Attempts are the predicates that were found, if fewer than asked.
 
     Args:
-        original: a frame of pandas, Polars or Arrow.
-        synthetic: likewise; its columns are the ones used.
-        control: likewise, people whom the synthesiser has not seen.
+        original, synthetic, control, confidence, seed: as for `link_halves`.
         columns: comparisons in one predicate.
         attacks: predicates at most.
-        confidence: of the intervals.
-        seed: of the draws.
 
     Raises: InvalidParameterError for tables that do not fit, or if no predicate singles out a synthetic row.
     Source: Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459.
@@ -93,10 +89,9 @@ def single_out(
     1.0
     """
     tables = read_tables(original, synthetic, control)
-    check_attacks(attacks)
     width = len(tables[1].names)
-    if not 1 <= columns <= width:
-        raise InvalidParameterError(f"columns must be in 1..{width}, got {columns}")
+    if not 1 <= columns <= width or attacks < 1:
+        raise InvalidParameterError(f"columns must be in 1..{width} and attacks >= 1, got {columns} and {attacks}")
     dice = np.random.default_rng(seed)
     found = _alone(tables[1]) if columns == 1 else _conjunctions(tables[1], columns, attacks, dice)
     if not len(found):
@@ -107,34 +102,25 @@ def single_out(
     return judge(
         f"Singling out by {columns} column{'s' if columns > 1 else ''}",
         "predicate that holds for one person alone",
-        right=(int(inside.sum()), len(found)),
-        control=(int(outside.sum()), len(found)),
+        right=inside,
+        control=outside,
         # The best that a blind predicate can do has weight 1/rows: (1 - 1/rows)^(rows - 1), 37% for many rows. The
         # control measures what these predicates do.
         chance=0.0,
         confidence=confidence,
-        learned=inside,
     )
 
 
 def _alone(table: Table) -> Predicates:
     """Values that occur once; the smallest and the largest number or time as "at most" and "at least"."""
-    places, signs, values = [], [], []
+    parts = []
     for place, kind in enumerate(table.kinds):
         every, counts = np.unique(table.rows[:, place], return_counts=True)  # NaN once, at the end
-        alone = every[counts == 1]
-        sign = np.zeros(len(alone), dtype=np.intp)
-        if kind != "label":
-            known = every[~np.isnan(every)]
-            sign = np.isin(alone, known[-1:]) * 1 - np.isin(alone, known[:1])
-        places.append(np.full(len(alone), place))
-        signs.append(sign)
-        values.append(alone)
-    found = Predicates(
-        places=np.concatenate(places)[:, None],
-        signs=np.concatenate(signs)[:, None],
-        values=np.concatenate(values)[:, None],
-    )
+        alone, known = every[counts == 1], every[~np.isnan(every)]
+        ends = np.isin(alone, known[-1:]) * 1.0 - np.isin(alone, known[:1])
+        parts.append(np.stack([np.full(len(alone), place), ends * (kind != "label"), alone]))
+    places, signs, values = np.concatenate(parts, axis=1)[:, :, None]
+    found = Predicates(places=places.astype(np.intp), signs=signs.astype(np.intp), values=values)
     return found.take(found.count(table) == 1)
 
 
@@ -150,14 +136,11 @@ def _conjunctions(table: Table, columns: int, attacks: int, dice: np.random.Gene
         signs = np.where(ordered[places] & ~np.isnan(values), np.where(values >= middle[places], 1, -1), 0)
         alone = Predicates(places=places, signs=signs, values=values).count(table) == 1
         # infinity stands for a missing value, since NaN differs from itself
-        kept = np.unique(
-            np.concatenate([kept, np.concatenate([places, signs, np.nan_to_num(values, nan=np.inf)], axis=1)[alone]]),
-            axis=0,
-        )
+        drawn = np.concatenate([places, signs, np.nan_to_num(values, nan=np.inf)], axis=1)[alone]
+        kept = np.unique(np.concatenate([kept, drawn]), axis=0)
         if len(kept) >= attacks:
             break
+    places, signs = (part.astype(np.intp) for part in np.split(kept[:, : 2 * columns], 2, axis=1))
     return Predicates(
-        places=kept[:, :columns].astype(np.intp),
-        signs=kept[:, columns : 2 * columns].astype(np.intp),
-        values=np.where(np.isinf(kept[:, 2 * columns :]), np.nan, kept[:, 2 * columns :]),
+        places=places, signs=signs, values=np.where(np.isinf(kept[:, -columns:]), np.nan, kept[:, -columns:])
     )

@@ -24,14 +24,15 @@ def differencing(
     *,
     data: OwnFile,
     fewer_than: Annotated[
-        int, typer.Option(min=2, metavar="K", help="Show combinations that depend on fewer people than this.")
+        int,
+        typer.Option(min=2, metavar="K", help="Show what depends on fewer people than this."),
     ] = 5,
     below: Annotated[
         int, typer.Option("--suppress", min=0, metavar="N", help="Answers about fewer people than this were withheld.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Find sums and differences of up to three exact answers that tell about few people.
+    """Find exact answers, and differences of two, that tell about few people.
 
     The total counts as published. It also says how many people are determined by all the answers together. The log is
     run on your own file; nothing is released.
