@@ -55,6 +55,9 @@ def test_plots_show_the_curves_or_the_bars() -> None:
     drawn = result(curves=(line,), axes=("noise", "share")).plot()
     assert drawn.get_xlabel() == "noise"
     assert drawn.lines[0].get_label() == "exact"
+    cloud = Curve(label="runs", x=np.array([2.0, 1.0]), y=np.array([1.0, 2.0]))
+    styles = [one.get_linestyle() for one in result(curves=(cloud, line)).plot().lines]
+    assert styles == ["None", "--"]
     assert result().plot().patches[0].get_height() == pytest.approx(0.9)
 
 

@@ -87,7 +87,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line of a picture.
+    """One line of a picture; dots, if its x do not rise.
 
     Args:
         label: what the line shows.
@@ -194,7 +194,9 @@ class AttackResult:
             return Comparison({self.attack: self}).plot(ax=ax)
         ax = new_axes(ax)
         for curve in self.curves:
-            ax.plot(curve.x, curve.y, label=curve.label)
+            last = len(self.curves) > 1 and curve is self.curves[-1]  # a guess, or theory
+            style = "--" if last else "-" if (np.diff(curve.x) >= 0).all() else "."
+            ax.plot(curve.x, curve.y, style, label=curve.label)
         ax.set_xlabel(fill(self.axes[0], 70))
         ax.set_ylabel(self.axes[1])
         ax.set_title(fill(self.attack, 70), fontsize="medium")

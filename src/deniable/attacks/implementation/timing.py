@@ -68,6 +68,7 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
     usual = bool(large.mean() > 0.5)
     guessed = np.sign(slope) * (spent[half:] - start - slope * typical) > 0 if moves else np.full(len(large), usual)
     fit = float(np.corrcoef(size, spent)[0, 1]) if moves else 0.0
+    ends = np.array([0.0, size.max()])
     return AttackResult(
         attack="Timing",
         target="whether the noise is larger than usual",
@@ -77,6 +78,6 @@ def tell_noise_by_time(noise: ArrayLike, work: ArrayLike) -> AttackResult:
         sees="without a clock",
         learned=guessed,
         facts={"work per unit of |noise|": f"{slope:.3g}", "correlation of work with |noise|": f"{fit:.3f}"},
-        curves=(Curve(label="runs", x=size, y=spent), Curve(label="fit", x=size, y=start + slope * size)),
+        curves=(Curve(label="runs", x=size, y=spent), Curve(label="fit", x=ends, y=start + slope * ends)),
         axes=("|noise|", "work"),
     )

@@ -51,7 +51,7 @@ def link_tables(
     right = claimed if truth is None else claimed & [one == two for one, two in zip(names, truth, strict=True)]
     return AttackResult(
         attack="Joining with a public roll",
-        target="name of a row",
+        target="name of a row" if truth is not None else "name of a row, right or wrong",
         success=Share(right=int(right.sum()), attempts=rows),
         baseline=1 / len(theirs),
         guess="a name from the roll",
