@@ -115,6 +115,20 @@ def test_every_command_and_option_is_documented() -> None:
         assert f"`deniable {command}" in text or f"$ deniable {command}" in text
 
 
+def test_the_page_on_attacks_lists_functions_and_commands_that_exist() -> None:
+    from deniable.attacks import implementation
+
+    text = (DOCS / "guide/attacks.md").read_text(encoding="utf-8").partition("## All attacks")[2]
+    rows = [[cell.strip() for cell in line.split("|")[2:4]] for line in text.splitlines() if line.startswith("| ")][1:]
+    named = [name for functions, _ in rows for name in re.findall(r"`(?:implementation\.)?(\w+)`", functions)]
+    assert len(named) > 30
+    assert not [
+        name for name in named if not callable(getattr(deniable.attacks, name, getattr(implementation, name, 0)))
+    ]
+    commands = re.findall(r"^│ (\w+)\s", CliRunner().invoke(app, ["attack", "--help"]).stdout, re.MULTILINE)
+    assert {command.split()[0].strip("`") for _, command in rows if command} == set(commands)
+
+
 @pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in OTHERS)], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
