@@ -102,13 +102,12 @@ class AuditResult:
         """The outcome in words."""
         sure = "certainly" if self.confidence == 1 else f"at confidence {self.confidence:.10g}"
         at = f" at delta={self.delta:.6g}" if self.delta else ""
+        found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
         if self.violated:
-            found = "is infinite" if math.isinf(self.epsilon) else f"is at least {self.epsilon:.4g}"
-            return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon {found}, {sure}."
+            return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {found}, {sure}."
         if self.claim is None:
-            found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
             return f"Epsilon is {found}{at}, {sure}."
-        return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is at least {self.epsilon:.4g}, {sure}."
+        return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {found}, {sure}."
 
     def __str__(self) -> str:
         lines = [self.sentence, f"event: {self.event}" if self.event else "", f"tried: {'; '.join(self.tried)}"]

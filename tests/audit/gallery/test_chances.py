@@ -11,10 +11,8 @@ from scipy import integrate, stats
 from deniable.audit.gallery.chances import (
     above,
     binomial,
-    event,
     exponential,
     geometric,
-    independent,
     laplace,
     normal,
     threshold_answers,
@@ -36,7 +34,6 @@ def test_discrete_laws_sum_to_one_and_have_the_right_ratio() -> None:
     assert law[-6] == sum(F(1, 3) * F(1, 2) ** k for k in range(7, 200)) + F(1, 3) * F(1, 2) ** 199
     assert sum(binomial(9, F(2, 7)).values()) == 1
     assert binomial(9, F(2, 7))[3] == pytest.approx(stats.binom.pmf(3, 9, 2 / 7))
-    assert independent([event(F(1, 4)), event(F(1, 3))])[True, False] == F(1, 6)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Probabilities that the gallery's mechanisms are made of: cells of noise, events, answers to a noisy threshold."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -117,11 +117,3 @@ def binomial(count: int, chance: Fraction) -> Chances:
     """The law of a number of successes."""
     good, bad, bottom = chance.numerator, chance.denominator - chance.numerator, chance.denominator**count
     return {k: Fraction(math.comb(count, k) * good**k * bad ** (count - k), bottom) for k in range(count + 1)}
-
-
-def independent(laws: Iterable[Chances]) -> Chances:
-    """The law of a tuple of independent outputs."""
-    found: Chances = {(): Fraction(1)}
-    for law in laws:
-        found = {(*before, output): p * q for before, p in found.items() for output, q in law.items()}
-    return found

@@ -5,8 +5,9 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from deniable.audit.gallery.chances import Chances, binomial, event, geometric, independent
+from deniable.audit.gallery.chances import Chances, binomial, event, geometric
 from deniable.audit.gallery.specimen import specimen
+from deniable.audit.laws import combine_laws
 from deniable.privacy import ConcentratedLoss, GaussianDPLoss
 
 TWOFOLD = "0.693148"
@@ -47,17 +48,17 @@ specimen("sampled step with epsilon/n",
          truth=math.log1p((math.e - 1) / 10))
 specimen("parallel composition under replace",
          "Noise of scale 1/epsilon in each cell of a histogram; a row that is replaced moves two cells.", "errata E62",
-         lambda counts: independent([geometric(count, -8, 9) for count in counts]), (1, 0), (0, 1), epsilon=TWOFOLD,
+         lambda counts: combine_laws([geometric(count, -8, 9) for count in counts]), (1, 0), (0, 1), epsilon=TWOFOLD,
          truth=2 * math.log(2))
 
 def average(sum_and_count: Any) -> Chances:
-    return independent([geometric(value, -8, 9) for value in sum_and_count])
+    return combine_laws([geometric(value, -8, 9) for value in sum_and_count])
 
 specimen("one charge for two mechanisms", "AVG draws noise for a sum and for a count, and charges once.",
          "SmartNoise SDK, issue 202", average, (1, 1), (0, 0), epsilon=TWOFOLD, truth=2 * math.log(2))
 specimen("fresh noise on every read", "A lazy result is computed anew by each of three actions, and charged once.",
          "lazy frames of Spark, as in PipelineDP and SmartNoise",
-         lambda count: independent([geometric(count, -4, 5)] * 3), 1, 0, epsilon=TWOFOLD, truth=3 * math.log(2))
+         lambda count: combine_laws([geometric(count, -4, 5)] * 3), 1, 0, epsilon=TWOFOLD, truth=3 * math.log(2))
 
 def run_again(count: Any) -> Chances:
     once = geometric(count, 0, 9)

@@ -5,8 +5,9 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from deniable.audit.gallery.chances import Chances, event, independent
+from deniable.audit.gallery.chances import Chances, event
 from deniable.audit.gallery.specimen import specimen
+from deniable.audit.laws import combine_laws
 
 # fmt: off
 
@@ -24,7 +25,7 @@ specimen("ten answers accounted as two",
 specimen("one-hot bits accounted as one",
          "Each of three bits tells the truth with probability 0.8; two answers differ in two bits.",
          "Wang, Blocki, Li, Jha (2017), for the formula of two bits",
-         lambda answer: independent([event(Fraction(4, 5) if bit == answer else Fraction(1, 5)) for bit in range(3)]),
+         lambda answer: combine_laws([event(Fraction(4, 5) if bit == answer else Fraction(1, 5)) for bit in range(3)]),
          0, 1, epsilon=math.log(4), truth=2 * math.log(4))
 specimen("pointwise privacy",
          "The record beside a number out of 100: each output has probability 0.01, and all of them tell the record.",

@@ -5,9 +5,10 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from deniable.audit.gallery.chances import Chances, event, geometric, independent
+from deniable.audit.gallery.chances import Chances, event, geometric
 from deniable.audit.gallery.composition import TWOFOLD
 from deniable.audit.gallery.specimen import specimen
+from deniable.audit.laws import combine_laws
 
 _HALF = Fraction(1, 2)
 
@@ -37,7 +38,7 @@ specimen("threshold for one key of ten", "A person owns ten keys, and delta is s
 specimen("histogram over the keys that occur",
          "Counts are noisy, and which of them are there tells the keys of the table.",
          "diffprivlib and others, which read bounds and bins from the data",
-         lambda rows: independent([{key: Fraction(1)} for key in sorted(set(rows))]), ("rare",), (), epsilon=TWOFOLD,
+         lambda rows: combine_laws([{key: Fraction(1)} for key in sorted(set(rows))]), ("rare",), (), epsilon=TWOFOLD,
          truth=inf)
 specimen("propose, test without noise, release", "Whether the median of these rows is stable is answered exactly.",
          "Dwork, Lei (2009), whose test is noisy",
@@ -56,7 +57,7 @@ specimen("noise scaled by local sensitivity",
 def pairs_of_rows(rows: Any) -> Chances:
     even = rows[: len(rows) // 2 * 2]
     slopes = [(y - b) > 2 for (_, b), (_, y) in zip(even[::2], even[1::2], strict=True)]
-    return independent([geometric(slopes.count(steep), -8, 9) for steep in (False, True)])
+    return combine_laws([geometric(slopes.count(steep), -8, 9) for steep in (False, True)])
 
 specimen("lines through pairs of rows",
          "An odd row is dropped before rows are paired: one row more puts a pair in the place of another.",
