@@ -5,13 +5,8 @@ import math
 import pytest
 
 from deniable.audit import hockey_stick
-from deniable.audit.gallery import GALLERY, response
-from tests.audit.gallery.judging import epsilon, judge, names
-
-
-@pytest.mark.parametrize("name", names(response))
-def test_every_specimen_is_judged_rightly(name: str) -> None:
-    judge(name)
+from deniable.audit.gallery import GALLERY
+from tests.audit.gallery.judging import epsilon
 
 
 def test_epsilon_is_that_of_the_formula() -> None:

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.audit import hockey_stick
-from deniable.audit.gallery import GALLERY, sampling
-from tests.audit.gallery.judging import epsilon, judge, names, probability
-
-
-@pytest.mark.parametrize("name", names(sampling))
-def test_every_specimen_is_judged_rightly(name: str) -> None:
-    judge(name)
+from deniable.audit.gallery import GALLERY
+from tests.audit.gallery.judging import epsilon, probability
 
 
 def test_numbers_of_the_errata() -> None:

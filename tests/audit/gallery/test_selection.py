@@ -5,13 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from deniable.audit.gallery import GALLERY, selection
-from tests.audit.gallery.judging import epsilon, judge, names
-
-
-@pytest.mark.parametrize("name", names(selection))
-def test_every_specimen_is_judged_rightly(name: str) -> None:
-    judge(name)
+from deniable.audit.gallery import GALLERY
+from tests.audit.gallery.judging import epsilon
 
 
 def test_numbers_of_the_errata() -> None:

@@ -17,6 +17,21 @@ def test_the_gallery_has_broken_specimens_and_controls() -> None:
     assert all(one.name == name for name, one in GALLERY.items())
 
 
+@pytest.mark.parametrize("name", GALLERY)
+def test_every_specimen_is_judged_rightly(name: str) -> None:
+    """A broken mechanism is caught for certain, a sound one is not, and nothing is found above the known truth."""
+    one = GALLERY[name]
+    found = one.audit()
+    assert found.violated != one.sound, found.sentence
+    assert found.confidence == 1
+    assert one.flaw.endswith(".")
+    assert one.source
+    if one.truth is not None:
+        assert found.epsilon <= one.truth * (1 + 1e-9)
+        if one.sound:
+            assert one.truth <= found.claimed * (1 + 1e-9)
+
+
 def test_outputs_follow_the_law() -> None:
     one = GALLERY["randomised response"]
     drawn = one.outputs(one.data, runs=10_000, seed=3)
