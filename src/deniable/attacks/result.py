@@ -21,15 +21,7 @@ _FOUND, _GUESSED, _EDGE = "#b04a3a", "#9aa5b1", "#223344"
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """Share of attempts that succeeded, with its Clopper-Pearson interval.
-
-    The interval takes attempts as independent: it says how far the share may lie from that of further attempts of the
-    same kind.
-
-    Args:
-        right: attempts that succeeded.
-        attempts: at least 1.
-        confidence: of the interval, in (0, 1).
+    """Share of at least one attempt that succeeded, with the Clopper-Pearson interval of independent attempts.
 
     >>> print(Share(right=87, attempts=100))
     87.0% (78.8% to 92.9%)
@@ -55,18 +47,14 @@ class Share:
     @property
     def lower(self) -> float:
         """Lower end of the two-sided interval."""
-        return self._ends()[0]
+        from scipy.stats import binomtest
+
+        return float(binomtest(self.right, self.attempts).proportion_ci(self.confidence, method="exact").low)
 
     @property
     def upper(self) -> float:
         """Upper end of the two-sided interval."""
-        return self._ends()[1]
-
-    def _ends(self) -> tuple[float, float]:
-        from scipy.stats import binomtest
-
-        ends = binomtest(self.right, self.attempts).proportion_ci(self.confidence, method="exact")
-        return float(ends.low), float(ends.high)
+        return 1 - Share(right=self.attempts - self.right, attempts=self.attempts, confidence=self.confidence).lower
 
     def __str__(self) -> str:
         return f"{self.value:.1%} ({self.lower:.1%} to {self.upper:.1%})"
@@ -87,12 +75,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line of a picture; dots, if its x do not rise.
-
-    Args:
-        label: what the line shows.
-        x: shape (points,); y likewise. Which quantities they are, `AttackResult.axes` says.
-    """
+    """One line of a picture, shape (points,), or dots if its x do not rise; `AttackResult.axes` says what x and y are."""
 
     label: str
     x: NDArray[np.float64]
@@ -183,13 +166,7 @@ class AttackResult:
         return json.dumps(self.to_data(), sort_keys=True)
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the curves, or else the success beside the baseline.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes new ones.
-
-        Raises: MissingExtraError if matplotlib is not installed.
-        """
+        """Draw the curves, or else the success beside the baseline, on these matplotlib axes or new ones."""
         if not self.curves:
             return Comparison({self.attack: self}).plot(ax=ax)
         ax = new_axes(ax)
@@ -206,11 +183,7 @@ class AttackResult:
 
 
 class Comparison(Mapping[str, AttackResult]):
-    """The same question put to several releases: one result each, in order.
-
-    Args:
-        results: name of a release -> what the attack got out of it.
-    """
+    """The same question put to several releases: name of each -> what the attack got out of it, in order."""
 
     def __init__(self, results: Mapping[str, AttackResult]) -> None:
         if not results:
@@ -227,34 +200,23 @@ class Comparison(Mapping[str, AttackResult]):
         return len(self._results)
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        return [(name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items()]
+        told = ((name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items())
+        return [("release", "attack succeeds", "guess"), *told]
 
     def __str__(self) -> str:
-        rows = [("release", "attack succeeds", "guess"), *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        widths = [max(map(len, column)) for column in zip(*self._rows(), strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in self._rows())
 
     def _repr_html_(self) -> str:
-        cells = (
-            "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-            for row in [("release", "attack succeeds", "guess"), *self._rows()]
-        )
-        return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._rows())
+        return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw one bar a release, with its interval, and a line at the baseline of each.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes new ones.
-
-        Raises: MissingExtraError if matplotlib is not installed.
-        """
+        """Draw one bar a release, with its interval, and a line at the baseline of each, on these axes or new ones."""
         ax = new_axes(ax)
         shares = [one.success for one in self.values()]
         heights = np.array([share.value for share in shares])
-        whiskers = np.stack(
-            [heights - [share.lower for share in shares], [share.upper for share in shares] - heights]
-        ).clip(0)
+        whiskers = np.abs([[share.lower for share in shares], [share.upper for share in shares]] - heights)
         places = np.arange(len(self))
         ax.bar(places, heights, yerr=whiskers, capsize=4, color=_FOUND, ecolor=_EDGE, label="attack")
         ax.hlines([one.baseline for one in self.values()], places - 0.45, places + 0.45, color=_GUESSED,

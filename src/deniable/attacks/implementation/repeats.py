@@ -43,10 +43,7 @@ def average_repeats(
     """
     truth = read_numbers("exact", exact, dimensions=1)
     if len(truth) != len(questions) or not all(map(len, questions)) or repeats < 2:
-        raise InvalidParameterError(
-            f"needs a true value for each question, a form of each and repeats >= 2, got {len(questions)} questions, "
-            f"{len(truth)} values and {repeats} repeats"
-        )
+        raise InvalidParameterError("needs a true value for each question, a form of each and repeats >= 2")
     told = [_answers(ask, forms, left, repeats) or [np.nan] for forms in questions]
     averages, first = np.array([np.mean(answers) for answers in told]), np.array([answers[0] for answers in told])
     return AttackResult(

@@ -20,7 +20,6 @@ def measure_work(
     Args:
         release: one noisy answer.
         clock: time.perf_counter, or a counter of any work: random words used, passes of a loop.
-        runs: at least 1.
         exact: the true value, of a question whose answer is public, such as a count of nobody.
 
     Returns: noise, shape (runs,), and work, shape (runs,), in the unit of the clock.

@@ -1,8 +1,7 @@
 """Recovery of a Mersenne Twister from the noise that it made: by trying seeds, or from one state of outputs.
 
 One word of seed gives at most 2^32 streams of noise. The state is linear in the outputs: as many consecutive whole
-words as it holds tell all that follow. Both need noise that is known: of counts of nobody, or of answers whose truth
-is a whole number, so that the right noise leaves whole numbers behind.
+words as it holds tell all that follow.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,15 +67,14 @@ class Twister:
 
     def from_seeds(self, seeds: Words, count: int) -> Words:
         """First outputs of every seed, shape (seeds, count), as std::mt19937 and numpy's RandomState give them."""
-        few = count <= self.words - self.middle  # then the state is not needed to its end
-        rows = self.middle + count if few else self.words
+        rows = min(self.middle + count, self.words)  # few outputs do not need the state to its end
         state = np.empty((rows, len(seeds)), dtype=np.uint32 if self.bits == 32 else np.uint64)
         state[0] = seeds
         multiplier, shift = state.dtype.type(self.seeding), state.dtype.type(self.bits - 2)
         for place in range(1, rows):
             before = state[place - 1]
             state[place] = multiplier * (before ^ (before >> shift)) + state.dtype.type(place)
-        if not few:
+        if count > self.words - self.middle:
             return self.temper(self.extend(state.astype(np.uint64), count)).T
         first, far = state[: count + 1].astype(np.uint64), state[self.middle :].astype(np.uint64)
         return self.temper(self._twist(first[:-1], first[1:], far)).T
@@ -139,7 +137,6 @@ def recover_state(
         word: noise -> the word that made it.
         noise: words, shape (1, draws) -> the noise that they make.
         exact: true values of the further answers, to score by; None for counts: noise that comes off leaves them whole.
-        twister: MT19937 or MT19937_64.
 
     >>> told = np.random.RandomState(3).randint(0, 2**32, size=626, dtype=np.uint32) / 2.0**16  # counts, plus noise
     >>> answers = told + np.r_[np.zeros(624), 31, 41]
@@ -173,9 +170,7 @@ def recover_seed(
             which the noise of the right seed leaves whole.
         words: that one draw takes.
         seeds: tried from 0 up; all of a 32-bit seed are 2^32.
-        twister: MT19937 or MT19937_64.
 
-    Returns: share of the second half of the answers whose noise came off.
     Source: Garfinkel and Leclerc (2020), arXiv:2009.03777, on why noise needs a generator for cryptography.
 
     >>> counts = np.array([31, 4, 15, 92, 65, 35]) + np.random.RandomState(211).laplace(scale=8, size=6)

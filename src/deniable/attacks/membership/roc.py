@@ -91,9 +91,8 @@ def tell_members(
 ) -> AttackResult:
     """Call those members who score above a threshold, and count how many members are found at the stated error rate.
 
-    Strangers are split in two halves at random: the threshold comes from one (`threshold_at`), the curve and the
-    measured false-positive rate from the other. If scores tell nothing, the success lies above the baseline, which is
-    the stated rate, with probability at most 1 - confidence.
+    Of the strangers a random half sets the threshold (`threshold_at`), the other gives the curve and the measured rate.
+    If scores tell nothing, the success lies above the baseline with probability at most 1 - confidence.
 
     Args:
         member_scores: shape (members,); a higher score means "member".

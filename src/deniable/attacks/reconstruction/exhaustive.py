@@ -53,13 +53,13 @@ class AllSubsets:
 def estimate_exhaustively(subsets: Subsets, answers: ArrayLike) -> Floats:
     """Find the bits whose largest residual over all answers is least, among all 2^people candidates.
 
-    Candidates drop out as soon as some answers show that they are no better than the best one known.
+    Candidates drop out as soon as some answers show that they are no better than the best one known. Of several best
+    ones it returns one, shape (people,).
 
     Args:
         subsets: shape (queries, people), of 0 and 1, an array or `AllSubsets`; at most 24 people.
         answers: shape (queries,); NaN for those that were withheld, which are left out.
 
-    Returns: shape (people,), of 0 and 1. If several candidates are best, one of them.
     Source: Dinur and Nissim (2003), "Revealing information while preserving privacy".
 
     >>> from deniable.attacks import answer_adversarially

@@ -5,6 +5,7 @@ answers all column averages well is a pirate copy.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
@@ -22,12 +23,9 @@ Strategy = Literal["majority", "minority", "random", "interleaving"]
 
 @dataclass(frozen=True, kw_only=True)
 class FingerprintingCode:
-    """Tardos's code: each position has a secret bias, each user's bit there is a coin with that bias.
+    """Tardos's code: words of shape (users, length), each bit a coin with the secret bias of its position.
 
-    Args:
-        words: shape (users, length), bits.
-        bias: shape (length,), in [cutoff, 1 - cutoff], known to the tracer alone.
-        cutoff: 1/(300 coalition).
+    The bias lies in [cutoff, 1 - cutoff], with the cutoff 1/(300 coalition), and only the tracer knows it.
     """
 
     words: Bits
@@ -56,10 +54,6 @@ class FingerprintingCode:
         users, length = self.words.shape
         check_probability("false_accusation", false_accusation)
         return _bernstein(length, math.sqrt(1 / self.cutoff - 1), math.log(users / false_accusation))
-
-    def accuse(self, copy: ArrayLike, *, false_accusation: float = 0.01) -> NDArray[np.intp]:
-        """Users whose score lies above the threshold, in order."""
-        return np.flatnonzero(self.scores(copy) > self.threshold(false_accusation))
 
 
 def _bernstein(variance: float, reach: float, logarithm: float) -> float:
@@ -113,14 +107,10 @@ def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, e
         slack = _bernstein(coalition * length, coalition * reach, math.log(1 / escape))
         return length * mean >= coalition * threshold + slack
 
-    upper = 1
-    while not caught(upper):
-        upper *= 2
-    lower = upper // 2  # not enough
-    while upper - lower > 1:
-        middle = (lower + upper) // 2
-        lower, upper = (lower, middle) if caught(middle) else (middle, upper)
-    return upper
+    most = 1
+    while not caught(most):
+        most *= 2
+    return bisect_left(range(most), True, key=caught)
 
 
 def collective_score(coalition: int) -> float:
@@ -142,8 +132,7 @@ def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
 
     Args:
         words: shape (colluders, length), bits.
-        strategy: "majority" or "minority" of the bits (ties: 1), "random" coins, or "interleaving": the bit of a
-            colluder drawn at each position.
+        strategy: "majority" or "minority" (ties: 1), "random" coins, or "interleaving", a colluder drawn at each place.
 
     >>> collude([[1, 0, 1], [1, 1, 0], [1, 0, 0]], "majority").astype(int)
     array([1, 0, 0])
@@ -184,7 +173,7 @@ def trace_colluders(
     guilty = np.unique(np.asarray(colluders, dtype=np.intp))
     if not len(guilty) or guilty[0] < 0 or guilty[-1] >= users:
         raise InvalidParameterError(f"colluders must be rows in 0..{users - 1}")
-    accused = code.accuse(copy, false_accusation=false_accusation)
+    accused = np.flatnonzero(code.scores(copy) > code.threshold(false_accusation))
     caught = np.isin(accused, guilty)
     needed = code_length(users=users, coalition=len(guilty), false_accusation=false_accusation)
     promised = length >= needed and math.isclose(code.cutoff, 1 / (300 * len(guilty)))

@@ -22,7 +22,7 @@ CLIP = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """People whose frequencies are published, and strangers, shape (people, attributes); frequencies of the population."""
+    """People whose frequencies are published, strangers, shape (people, attributes), and the population."""
 
     members: Floats
     strangers: Floats
@@ -68,8 +68,7 @@ def score_targets(
     | homer | mean(D) sqrt(attributes) / sd(D), D = abs(y - p) - abs(y - M) | Homer et al. (2008) |
     | score | sum of (y - p)(M - p) | Dwork, Smith, Steinke, Ullman, Vadhan (2015) |
 
-    The first is the best there is against exact frequencies (Neyman, Pearson). The third needs nothing but a bound on
-    the error of M, and is the one for noisy frequencies.
+    The first is the best there is against exact frequencies (Neyman, Pearson), the third is the one for noisy ones.
 
     Args:
         targets: shape (targets, attributes), in [0, 1].
@@ -77,7 +76,6 @@ def score_targets(
         published: shape (attributes,), frequencies of the pool as they were released: any finite numbers; the
             likelihood takes them into [0.001, 0.999].
 
-    Returns: shape (targets,).
 
     >>> score_targets([[1, 1], [0, 0]], reference=[0.5, 0.5], published=[0.9, 0.8], statistic="score").round(2)
     array([ 0.35, -0.35])
