@@ -26,6 +26,14 @@ def read_numbers(name: str, values: ArrayLike, *, dimensions: int | None = None,
     return read
 
 
+def read_bits(secrets: ArrayLike) -> NDArray[np.bool_]:
+    """Secrets of people, shape (people,); InvalidParameterError if one is not 0 or 1, or they are fewer than two."""
+    bits = np.asarray(secrets)
+    if bits.ndim != 1 or len(bits) < 2 or not np.isin(bits, (0, 1)).all():
+        raise InvalidParameterError("secrets must be a column of 0 and 1, of at least two people")
+    return bits.astype(bool)
+
+
 def check_probability(name: str, value: float) -> None:
     """Refuse what is not strictly between 0 and 1."""
     if not 0 < value < 1:

@@ -3,7 +3,7 @@
 import html
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -200,16 +200,14 @@ class Comparison(Mapping[str, AttackResult]):
         return len(self._results)
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        told = ((name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items())
-        return [("release", "attack succeeds", "guess"), *told]
+        rows = ((name, str(one.success), f"{one.baseline:.1%}") for name, one in self.items())
+        return [("release", "attack succeeds", "guess"), *rows]
 
     def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self._rows(), strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in self._rows())
+        return as_text(self._rows())
 
     def _repr_html_(self) -> str:
-        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._rows())
-        return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+        return as_html(self._rows())
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw one bar a release, with its interval, and a line at the baseline of each, on these axes or new ones."""
@@ -235,6 +233,18 @@ class Comparison(Mapping[str, AttackResult]):
 def legend_above(ax: "Axes") -> None:
     """Put the legend above the axes, where it hides nothing."""
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+
+
+def as_text(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of a table in columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def as_html(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of a table for a notebook."""
+    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
 
 
 def new_axes(ax: "Axes | None") -> "Axes":

@@ -2,7 +2,7 @@
 
 from deniable.attacks.anonymity.background import attack_with_background
 from deniable.attacks.anonymity.compare import AnonymityComparison, compare_anonymity
-from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
+from deniable.attacks.anonymity.generalise import generalise, suppress, tabulate
 from deniable.attacks.anonymity.homogeneity import attack_homogeneity
 from deniable.attacks.anonymity.intersection import attack_by_intersection
 from deniable.attacks.anonymity.measures import (
@@ -28,9 +28,7 @@ __all__ = [
     "l_diversity",
     "measure_anonymity",
     "recursive_diversity",
-    "round_counts",
     "suppress",
-    "suppress_counts",
     "t_closeness",
     "tabulate",
 ]

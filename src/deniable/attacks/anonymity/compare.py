@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.attacks.anonymity.background import guess_with_background
-from deniable.attacks.anonymity.generalise import generalise, round_counts, suppress, suppress_counts, tabulate
+from deniable.attacks.anonymity.generalise import generalise, suppress, tabulate
 from deniable.attacks.anonymity.homogeneity import guess_by_class
 from deniable.attacks.anonymity.intersection import guess_by_both
 from deniable.attacks.anonymity.report import Anonymity, measure_anonymity
@@ -54,9 +54,9 @@ class AnonymityComparison:
         return "\n\n".join([self.sentence, *measured, *attacked])
 
     def _repr_html_(self) -> str:
-        measured = (f"<h4>{html.escape(name)}</h4>{one._repr_html_()}" for name, one in self.measures.items())
-        attacked = (f"<h4>{html.escape(name)}</h4>{one._repr_html_()}" for name, one in self.attacks.items())
-        return f"<p><b>{html.escape(self.sentence)}</b></p>" + "".join([*measured, *attacked])
+        parts: list[tuple[str, Anonymity | Comparison]] = [*self.measures.items(), *self.attacks.items()]
+        shown = (f"<h4>{html.escape(name)}</h4>{one._repr_html_()}" for name, one in parts)
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{''.join(shown)}"
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -132,24 +132,21 @@ def compare_anonymity(
     read_columns([*names, sensitive], wrapped, role="the comparison")  # tells unknown columns before any work
     rows = wrapped.select(*names, sensitive)
 
-    def shown(table: Any, people: Any) -> View:
-        return see(table, quasi=names, sensitive=sensitive, people=people, count=count)
+    named: dict[str, Any] = {"quasi": names, "sensitive": sensitive}
 
-    def counts(people: Any) -> Any:
-        return tabulate(people, by=[*names, sensitive], count=count)
-
-    def coarse(people: Any) -> Any:
-        return generalise(people, quasi=names, k=k)
+    def counted(people: Any, **rule: int) -> View:
+        table = tabulate(people, by=[*names, sensitive], count=count, **rule)
+        return see(table, **named, people=people, count=count)
 
     releases: dict[str, Release] = {
-        "exact": lambda people: see(people, quasi=names, sensitive=sensitive),
-        "suppressed": lambda people: shown(suppress_counts(counts(people), below=k, count=count), people),
-        "rounded": lambda people: shown(round_counts(counts(people), to=k, count=count), people),
-        "k-anonymous": lambda people: see(coarse(people), quasi=names, sensitive=sensitive),
+        "exact": lambda people: see(people, **named),
+        "suppressed": lambda people: counted(people, suppress_below=k),
+        "rounded": lambda people: counted(people, round_to=k),
+        "k-anonymous": lambda people: see(generalise(people, quasi=names, k=k), **named),
     }
     if private is not None:
         ask = private if callable(private) else lambda _: private
-        releases["private"] = lambda people: shown(ask(people), people)
+        releases["private"] = lambda people: see(ask(people), **named, people=people, count=count)
     people = rows.to_native()
     views = {name: release(people) for name, release in releases.items()}
     wrong = int(len(views["exact"].values) > 2)
@@ -171,10 +168,6 @@ def compare_anonymity(
         {name: guess_by_both(release(one), release(other), here, there) for name, release in twice.items()}
     )
     released = {"exact": people, "suppressed": suppress(people, quasi=[*names, sensitive], k=k)}
-    released["k-anonymous"] = coarse(people)
-    measures = {
-        name: measure_anonymity(table, quasi=names, sensitive=sensitive)
-        for name, table in released.items()
-        if len(table)
-    }
+    released["k-anonymous"] = generalise(people, quasi=names, k=k)
+    measures = {name: measure_anonymity(table, **named) for name, table in released.items() if len(table)}
     return AnonymityComparison(measures=measures, attacks=attacks, from_others=views["exact"].from_others)

@@ -65,66 +65,35 @@ def suppress(frame: Any, *, quasi: Names, k: int) -> Any:
     return as_frame(frame).filter((np.bincount(classes) >= k)[classes].tolist()).to_native()
 
 
-def tabulate(frame: Any, *, by: Names, count: str = "count") -> Any:
-    """Count the rows of each cell: the table that a statistical office publishes. Empty cells have no row.
+def tabulate(frame: Any, *, by: Names, count: str = "count", suppress_below: int = 0, round_to: int = 1) -> Any:
+    """Count the rows of each cell: the table that a statistical office publishes. Cells of 0 have no row.
 
     Args:
         frame: of pandas, Polars or Arrow.
         by: columns that make the cells; a missing value is a value.
         count: name of the column of counts.
+        suppress_below: smaller counts are left out, so that their cells look like empty ones.
+        round_to: counts are rounded to its multiples, halves up.
 
-    Raises: InvalidParameterError if a column is unknown, or called like the counts.
+    Raises: InvalidParameterError if a column is unknown or called like the counts, or `round_to` is below 1.
 
     >>> import pyarrow as pa
-    >>> tabulate(pa.table({"age": [30, 40, 30]}), by="age").to_pydict()
-    {'age': [30, 40], 'count': [2, 1]}
+    >>> people = pa.table({"age": [30, 40, 30, 40, 30, 50]})
+    >>> tabulate(people, by="age", suppress_below=2).to_pydict()
+    {'age': [30, 40], 'count': [3, 2]}
+    >>> tabulate(people, by="age", round_to=3).to_pydict()
+    {'age': [30, 40], 'count': [3, 3]}
     """
     names = [by] if isinstance(by, str) else list(by)
-    if count in names:
-        raise InvalidParameterError(f"the counts need a name of their own, got {count}")
+    if count in names or round_to < 1:
+        raise InvalidParameterError(f"counts need a name of their own and round_to >= 1, got {count} and {round_to}")
     wrapped = as_frame(frame)
     cell = number(column.codes for column in read_columns(names, wrapped, role="by"))
     _, first, counts = np.unique(cell, return_index=True, return_counts=True)
-    cells = wrapped.select(*names)[first.tolist()]
-    return cells.with_columns(nw.new_series(count, counts.tolist(), nw.Int64, backend=cells.implementation)).to_native()
-
-
-def suppress_counts(table: Any, *, below: int, count: str = "count") -> Any:
-    """Leave out the cells of a table of counts that are below a bound, so that they look like empty ones.
-
-    Args:
-        table: from `tabulate`, or like it.
-        below: least count that stays.
-        count: name of the column of counts.
-
-    Raises: InvalidParameterError if there is no such column.
-
-    >>> import pyarrow as pa
-    >>> suppress_counts(pa.table({"age": [30, 40], "count": [7, 4]}), below=5).to_pydict()
-    {'age': [30], 'count': [7]}
-    """
-    return as_frame(table).filter((read_counts(table, count) >= below).tolist()).to_native()
-
-
-def round_counts(table: Any, *, to: int, count: str = "count") -> Any:
-    """Round the cells of a table of counts to multiples of a number, halves up; cells of 0 are left out.
-
-    Args:
-        table, count: as for `suppress_counts`.
-        to: the number, at least 1.
-
-    Raises: InvalidParameterError if there is no such column, or `to` is below 1.
-
-    >>> import pyarrow as pa
-    >>> round_counts(pa.table({"age": [30, 40], "count": [8, 2]}), to=5).to_pydict()
-    {'age': [30], 'count': [10]}
-    """
-    if to < 1:
-        raise InvalidParameterError(f"to must be at least 1, got {to}")
-    wrapped = as_frame(table)
-    rounded = (np.floor(read_counts(table, count) / to + 0.5) * to).astype(np.int64)
-    series = nw.new_series(count, rounded.tolist(), nw.Int64, backend=wrapped.implementation)
-    return wrapped.with_columns(series).filter((rounded > 0).tolist()).to_native()
+    shown = np.where(counts < suppress_below, 0, (2 * counts + round_to) // (2 * round_to) * round_to)
+    cells = wrapped.select(*names)[first[shown > 0].tolist()]
+    series = nw.new_series(count, shown[shown > 0].tolist(), nw.Int64, backend=cells.implementation)
+    return cells.with_columns(series).to_native()
 
 
 def read_counts(table: Any, count: str) -> Floats:

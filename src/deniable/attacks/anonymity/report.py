@@ -12,6 +12,7 @@ import numpy as np
 from deniable.attacks.anonymity.closeness import Ground, distances, name_ground
 from deniable.attacks.anonymity.measures import Secrets, count_secrets, read_classes
 from deniable.attacks.frames import Names
+from deniable.attacks.result import as_html, as_text
 from deniable.errors import InvalidParameterError
 
 
@@ -56,11 +57,11 @@ class Anonymity:
     unique: int
     sensitive: Mapping[str, Diversity]
 
-    def _table(self) -> list[list[str]]:
+    def _table(self) -> list[tuple[str, ...]]:
         """Measures going down, attributes across."""
         names = [name.replace("_", " ") for name in Diversity.__dataclass_fields__]
-        held = [[name, *map(_show, asdict(one).values())] for name, one in self.sensitive.items()]
-        return [list(row) for row in zip(["sensitive", *names], *held, strict=True)] if held else []
+        held = [[name, *map(_show, vars(one).values())] for name, one in self.sensitive.items()]
+        return list(zip(["sensitive", *names], *held, strict=True))
 
     @property
     def sentence(self) -> str:
@@ -71,13 +72,10 @@ class Anonymity:
         )
 
     def __str__(self) -> str:
-        rows = self._table()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join([self.sentence, *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)])
+        return "\n".join([self.sentence, *([as_text(self._table())] if self.sensitive else [])])
 
     def _repr_html_(self) -> str:
-        cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._table())
-        return f"<p>{html.escape(self.sentence)}</p><table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+        return f"<p>{html.escape(self.sentence)}</p>{as_html(self._table())}"
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON; an infinite measure is the text "infinity"."""

@@ -1,10 +1,11 @@
 """Two counts whose groups differ by one person give that person's secret away; so does a count of one person."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.attacks.numbers import read_bits
 from deniable.attacks.result import AttackResult, Bound, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -33,7 +34,7 @@ def isolate_people(answer: Answer, secrets: ArrayLike, *, targets: ArrayLike | N
     1.0
     """
     truth, people = _read(secrets, targets)
-    single = np.concatenate([_ask(answer, _only(part, len(truth))) for part in _batches(people, len(truth))])
+    single = np.concatenate([_ask(answer, own) for own in _batches(people, len(truth))])
     return _scored("Counting one person", truth, people, single[:, None], queries=len(people))
 
 
@@ -80,8 +81,7 @@ def subtract_counts(
     dice = np.random.default_rng(seed)
 
     found = []
-    for part in _batches(people, 2 * len(truth)):
-        own = _only(part, len(truth))
+    for own in _batches(people, len(truth)):
         others = (dice.random(own.shape) < share) & ~own
         pairs = np.concatenate([others | own, others])
         answers = np.stack([_ask(answer, pairs) for _ in range(repeats)], axis=1)
@@ -115,8 +115,7 @@ def _scored(
     queries: int,
     bound: Bound | None = None,
 ) -> AttackResult:
-    rate = float(truth.mean())
-    commoner = rate > _UNDECIDED
+    commoner = truth.mean() > _UNDECIDED
     guesses = np.where(np.isnan(found), commoner, found > _UNDECIDED)  # (targets, repeats)
     right = (guesses == truth[people][:, None]).sum(axis=0)
     hit = max(float((truth[people] == value).mean()) for value in (False, True))
@@ -141,13 +140,10 @@ def _scored(
     )
 
 
-def _batches(people: NDArray[np.int64], cells: int) -> list[NDArray[np.int64]]:
-    return np.array_split(people, -(-len(people) * cells // _CELLS))
-
-
-def _only(people: NDArray[np.int64], everybody: int) -> NDArray[np.bool_]:
-    """Groups of one person each, shape (people, everybody)."""
-    return np.equal.outer(people, np.arange(everybody))
+def _batches(people: NDArray[np.int64], everybody: int) -> Iterator[NDArray[np.bool_]]:
+    """Groups of one person each, shape (batch, everybody)."""
+    for batch in np.array_split(people, -(-len(people) * everybody // _CELLS)):
+        yield np.equal.outer(batch, np.arange(everybody))
 
 
 def _ask(answer: Answer, groups: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -160,12 +156,9 @@ def _ask(answer: Answer, groups: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _read(secrets: ArrayLike, targets: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    bits = np.asarray(secrets)
-    if bits.ndim != 1 or len(bits) < 2 or not np.isin(bits, (0, 1)).all():
-        raise InvalidParameterError("secrets must be a column of 0 and 1, of at least two people")
+    bits = read_bits(secrets)
     people = np.arange(len(bits)) if targets is None else np.asarray(targets)
-    if people.ndim != 1 or not len(people) or people.dtype.kind not in "iu":
-        raise InvalidParameterError("targets must be at least one position of a person, as whole numbers")
-    if people.min() < 0 or people.max() >= len(bits):
-        raise InvalidParameterError(f"targets must be in 0..{len(bits) - 1}")
-    return bits.astype(bool), people.astype(np.int64)
+    wrong = people.ndim != 1 or not people.size or people.dtype.kind not in "iu"
+    if wrong or not 0 <= people.min() <= people.max() < len(bits):
+        raise InvalidParameterError(f"targets must be positions of people, whole numbers in 0..{len(bits) - 1}")
+    return bits, people.astype(np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.attacks.numbers import read_bits
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -44,9 +45,7 @@ def learn_from_later_data(
     >>> learn_from_later_data(lambda bits: np.bincount(groups, bits), secrets, groups).success.value
     1.0
     """
-    bits, members = np.asarray(secrets), np.asarray(groups)
-    if bits.ndim != 1 or len(bits) < 2 or not np.isin(bits, (0, 1)).all():
-        raise InvalidParameterError("secrets must be a column of 0 and 1, of at least two people")
+    bits, members = read_bits(secrets).astype(np.int64), np.asarray(groups)
     if members.shape != bits.shape or members.dtype.kind not in "iu" or members.min() < 0:
         raise InvalidParameterError("groups must give a whole number >= 0 for each person")
     sizes = np.bincount(members)
@@ -54,7 +53,7 @@ def learn_from_later_data(
         raise InvalidParameterError("every group needs a member, and runs must be at least 1")
     if epsilon is not None and not (epsilon >= 0 and 0 <= delta <= 1):
         raise InvalidParameterError(f"epsilon must be >= 0 and delta in [0, 1], got {epsilon} and {delta}")
-    bits, dice = bits.astype(np.int64), np.random.default_rng(seed)
+    dice = np.random.default_rng(seed)
     right = ones = 0
     for _ in range(runs):
         order = np.lexsort((dice.random(len(bits)), members))
