@@ -57,7 +57,7 @@ GALLERY: dict[str, Specimen] = {}
 """Every specimen by its name, broken ones and controls."""
 
 
-def specimen(  # noqa: PLR0917
+def hang(  # noqa: PLR0917
     name: str, flaw: str, source: str, chances: Callable[[Any], Chances], data: Any, neighbour: Any, *,
     epsilon: float | str = "1", delta: float | str = 0, claim: PrivacyLoss | None = None, truth: float | None = None,
 ) -> None:  # fmt: skip
