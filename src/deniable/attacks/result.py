@@ -75,7 +75,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line of a picture, shape (points,), or dots if its x do not rise; `AttackResult.axes` says what x and y are."""
+    """One line of a picture, or dots if its x do not rise, shape (points,); `AttackResult.axes` names x and y."""
 
     label: str
     x: NDArray[np.float64]
