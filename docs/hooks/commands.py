@@ -18,9 +18,10 @@ HEADER = """# Commands
 <!-- Made by `make pages`. Do not edit. -->
 
 `deniable COMMAND --help` prints the same, and `deniable --version` the version. Prices are text, such as `0.1` or
-`1/10`, and are read exactly. The exit code is 0 for an answer, 4 if an audit shows that a claim is false, 3 if the
-budget does not suffice, 2 for any other refusal, and 1 for a defect of `deniable`; what went wrong is one sentence on
-the standard error stream. [Query](../guide/query.md) and [Files](../guide/files.md) show the commands at work.
+`1/10`, and are read exactly. The exit code is 0 for an answer, 4 if an audit shows that a claim is false and
+5 if it could not have shown that, 3 if the budget does not suffice, 2 for any other refusal, and 1 for a defect of
+`deniable`; what went wrong is one sentence on the standard error stream. [Query](../guide/query.md) and
+[Files](../guide/files.md) show the commands at work.
 
 | command | purpose |
 |---|---|

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -136,8 +137,8 @@ def test_a_mechanism_that_always_fails_is_told() -> None:
 def test_too_few_runs_say_what_they_cannot_conclude() -> None:
     found = audited(laplace(1, 10), epsilon=8, runs=1000)
     assert not found.violated
-    assert "500 runs that test cannot certify an epsilon above 4.5" in found.limits[0]
-    assert "it takes more than" in found.limits[0]
+    assert "any epsilon above 4.5" in found.limits[0]
+    assert "500 runs that test cannot certify so much; it takes more than" in found.sentence
 
 
 def test_a_mechanism_that_hangs_gets_a_result_that_concludes_nothing() -> None:
@@ -147,7 +148,7 @@ def test_a_mechanism_that_hangs_gets_a_result_that_concludes_nothing() -> None:
     found = measure(lambda rows: free.wait(), [1], [], epsilon=1, seconds=0.05)
     free.set()
     assert found.epsilon == 0
-    assert "nothing: an audit needs at least" in str(found)
+    assert found.sentence.startswith("Nothing can be concluded about epsilon=1: an audit needs at least")
 
 
 @pytest.mark.parametrize("epsilon", [0, math.inf])
@@ -207,3 +208,21 @@ def test_a_claim_with_a_delta_of_its_own_is_tested_at_that_delta() -> None:
 def test_a_mechanism_that_counts_its_calls_tells_no_inputs_apart() -> None:
     calls = iter(range(10_000))
     assert measure(lambda _: next(calls), 0, 1, epsilon=0.1, runs=2000).epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "said"),
+    [
+        (lambda _: 1 / 0, "all runs failed"),
+        (lambda _: sys.exit(3), "all runs raised SystemExit"),
+        (lambda rows: (row for row in rows), "outputs of type generator hold"),
+        (lambda rows: 10 ** (5000 + len(rows)), "No violation found of epsilon=4"),
+    ],
+)
+def test_what_cannot_be_read_is_said(mechanism: Any, said: str) -> None:
+    assert said in str(measure(mechanism, [], [], epsilon=4, runs=200 if said[0] != "N" else 2000))
+
+
+def test_a_density_of_another_shape_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="one number for each output"):
+        measure(lambda exact: exact, 0, 1, runs=50, log_density=lambda outputs, exact: np.zeros(3))

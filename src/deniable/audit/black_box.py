@@ -9,10 +9,11 @@ import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
 from deniable.audit.events import Goal, choose, measured
-from deniable.audit.outputs import RATIO, Failed, Floats, Outputs, Sample, encode
+from deniable.audit.outputs import RATIO, UNREAD, Failed, Floats, Outputs, Sample, encode, kind_of
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.audit.running import Runner, Told
 from deniable.audit.scores import fit
+from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import round_up
 from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
@@ -91,17 +92,24 @@ def measure(
         limits=_limits_of_runs(drawn, count),
     )  # fmt: skip
     if len(drawn[0]) < _LEAST_RUNS:
-        return result
+        return replace(result, inconclusive=f"an audit needs at least {_LEAST_RUNS} runs that end, on each input")
+    if all(isinstance(one, Failed) for outputs in drawn for one in outputs):
+        return replace(result, inconclusive="all runs failed")
     outputs = encode(*drawn, low_bits=low_bits)
     if log_density is not None:
         ratios = [log_density(one, data) - log_density(one, neighbour) for one in drawn]
+        if any(np.shape(one) != (len(drawn[0]),) for one in ratios):
+            raise InvalidParameterError("log_density must return one number for each output")
         outputs = outputs[0].joined(RATIO, ratios[0]), outputs[1].joined(RATIO, ratios[1])
     fitted, chosen, tested = _split(outputs, seed)
     scores, tests = fit(*fitted), len(tested[0])
     result = replace(result, tried=tuple(dict.fromkeys(score.family for score in scores)))
     event = choose(scores, *chosen, goals=goals, runs=len(chosen[0]), failure=failure)
     if event is None:
-        return replace(result, limits=result.limits + _limits_of_test(goals[0], 0.0, tests, failure))
+        return replace(
+            result, limits=result.limits + _limits_of_test(goals[0], 0.0, tests, failure),
+            inconclusive=_too_few(goals[0], tests, failure),
+        )  # fmt: skip
     hits, others = event.hits(*tested)
     bound = epsilon_of(hits, others, tests, delta=event.goal.delta, failure=failure)
     limits = result.limits
@@ -113,7 +121,7 @@ def measure(
     return replace(
         result, epsilon=bound, delta=event.goal.delta, event=str(event),
         limits=limits + _limits_of_test(event.goal, bound, tests, failure),
-        measured=measured(event, chosen, tested, failure),
+        measured=measured(event, chosen, tested, failure), inconclusive=_too_few(event.goal, tests, failure),
     )  # fmt: skip
 
 
@@ -151,22 +159,27 @@ def _limits_of_runs(drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...
             f"the time was over after {runs:,} of {wanted:,} runs on each input; confidence assumes that how long a "
             "run takes does not depend on its output"
         )
-    if runs < _LEAST_RUNS:
-        limits.append(f"nothing: an audit needs at least {_LEAST_RUNS} runs that end, on each input")
     listed = [one for outputs in drawn if not isinstance(outputs, np.ndarray) for one in outputs]
     if errors := {one.error for one in listed if isinstance(one, Failed)}:
         which = "all" if sum(isinstance(one, Failed) for one in listed) == 2 * runs else "some"
         limits.append(f"{which} runs raised {', '.join(sorted(errors))}; an error is an output here")
+    kinds = {kind_of(one) for one in {type(one): one for one in listed}.values()}
+    if unread := sorted(kind.removeprefix(UNREAD) for kind in kinds if kind.startswith(UNREAD)):
+        limits.append(f"what outputs of type {', '.join(unread)} hold: they cannot be read")
     return tuple(limits)
+
+
+def _too_few(goal: Goal, runs: int, failure: float) -> str:
+    """Why these runs could not refute the claim, whatever they showed; empty where they could."""
+    if goal.claimed < epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure):
+        return ""
+    needed = runs_for(goal.claimed, delta=goal.delta, failure=failure)
+    more = f"it takes more than {needed:,}" if needed < 2**50 else "no number of runs would do"
+    return f"{runs:,} runs that test cannot certify so much; {more}"
 
 
 def _limits_of_test(goal: Goal, bound: float, runs: int, failure: float) -> tuple[str, ...]:
     """The largest epsilon that could have been certified, where it matters."""
     most = epsilon_of(runs, 0, runs, delta=goal.delta, failure=failure)
-    if goal.claimed >= most:
-        needed = runs_for(goal.claimed, delta=goal.delta, failure=failure)
-        more = f"it takes more than {needed:,}" if needed < 2**50 else "no number of runs would do"
-        return (
-            f"anything about this claim: {runs:,} runs that test cannot certify an epsilon above {most:.3g}; {more}",
-        )
-    return (f"any epsilon above {most:.3g}: {runs:,} runs that test cannot certify more",) if bound > most / 2 else ()
+    limit = f"any epsilon above {most:.3g}: {runs:,} runs that test cannot certify more"
+    return (limit,) if goal.claimed >= most or bound > most / 2 else ()

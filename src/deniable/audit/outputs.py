@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numbers.rationals import shown as short
 from deniable.numbers.rationals import yes_or_no
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,9 @@ MOST_COLUMNS = 256
 LOW_BITS = "log2 of the power of two that divides"
 RATIO = "log likelihood ratio"
 """Names of columns that are no number of the output."""
+
+UNREAD = "object "
+"""How the kind of an output begins of which nothing but the type is read."""
 
 _PAIRED = 64  # columns at most whose differences are looked at too
 
@@ -170,7 +174,7 @@ def _read(output: object) -> tuple[str, list[float], str]:
         return "complex", [output.real, output.imag], ""
     if hasattr(output, "__float__"):
         number = _number(output)
-        return type(output).__name__, [number], "" if abs(number) < 2**53 and number % 1 == 0 else str(output)
+        return type(output).__name__, [number], "" if abs(number) < 2**53 and number % 1 == 0 else _text(output)
     if isinstance(output, dict):
         return _joined(type(output).__name__, [x for pair in sorted(output.items(), key=str) for x in pair])
     if isinstance(output, set | frozenset):
@@ -179,7 +183,19 @@ def _read(output: object) -> tuple[str, list[float], str]:
         return _joined(type(output).__name__, [getattr(output, field.name) for field in fields(output)])
     if isinstance(output, list | tuple | np.ndarray):
         return _joined(type(output).__name__, list(output))
-    return f"object {type(output).__name__}", [], ""
+    return f"{UNREAD}{type(output).__name__}", [], ""
+
+
+def _text(number: object) -> str:
+    try:
+        return str(number)
+    except ValueError:  # an int of more digits than Python writes
+        return f"hash {hash(number)}"
+
+
+def kind_of(output: object) -> str:
+    """Type and shape of one output, in words."""
+    return _read(output)[0]
 
 
 def _joined(kind: str, parts: list[object]) -> tuple[str, list[float], str]:
@@ -248,5 +264,4 @@ def shown(output: object) -> str:
         return f"an error of type {output.error}"
     if isinstance(output, np.ndarray):
         output = output.tolist()
-    text = repr(output.item() if isinstance(output, np.generic) else output)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return short(output.item() if isinstance(output, np.generic) else output)

@@ -75,6 +75,7 @@ class AuditResult:
         tried: kinds of events and pairs of inputs that were searched.
         limits: what this audit cannot conclude, and why: too few runs, outputs that could not be read.
         measured: error rates of the attacks found, for `plot`.
+        inconclusive: why no mechanism whatever could have failed this audit; empty where one could.
     """
 
     claim: PrivacyLoss | None
@@ -86,6 +87,7 @@ class AuditResult:
     tried: tuple[str, ...]
     limits: tuple[str, ...] = ()
     measured: Measured | None = None
+    inconclusive: str = ""
 
     @property
     def claimed(self) -> float:
@@ -105,6 +107,9 @@ class AuditResult:
         found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
         if self.violated:
             return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {found}, {sure}."
+        if self.inconclusive:
+            what = f"epsilon={self.claimed:.4g}{at}" if self.claim is not None else "epsilon"
+            return f"Nothing can be concluded about {what}: {self.inconclusive}."
         if self.claim is None:
             return f"Epsilon is {found}{at}, {sure}."
         return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {found}, {sure}."
@@ -128,6 +133,7 @@ class AuditResult:
             "delta": self.delta,
             "confidence": self.confidence,
             "violated": self.violated,
+            "inconclusive": self.inconclusive or None,
             "event": self.event,
             "runs": self.runs,
             "tried": list(self.tried),

@@ -96,7 +96,7 @@ class Runner:
         if self.batched:
             try:
                 outputs = self.mechanism(copy.copy(data), runs)
-            except Exception:
+            except (Exception, SystemExit):
                 outputs = None  # which run failed is not known: one by one
             if outputs is not None:
                 if not hasattr(outputs, "__len__") or len(outputs) != runs:
@@ -112,7 +112,7 @@ class Runner:
                 given = copy.copy(data)
                 one = self.mechanism(given, 1)[0] if self.batched else self.mechanism(given)
                 outputs.append(copy.copy(one) if isinstance(one, list | dict | set | np.ndarray) else one)
-            except Exception as error:  # an output like any other
+            except (Exception, SystemExit) as error:  # an output like any other
                 outputs.append(Failed(type(error).__name__))
         return outputs
 

@@ -58,9 +58,9 @@ def test_what_cannot_be_concluded_is_said() -> None:
     coins = [True, False] * 10
     few = audit_one_run(coins, coins, epsilon=8)
     assert not few.violated
-    assert "above 1." in few.limits[0]
-    assert "exactly half" in few.limits[1]
-    assert "anything" in audit_one_run(coins, coins, epsilon=1, delta="0.01").limits[0]
+    assert "above 1." in few.sentence
+    assert "exactly half" in few.limits[0]
+    assert "allow 0.1 of failures" in audit_one_run(coins, coins, epsilon=1, delta="0.01").sentence
     assert "another shape" in audit_one_run(coins, coins, epsilon=8, method="claim").limits[-1]
     assert "not Gaussian" in audit_one_run(coins, coins, delta=1e-5, method="gaussian").limits[-1]
 

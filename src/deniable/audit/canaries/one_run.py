@@ -84,7 +84,7 @@ def audit_one_run(
         runs=1,
         tried=(f"{_WHAT[method]}, {'at both ends' if both_ends else 'from the top'}",),
     )
-    return replace(result, limits=tuple(_limits(result, method, made, bound)))
+    return replace(result, limits=tuple(_limits(method, made)), inconclusive=_inconclusive(result, method, made, bound))
 
 
 Bound = Callable[[Guesses], tuple[float, int]]
@@ -109,15 +109,20 @@ def _bounds(
     )
 
 
-def _limits(result: AuditResult, method: Method, made: Guesses, bound: Bound) -> Iterator[str]:
-    """What this run cannot conclude, and why."""
+def _inconclusive(result: AuditResult, method: Method, made: Guesses, bound: Bound) -> str:
+    """Why even guesses that are all right could not refute the claim; empty where they could."""
     failures = made.canaries * result.delta / 2
     if method == "bets" and failures >= 1 - result.confidence:
-        yield f"anything: {made.canaries:,} canaries allow {failures:.2g} of failures by delta"
-    elif result.claim is not None and result.epsilon < result.claimed:
+        return f"{made.canaries:,} canaries allow {failures:.2g} of failures by delta"
+    if result.claim is not None and result.epsilon < result.claimed:
         most = bound(made.perfect)[0]
         if most < result.claimed:
-            yield f"an epsilon above {most:.3g} cannot be shown by {made.canaries:,} canaries; the claim is above"
+            return f"{made.canaries:,} canaries cannot show an epsilon above {most:.3g}"
+    return ""
+
+
+def _limits(method: Method, made: Guesses) -> Iterator[str]:
+    """What this run cannot conclude, and why."""
     if made.half and made.canaries > _LEAST_GUESSES:
         yield "whether coins were thrown: exactly half of the canaries were included; a fixed number proves nothing"
     if method == "gaussian":

@@ -26,7 +26,7 @@ def test_scores_that_tell_canaries_apart_refute_a_small_epsilon(call: Call, scor
     found = call("audit", "canaries", scores, "--delta", "1e-5", "--method", "count", "--json")
     assert found.exit_code == 0
     assert 1 < json.loads(found.stdout)["epsilon"] < 4
-    assert call("audit", "canaries", scores, "--epsilon", "8").exit_code == 0
+    assert call("audit", "canaries", scores, "--epsilon", "8").exit_code == 5
 
 
 def test_what_is_missing_in_the_file_is_said_in_one_sentence(call: Call, scores: str) -> None:

@@ -34,7 +34,7 @@ def canaries(
 ) -> None:
     """Bound epsilon by one run on data with canaries, each of which a fair coin of its own put in or left out.
 
-    The file has a row for each canary. The exit code is 4 if the claim is false.
+    The file has a row for each canary. The exit code is 4 if the claim is false, 5 if none could be.
 
     deniable audit canaries scores.csv --epsilon 8 --delta 1e-5
     """

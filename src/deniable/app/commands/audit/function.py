@@ -57,7 +57,8 @@ def function(
 ) -> None:
     """Run a noisy function on neighbouring inputs and say whether it can be as private as it claims.
 
-    The exit code is 4 if the claim is false. An audit never shows that a claim is true. The function's code runs here.
+    The exit code is 4 if the claim is false, and 5 if no such run could show that. An audit never shows that a claim
+    is true. The function's code runs here.
 
     deniable audit mymodule:noisy_sum --epsilon 1
 
@@ -104,7 +105,7 @@ def find_function(name: str) -> Callable[..., Any]:
         found: Any = importlib.import_module(module.removesuffix(".py"))
         for part in inside.split("."):
             found = getattr(found, part)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SourceError(f"{name} cannot be imported ({type(error).__name__}: {error}).") from None
     if not callable(found):
         raise SourceError(f"{name} cannot be called.")

@@ -12,7 +12,7 @@ from deniable.app.terminal import say
 if TYPE_CHECKING:
     from deniable.audit import AuditResult
 
-VIOLATED = 4
+VIOLATED, INCONCLUSIVE = 4, 5
 
 Epsilon = Annotated[
     str | None,
@@ -25,7 +25,7 @@ Plot = Annotated[
 
 
 def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
-    """Print an outcome, draw it if a place is given, and end with code 4 if the claim is false."""
+    """Print an outcome, draw it where asked, and end with code 4 if the claim is false, 5 if none could be."""
     if plot is not None:
         write_picture(found.plot(), plot, never=never)
     if as_json:
@@ -34,3 +34,5 @@ def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never:
         say(str(found))
     if found.violated:
         raise typer.Exit(VIOLATED)
+    if found.inconclusive:
+        raise typer.Exit(INCONCLUSIVE)
