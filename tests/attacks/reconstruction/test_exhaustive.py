@@ -30,7 +30,7 @@ def test_all_subsets_are_the_binary_numbers(people: int) -> None:
     column = np.random.default_rng(people).normal(size=people)
     assert AllSubsets(people).shape == groups.shape
     assert AllSubsets(people) @ column == pytest.approx(groups @ column)
-    assert (AllSubsets(people).rows(np.arange(1 << people)) == groups).all()
+    assert (AllSubsets(people)[np.arange(1 << people)] == groups).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -59,8 +59,7 @@ def tell_apart_by_precision(first: ArrayLike, second: ArrayLike, *, centers: tup
         first: outputs of the mechanism on the first input; second: on its neighbour. Any shape, finite.
         centers: the true value of each.
 
-    Returns: success against always naming one of the two. With numpy's Laplace(1) and centres 0 and 1, more than a
-        quarter of the first outputs are impossible for the second input, whatever epsilon was claimed.
+    With numpy's Laplace(1) and centres 0 and 1, more than a quarter of the first outputs are impossible for the second.
 
     >>> noise = np.random.default_rng(0).laplace(size=(2, 1_000))
     >>> print(tell_apart_by_precision(noise[0], noise[1] + 1, centers=(0, 1)).succeeded)
@@ -79,8 +78,7 @@ def read_precision(outputs: ArrayLike, *, centers: Sequence[float] = CENTERS) ->
         outputs: published numbers, any shape, as precise as they were released.
         centers: candidates for the true value behind them, at least 2.
 
-    Returns: share of the numbers that rule out at least one candidate and leave one. Noise on a public grid, and
-        rounding to decimals, rule out none.
+    Returns: share of the numbers that rule out a candidate and leave one; noise on a public grid rules out none.
 
     >>> print(read_precision(np.random.default_rng(0).laplace(size=500)).facts["ruled out 1.0"])
     by 40.6%

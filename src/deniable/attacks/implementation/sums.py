@@ -18,17 +18,15 @@ def tell_apart_by_sum(
 ) -> AttackResult:
     """Tell apart tables whose true sums are at most one replaced row apart, by what arithmetic makes of them.
 
-    Half of the answers about two tables, in another order or with one row replaced, set a cut that names the others.
+    Half of the answers about two tables, in another order or with one row replaced, set a cut that names the others:
+    the pair told best, with a 99.99% interval, beside the best that epsilon admits, e^epsilon / (1 + e^epsilon).
 
     Args:
         answer: rows -> noisy sum, which claims epsilon where one row is replaced. An error or NaN is read as 0.
         lower, upper: its public bounds of a row.
-        epsilon: what it claims, > 0.
         rows: of the longest table, at least 4.
         runs: answers a table, at least 4.
 
-    Returns: share named right of the pair that was told best, with a 99.99% interval, beside the best that epsilon
-        admits, e^epsilon / (1 + e^epsilon).
     Source: Casacuberta, Shoemate, Vadhan, Wagaman (2022), arXiv:2207.10635.
 
     >>> dice = np.random.default_rng(0)

@@ -30,7 +30,6 @@ def estimate_by_least_squares(
         share: of the people who have the secret, as the attacker guesses it, in (0, 1).
         noise: standard deviation of the answers' errors, as the attacker knows it.
 
-    Returns: shape (people,).
     Source: Dwork and Yekhanin (2008); LSMR by Fong and Saunders (2011).
 
     >>> from deniable.attacks import answer_exactly, random_subsets

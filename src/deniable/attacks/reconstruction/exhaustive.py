@@ -45,7 +45,7 @@ class AllSubsets:
             sums = np.concatenate([sums, sums + value])
         return sums
 
-    def rows(self, numbers: NDArray[np.int64]) -> Floats:
+    def __getitem__(self, numbers: NDArray[np.int64]) -> Floats:
         """The groups with these numbers, as rows of 0 and 1."""
         return _bits(numbers, self.people)
 
@@ -105,8 +105,6 @@ class _Search:
 
     def rows(self, numbers: NDArray[np.int64]) -> Floats:
         """Some of the queries."""
-        if isinstance(self.subsets, AllSubsets):
-            return self.subsets.rows(numbers)
         found = self.subsets[numbers]
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
 

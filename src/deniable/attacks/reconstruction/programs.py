@@ -35,8 +35,7 @@ def linear_program(subsets: Subsets, answers: ArrayLike) -> LinearProgram:
     """The program that finds bits with the least largest residual: minimise t, where |rows @ x - answers| <= t.
 
     For n people and m answers it has n + 1 columns (the bits and t), 2 m constraints (rows @ x - t <= answers and
-    -rows @ x - t <= -answers) and 2 n bounds 0 <= x <= 1; t is free. The notes that pose it count n columns and n m
-    constraints; docs/theory/attacks/reconstruction.md derives this form.
+    -rows @ x - t <= -answers) and 2 n bounds 0 <= x <= 1; t is free: docs/theory/attacks/reconstruction.md.
 
     Args:
         subsets: shape (queries, people), of 0 and 1.
