@@ -106,6 +106,8 @@ class AuditResult:
         at = f" at delta={self.delta:.6g}" if self.delta else ""
         found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
         if self.violated:
+            if f"{self.epsilon:.4g}" == f"{self.claimed:.4g}":
+                found = "larger"
             return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {found}, {sure}."
         if self.inconclusive:
             what = f"epsilon={self.claimed:.4g}{at}" if self.claim is not None else "epsilon"

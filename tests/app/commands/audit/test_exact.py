@@ -32,7 +32,7 @@ def test_epsilon_of_a_law_is_exact_and_a_false_claim_has_its_own_exit_code(call:
     result = call("audit", "exact", f"{laws}:response", *BITS, "--epsilon", "1")
     assert result.exit_code == 4
     assert result.stdout.startswith("The claim of epsilon=1 is false: epsilon is at least 1.099, certainly.")
-    assert "on all 1 pair of neighbouring tables" in result.stdout
+    assert "on every pair of neighbouring tables, 1 in all" in result.stdout
     assert call("audit", "exact", f"{laws}:response", *BITS, "--epsilon", "1.1").exit_code == 0
     assert call("audit", "exact", f"{laws}:response", *BITS, "--epsilon", "1/2", "--delta", "1/2").exit_code == 0
 
