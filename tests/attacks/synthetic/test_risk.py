@@ -45,14 +45,14 @@ def test_a_control_that_always_succeeds_leaves_no_risk() -> None:
 
 def test_success_needs_more_than_the_controls_upper_end() -> None:
     """Twin: 40 of 100 lie above the control's 28, and not above its interval."""
-    place, given = np.arange(100), {"chance": 0.1, "confidence": 0.95}
-    close, far = (judge("a", "b", right=place < many, control=place < 28, **given) for many in (40, 60))
+    place = np.arange(100)
+    close, far = (judge("a", "b", right=place < many, control=place < 28, chance=0.1) for many in (40, 60))
     assert (close.succeeded, far.succeeded) == (False, True)
     assert close.baseline == pytest.approx(wilson_rate(28, 100).upper)
 
 
 def test_an_attack_below_blind_guesses_says_so() -> None:
-    weak = judge("a", "b", right=np.arange(100) < 10, control=np.arange(100) < 9, chance=0.3, confidence=0.95)
+    weak = judge("a", "b", right=np.arange(100) < 10, control=np.arange(100) < 9, chance=0.3)
     assert weak.facts is not None
     assert "caution" in weak.facts
     assert weak.baseline == 0.3

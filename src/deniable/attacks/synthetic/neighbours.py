@@ -1,11 +1,13 @@
 """Linkage and inference through the synthetic rows nearest to a person."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.numbers import whole
 from deniable.attacks.result import AttackResult, Comparison
 from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.singling_out import single_out
@@ -20,21 +22,17 @@ def link_halves(
     *,
     left: Sequence[str],
     right: Sequence[str],
-    neighbours: int = 1,
     attacks: int = 500,
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> AttackResult:
-    """Link two halves of a person's record: some synthetic row is among the nearest of both.
+    """Link two halves of a person's record: the same synthetic row is nearest to both.
 
     Args:
         original: a frame of pandas, Polars or Arrow; synthetic and control likewise.
         synthetic: its columns are the ones used.
         control: people whom the synthesiser has not seen.
         left: columns of the first half; right: of the second, none in both.
-        neighbours: synthetic rows that count as nearest, at least 1.
         attacks: people at most, in each of the original and the control.
-        confidence: of the intervals.
         seed: of the draw of people.
 
     Raises: InvalidParameterError for tables or columns that do not fit.
@@ -49,23 +47,12 @@ def link_halves(
     tables = read_tables(original, synthetic, control)
     if not left or not right or set(left) & set(right):
         raise InvalidParameterError("left and right must each name a column, and none in both")
-    if not 1 <= neighbours <= len(tables[1]):
-        raise InvalidParameterError(f"neighbours must be in 1..{len(tables[1])}, got {neighbours}")
     halves = [tables[1].places(list(names)) for names in (left, right)]
 
-    def linked(people: Table) -> NDArray[np.bool_]:
-        first, second = (nearest(people, tables[1], places, count=neighbours) for places in halves)
-        return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=(1, 2)))
-
-    inside, outside = (linked(table) for table in _drawn(tables, attacks, seed))
-    return judge(
-        "Linkage of two halves",
-        "two halves of one person",
-        right=inside,
-        control=outside,
-        chance=1 - (1 - neighbours / len(tables[1])) ** neighbours,
-        confidence=confidence,
-    )
+    found = [[nearest(one, tables[1], places) for places in halves] for one in _drawn(tables, attacks, seed)]
+    inside, outside = (first == second for first, second in found)
+    chance = 1 / len(tables[1])
+    return judge("Linkage of two halves", "two halves of one person", right=inside, control=outside, chance=chance)
 
 
 def infer_from_synthetic(
@@ -77,7 +64,6 @@ def infer_from_synthetic(
     known: Sequence[str] | None = None,
     tolerance: float = 0.05,
     attacks: int = 500,
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> AttackResult:
     """Infer a person's secret: the value of the synthetic row that is nearest in the columns known.
@@ -86,7 +72,7 @@ def infer_from_synthetic(
     so that a secret 0 must be guessed exactly; a time, which has no zero, within tolerance times the synthetic range.
 
     Args:
-        original, synthetic, control, attacks, confidence, seed: as for `link_halves`.
+        original, synthetic, control, attacks, seed: as for `link_halves`.
         secret: column to infer.
         known: columns that the attacker knows; None takes all others.
         tolerance: at least 0.
@@ -119,34 +105,25 @@ def infer_from_synthetic(
 
     people, others = _drawn(tables, attacks, seed)
     inside, outside = (
-        right(table.rows[:, place], pool[nearest(table, tables[1], places)[:, 0]]) for table in (people, others)
+        right(table.rows[:, place], pool[nearest(table, tables[1], places)]) for table in (people, others)
     )
     values, counts = np.unique(pool, return_counts=True)
     blind = float(np.mean(right(people.rows[:, place], values[counts.argmax()])))  # the commonest value for everybody
-    return judge(
-        f"Inference of {secret}",
-        f"a person's {secret}",
-        right=inside,
-        control=outside,
-        chance=blind,
-        confidence=confidence,
-    )
+    return judge(f"Inference of {secret}", f"a person's {secret}", right=inside, control=outside, chance=blind)
 
 
 def _drawn(tables: tuple[Table, Table, Table], attacks: int, seed: int) -> list[Table]:
-    if attacks < 1:
-        raise InvalidParameterError(f"attacks must be >= 1, got {attacks}")
     dice = np.random.default_rng(seed)
-    return [table.draw(attacks, dice) for table in (tables[0], tables[2])]
+    return [table.draw(whole("attacks", attacks), dice) for table in (tables[0], tables[2])]
 
 
 def measure_synthetic_risk(
-    original: Any, synthetic: Any, control: Any, *, attacks: int = 500, confidence: float = 0.95, seed: int = 0
+    original: Any, synthetic: Any, control: Any, *, attacks: int = 500, seed: int = 0
 ) -> Comparison:
     """Run every attack on a synthetic table: singling out, linkage of its two halves, inference of each column.
 
     Args:
-        original, synthetic, control, attacks, confidence, seed: as for `link_halves`; the first half of the columns is
+        original, synthetic, control, attacks, seed: as for `link_halves`; the first half of the columns is
             linked with the second.
 
     Returns: name of an attack -> result. An attack that finds no predicate is left out.
@@ -161,16 +138,12 @@ def measure_synthetic_risk(
     """
     tables: tuple[Any, ...] = (original, synthetic, control)
     names = list(read_tables(*tables)[1].names)
-    settings: Any = {"attacks": attacks, "confidence": confidence, "seed": seed}
+    settings: Any = {"attacks": whole("attacks", attacks), "seed": seed}
     found: dict[str, AttackResult] = {}
     for columns in dict.fromkeys((1, min(4, len(names)))):
-        try:
+        with suppress(InvalidParameterError):  # no predicate singles out one row
             result = single_out(*tables, columns=columns, **settings)
-        except InvalidParameterError:
-            if attacks < 1 or not 0 < confidence < 1:
-                raise
-            continue
-        found[f"singling out, {columns} column{'s' if columns > 1 else ''}"] = result
+            found[f"singling out, {columns} column{'s' if columns > 1 else ''}"] = result
     if len(names) > 1:
         half = (len(names) + 1) // 2
         found["linkage"] = link_halves(*tables, left=names[:half], right=names[half:], **settings)

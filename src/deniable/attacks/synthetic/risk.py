@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from deniable.attacks.numbers import check_probability
 from deniable.attacks.result import AttackResult, Share
 
 
@@ -22,8 +21,8 @@ class Rate(NamedTuple):
         return f"{self.value:.1%} ({self.lower:.1%} to {self.upper:.1%})"
 
 
-def wilson_rate(right: int, attempts: int, *, confidence: float = 0.95) -> Rate:
-    """Estimate a success rate by Wilson's score.
+def wilson_rate(right: int, attempts: int) -> Rate:
+    """Estimate a success rate by Wilson's score, with its 95% interval.
 
     The value is (s + z^2/2)/(n + z^2), the half width z/(n + z^2) sqrt(s (n - s)/n + z^2/4).
     Source: Wilson (1927); Giomi, Boenisch, Wehmeyer, Tasnadi (2023), arXiv:2211.10459, who use it for these risks.
@@ -31,7 +30,6 @@ def wilson_rate(right: int, attempts: int, *, confidence: float = 0.95) -> Rate:
     Args:
         right: attempts that succeeded.
         attempts: at least 1.
-        confidence: of the interval, in (0, 1).
 
     Raises: InvalidParameterError for more successes than attempts.
 
@@ -39,8 +37,7 @@ def wilson_rate(right: int, attempts: int, *, confidence: float = 0.95) -> Rate:
     1.8% (0.0% to 3.7%)
     """
     Share(right=right, attempts=attempts)
-    check_probability("confidence", confidence)
-    z = float(-ndtri((1 - confidence) / 2))
+    z = float(ndtri(0.975))
     centre = (right + z**2 / 2) / (attempts + z**2)
     half = z / (attempts + z**2) * math.sqrt(right * (attempts - right) / attempts + z**2 / 4)
     return Rate(centre, max(0.0, centre - half), min(1.0, centre + half))
@@ -76,7 +73,6 @@ def judge(
     right: NDArray[np.bool_],
     control: NDArray[np.bool_],
     chance: float,
-    confidence: float,
 ) -> AttackResult:
     """Put an attack on the original beside the same on the control.
 
@@ -84,9 +80,8 @@ def judge(
         attack: its name; target: what one attempt tries to learn.
         right: shape (attempts,), success on the original; control: likewise on the control.
         chance: success of a guesser who sees no table, in [0, 1].
-        confidence: of the intervals.
     """
-    rates = [wilson_rate(int(one.sum()), len(one), confidence=confidence) for one in (right, control)]
+    rates = [wilson_rate(int(one.sum()), len(one)) for one in (right, control)]
     blind = chance > rates[1].upper
     facts = {
         "success on the original": str(rates[0]),
@@ -99,7 +94,7 @@ def judge(
     return AttackResult(
         attack=attack,
         target=target,
-        success=Share(right=int(right.sum()), attempts=len(right), confidence=confidence),
+        success=Share(right=int(right.sum()), attempts=len(right)),
         baseline=max(rates[1].upper, chance),
         guess="a blind guess" if blind else "the same attack",
         sees="without the table" if blind else "on rows of the control (upper end of its interval)",

@@ -65,7 +65,6 @@ def single_out(
     *,
     columns: int = 1,
     attacks: int = 500,
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> AttackResult:
     """Single out people of the original by predicates that hold for exactly one synthetic row.
@@ -76,7 +75,7 @@ def single_out(
     random to equal length. Attempts are the predicates that were found, if fewer than asked.
 
     Args:
-        original, synthetic, control, confidence, seed: as for `link_halves`.
+        original, synthetic, control, seed: as for `link_halves`.
         columns: comparisons in one predicate.
         attacks: predicates at most.
 
@@ -107,7 +106,6 @@ def single_out(
         # The best that a blind predicate can do has weight 1/rows: (1 - 1/rows)^(rows - 1), 37% for many rows. The
         # control measures what these predicates do.
         chance=0.0,
-        confidence=confidence,
     )
 
 

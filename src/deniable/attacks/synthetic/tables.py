@@ -58,8 +58,8 @@ def read_tables(original: Any, synthetic: Any, control: Any) -> tuple[Table, Tab
     return first, second, third
 
 
-def nearest(targets: Table, pool: Table, places: list[int], *, count: int = 1) -> NDArray[np.intp]:
-    """Rows of the pool nearest to each target by Gower's distance, the mean over columns; ties take the first row.
+def nearest(targets: Table, pool: Table, places: list[int]) -> NDArray[np.intp]:
+    """Row of the pool nearest to each target by Gower's distance, the mean over columns; ties take the first row.
 
     A number or time adds its difference over the pool's range, at most 1; a label adds 1 where it differs; a missing
     value is 0 from another and 1 from all else. Source: Gower (1971).
@@ -67,17 +67,15 @@ def nearest(targets: Table, pool: Table, places: list[int], *, count: int = 1) -
     Args:
         targets: whose neighbours are sought; pool: where.
         places: columns that are compared.
-        count: neighbours of each target.
 
-    Returns: shape (targets, count).
+    Returns: shape (targets,).
     """
-    found = np.empty((len(targets), count), dtype=np.intp)
+    found = np.empty(len(targets), dtype=np.intp)
     for start, stop in stretches(np.full(len(targets), len(pool)), _CELLS):
         far = np.zeros((stop - start, len(pool)))
         for place in places:
             far += _apart(targets.rows[start:stop, place], pool.rows[:, place], targets.kinds[place])
-        far = np.round(far, 12)  # equal sums stay equal in another order of columns
-        found[start:stop] = far.argmin(axis=1)[:, None] if count == 1 else far.argsort(axis=1, kind="stable")[:, :count]
+        found[start:stop] = np.round(far, 12).argmin(axis=1)  # equal sums stay equal in another order of columns
     return found
 
 
