@@ -1,6 +1,8 @@
 """What all tests share."""
 
+import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ _UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [Health
 settings.register_profile("gate", derandomize=True, max_examples=50, **_UNTIMED)
 settings.register_profile("fuzz", derandomize=False, max_examples=1000, print_blob=True, **_UNTIMED)
 settings.load_profile("gate")
+
+os.environ["MPLBACKEND"] = "Agg"  # no windows
 
 _BEGINNINGS: dict[int, tuple[np.random.Generator, Any]] = {}
 
@@ -31,3 +35,11 @@ def same_draws_in_any_order() -> None:
     """A test that runs alone, in another order or beside others draws the same numbers."""
     for generator, beginning in _BEGINNINGS.values():
         generator.bit_generator.state = beginning
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    """pyplot keeps every figure, and warns of the twenty-first."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

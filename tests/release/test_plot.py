@@ -1,7 +1,5 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -11,15 +9,6 @@ from deniable.privacy import PureLoss
 from deniable.release import Key, Measure, Noisy, Release
 from deniable.statistics import histogram
 from tests.release.conftest import laplace, one
-
-
-@pytest.fixture(autouse=True)
-def _no_windows() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 def test_one_key_is_drawn_as_bars(release: Release) -> None:

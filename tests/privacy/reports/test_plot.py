@@ -1,10 +1,8 @@
 """Pictures of a loss: what is drawn are the bounds themselves."""
 
 import builtins
-from collections.abc import Iterator
 from fractions import Fraction
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -12,16 +10,7 @@ from deniable.errors import MissingExtraError
 from deniable.privacy import ApproximateLoss, GaussianLoss, Interval, PureLoss
 from deniable.privacy.reports.plot import draw_profile
 
-mpl.use("Agg")
 RUN = GaussianLoss(1).poisson_sampled(rate="0.1") * 20
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
 
 
 def test_the_line_of_the_profile_is_the_upper_bound_on_a_logarithmic_axis() -> None:
