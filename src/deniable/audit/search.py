@@ -97,7 +97,7 @@ def search_pairs(
     >>> noisy_mean = lambda rows: sum(rows) / len(rows) + rng.laplace(scale=0.5)
     >>> result = search_pairs(noisy_mean, list_pairs("replace"), epsilon=1, runs=4000, low_bits=False)
     >>> result.sentence
-    'The claim of epsilon=1 is false: epsilon is at least 1.716, at confidence 0.99.'
+    'The claim of epsilon=1 is false: epsilon is at least 1.79, at confidence 0.99.'
 
     Args:
         mechanism: as for `measure`.
