@@ -120,6 +120,13 @@ def test_an_example_that_is_wrong_is_noticed(place: Path) -> None:
         run_console("$ deniable explain lost.toml SQL --epsilon 1\nprotects\n", place)
     with pytest.raises(AssertionError):
         run_console("$ deniable explain lost.toml SQL --epsilon 1\ndeniable: another sentence\n", place)
+    (place / "told.py").write_text("def law(rows): return {len(rows): 1}", encoding="utf-8")
+    run_console(
+        "$ deniable audit exact told:law --epsilon 1\nThe claim of epsilon=1 is false: epsilon is infinite, certainly.",
+        place,
+    )
+    with pytest.raises(AssertionError, match="audit exact"):
+        run_console("$ deniable audit exact told:law --epsilon 1\nNo violation found\n", place)
 
 
 def test_the_guide_shows_both_roads_to_an_answer() -> None:

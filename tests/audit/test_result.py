@@ -38,6 +38,7 @@ def test_a_violation_is_a_bound_above_the_claim() -> None:
     assert not result(0.9).violated
     assert result(0.9).sentence.startswith("No violation found of epsilon=1")
     assert result(1.1).violated
+    assert result(1 + 1e-9).sentence == "The claim of epsilon=1 is false: epsilon is larger, at confidence 0.99."
     assert "is at least 1.1, at confidence 0.99" in result(1.1).sentence
     assert "epsilon is infinite, certainly" in result(math.inf, confidence=1.0).sentence
     assert result(3, claim=None).sentence == "Epsilon is at least 3, at confidence 0.99."

@@ -32,7 +32,7 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
     if not isinstance(law, Mapping):
         raise InvalidParameterError(
             f"the law of a finite mechanism must map outputs to probabilities, got {type(law).__name__}. "
-            "Audit a mechanism that only draws by its outputs: measure()."
+            "Audit one that draws by its outputs: measure(), or deniable audit MODULE:FUNCTION."
         )
     found: dict[Hashable, Fraction | Interval] = {}
     for output, mass in law.items():
