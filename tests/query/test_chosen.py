@@ -23,7 +23,8 @@ def key(question: Chosen, **given: object) -> str:
 
 def test_what_is_declared_need_not_be_given_and_asks_the_same() -> None:
     declared = key(chosen(dn.statistics.median, values="age"), epsilon=1)
-    assert declared == key(chosen(dn.statistics.median, values="age"), epsilon="1", bounds=(0, 9))
+    for same in ((0, 9), ("0", 9), [0.0, "9.0"]):
+        assert declared == key(chosen(dn.statistics.median, values="age"), epsilon="1", bounds=same)
     others = [
         key(chosen(dn.statistics.median, values="age"), epsilon=2),
         key(chosen(dn.statistics.median, values="age"), epsilon=1, bounds=(0, 8)),

@@ -146,6 +146,8 @@ REFUSED = {
     "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1)": "not supported",
     "SELECT SUM(big) FROM t": "needs public bounds",
     "SELECT AVG(big + 1) FROM t": "needs public bounds",
+    "SELECT SUM(1 / big) FROM t": "columns={'big'",
+    "SELECT SUM(1 / age) FROM t": "bounds. Write LEAST",
     "SELECT SUM(note) FROM t": "takes numbers",
     "SELECT COUNT(DISTINCT age) FROM t": "privacy unit",
     "SELECT SUM(DISTINCT age) FROM t": "DISTINCT",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TABLES = frozenset({"features"})  # a table, also where it has one column
-_PRICE = ("epsilon", "delta", "rho")
+_PRICE, _BOUNDS = ("epsilon", "delta", "rho"), ("bounds", "target_bounds")
 _KEYS_OF = {"keys": "groups", "other_keys": "second"}  # whose keys they are, else those of the first column
 
 
@@ -49,13 +49,16 @@ class Chosen:
 
         Raises: CatalogError if something is needed that nobody declared.
         """
-        found = {word: _plain(word, value) if word in _PRICE else value for word, value in public.items()}
+        found = {
+            word: _plain(word, value) if word in _PRICE else _plain_bounds(word, value) if word in _BOUNDS else value
+            for word, value in public.items()
+        }
         wanted = inspect.signature(self.function).parameters
         for word in wanted:
             if word in public or word in self.asked:
                 continue
             needed = wanted[word].default is inspect.Parameter.empty
-            if word in ("bounds", "target_bounds") and (needed or isinstance(public.get("bins"), int)):
+            if word in _BOUNDS and (needed or isinstance(public.get("bins"), int)):
                 found[word] = self._bounds("target" if word == "target_bounds" else next(iter(self.asked)))
             elif word in _KEYS_OF and public.get("bins") is None:
                 keys = self._keys(word, needed=needed)
@@ -189,6 +192,17 @@ def _plain(word: str, value: object) -> object:
         return int(exact)
     near = float(exact)
     return near if exact_rational(word, near) == exact else str(exact)
+
+
+def _plain_bounds(word: str, value: object) -> object:
+    """The same of every number in bounds; what is none is left for the statistic to refuse."""
+    if isinstance(value, list | tuple):
+        plain = [_plain_bounds(word, one) for one in value]
+        return plain if any(isinstance(one, list | tuple) for one in plain) else tuple(plain)
+    try:
+        return _plain(word, value)
+    except InvalidParameterError:
+        return value
 
 
 class _QuoteError(Exception):

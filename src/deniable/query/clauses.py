@@ -140,11 +140,12 @@ class ResultScope(Scope):
                 "(dn.Number(lower=..., upper=..., integer=True)), or CAST it."
             )
         if not value.facts.bounded:
-            wanted = node.this.name or "the value"
+            columns = [one for one in node.this.find_all(exp.Column) if not translate(one, self.rows).facts.bounded]
+            said = node.this.name if isinstance(node.this, exp.Column) else "..."
+            declare = declaring(columns[0].name, "Number(lower=..., upper=...)", BOUNDS) if columns else ""
             raise UnsupportedQueryError(
-                f"{name}({node.this.name or '...'}) needs public bounds. Declare them: "
-                + declaring(wanted, "Number(lower=..., upper=...)", BOUNDS)
-                + ", or write LEAST(GREATEST(value, low), high)."
+                f"{name}({said}) needs public bounds. {f'Declare them: {declare}, or write' if declare else 'Write'} "
+                "LEAST(GREATEST(value, low), high)."
             )
         only = value.facts.lower
         assert only is not None
