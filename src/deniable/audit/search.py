@@ -22,7 +22,7 @@ Pair = tuple[Any, Any]
 KINDS = ("add-remove", "replace", "answers")
 
 _SCREENED = 0.25  # share of the time for screening
-_LEAST = 16
+_LEAST, _LONGEST = 16, 10**6
 
 
 def list_pairs(kind: str, *, length: int = 5, lower: float = 0.0, upper: float = 1.0) -> dict[str, Pair]:
@@ -40,7 +40,7 @@ def list_pairs(kind: str, *, length: int = 5, lower: float = 0.0, upper: float =
     Raises: InvalidParameterError for another kind, or bounds out of order.
     Source: the patterns of answers are those of Ding, Wang, Wang, Zhang, Kifer (2018), arXiv:1805.10277, Table 1.
     """
-    count = whole_number("length", length, lower=1)
+    count = whole_number("length", length, lower=1, upper=_LONGEST)
     low, high = float(lower), float(upper)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidParameterError(f"bounds must be finite numbers in order, got {shown(lower)} and {shown(upper)}")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.app.commands.audit.function import read_pairs
+from deniable.errors import SourceError
 from tests.app.conftest import Call
 
 MECHANISMS = """
@@ -90,3 +92,9 @@ def test_what_cannot_be_audited_is_refused_in_one_sentence(
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_pairs_that_are_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(SourceError, match="cannot be read as JSON"):
+        read_pairs(tmp_path / "deep.json")

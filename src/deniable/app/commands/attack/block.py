@@ -36,7 +36,7 @@ def block(
     check_picture(plot)
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise SourceError(f"{str(file)!r} cannot be read as JSON.") from None
     tables = read_block(data)
     with waiting("placing people..."):

@@ -119,7 +119,7 @@ def read_pairs(file: Path) -> dict[str, tuple[Any, Any]]:
     """
     try:
         read = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{str(file)!r} cannot be read as JSON ({type(error).__name__}).") from None
     named = {f"pair {place}": pair for place, pair in enumerate(read, 1)} if isinstance(read, list) else read
     if not isinstance(named, dict) or not all(isinstance(pair, list) and len(pair) == 2 for pair in named.values()):
