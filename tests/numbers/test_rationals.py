@@ -115,6 +115,7 @@ def test_truth_values_are_no_numbers() -> None:
 def test_messages_stay_short_and_can_be_written() -> None:
     """Python refuses to write an int of more than 4300 digits."""
     assert shown(2**20_000) == "int too long to show"
+    assert shown(np.eye(2)) == "array([[1., 0.], [0., 1.]])"
     assert shown([2**20_000]) == "list too long to show"
     assert shown(Fraction(1, 3)) == "1/3"
     assert len(shown("x" * 1000)) == 60

@@ -182,6 +182,7 @@ def shown(value: object) -> str:
         text = str(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # an int of more digits than Python writes
         return f"{type(value).__name__} too long to show"
+    text = " ".join(text.split()) if "\n" in text else text  # a frame or an array is written over lines
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

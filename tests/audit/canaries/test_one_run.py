@@ -69,7 +69,10 @@ def test_bad_requests_are_refused() -> None:
     coins = [True, False] * 10
     for said, given in [
         ("confidence", {"confidence": 1}), ("method", {"method": "magic"}), ("needs a claim", {"method": "claim"}),
-        ("delta > 0", {"method": "gaussian"}), ("between 1 and", {"guesses": 21}), ("delta", {"delta": 1}),
+        ("delta > 0", {"method": "gaussian"}), ("guesses", {"guesses": 21}), ("guesses", {"guesses": 2.5}),
+        ("delta", {"delta": 1}),
     ]:  # fmt: skip
         with pytest.raises(InvalidParameterError, match=said):
             audit_one_run(coins, coins, **given)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="one number for each canary"):
+        audit_one_run(["high"] * 20, coins)

@@ -40,7 +40,10 @@ def read_guesses(scores: ArrayLike, included: ArrayLike, *, both_ends: bool, see
     Raises: InvalidParameterError for lists of different lengths, no canary, NaN, bits that are not 0 or 1, or bits
         that no fair coins give.
     """
-    values, bits = np.asarray(scores, dtype=np.float64), np.asarray(included)
+    try:
+        values, bits = np.asarray(scores, dtype=np.float64), np.asarray(included)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError("scores must be one number for each canary, and included one coin") from None
     if values.ndim != 1 or values.shape != bits.shape or not values.size:
         raise InvalidParameterError("scores and included must be lists of the same length, with at least one canary")
     if np.any(np.isnan(values)):

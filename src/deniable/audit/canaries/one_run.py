@@ -12,7 +12,7 @@ from deniable.audit.canaries.counting import by_count, gaussian, shifted
 from deniable.audit.canaries.guesses import Guesses, read_guesses
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import probability
+from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
 
 Method = Literal["bets", "count", "gaussian", "claim"]
@@ -94,8 +94,8 @@ def _bounds(
     method: Method, claim: PrivacyLoss | None, size: int, guesses: int | None, *, level: float, delta: float
 ) -> Bound:
     """From guesses to the bound and the number of them that gave it."""
-    if guesses is not None and not 1 <= guesses <= size:
-        raise InvalidParameterError(f"guesses must be between 1 and the {size} canaries, got {guesses}")
+    if guesses is not None:
+        whole_number("guesses", guesses, lower=1, upper=size)
     if method == "bets":
         return partial(by_bets, level=level, delta=delta)
     fewer = [size >> times for times in range(1, size.bit_length()) if size >> times >= _LEAST_GUESSES]
