@@ -97,10 +97,8 @@ def measure(
         return replace(result, inconclusive="all runs failed")
     outputs = encode(*drawn, low_bits=low_bits)
     if log_density is not None:
-        ratios = [log_density(one, data) - log_density(one, neighbour) for one in drawn]
-        if any(np.shape(one) != (len(drawn[0]),) for one in ratios):
-            raise InvalidParameterError("log_density must return one number for each output")
-        outputs = outputs[0].joined(RATIO, ratios[0]), outputs[1].joined(RATIO, ratios[1])
+        ratios = _log_ratios(log_density, drawn, (data, neighbour), seed)
+        outputs = outputs[0].joined(RATIO, ratios[: len(drawn[0])]), outputs[1].joined(RATIO, ratios[len(drawn[0]) :])
     fitted, chosen, tested = _split(outputs, seed)
     scores, tests = fit(*fitted), len(tested[0])
     result = replace(result, tried=tuple(dict.fromkeys(score.family for score in scores)))
@@ -138,6 +136,22 @@ def read_goals(
     claimed = [float(read.epsilon(one).upper) for one in deltas]
     goals = [Goal(one, bound) for one, bound in zip(deltas, claimed, strict=True) if math.isfinite(bound)]
     return read, goals or [Goal(one, 0.0) for one in deltas]
+
+
+def _log_ratios(log_density: LogDensity, drawn: tuple[Sample, Sample], inputs: tuple[Any, Any], seed: int) -> Floats:
+    """Log ratios of all outputs, asked for in random order: a density that reads them together tells no input apart."""
+    order = np.random.default_rng(seed).permutation(2 * len(drawn[0]))
+    arrays = all(isinstance(one, np.ndarray) for one in drawn)
+    pair: Any = drawn
+    listed: Any = np.concatenate(pair) if arrays else [*drawn[0], *drawn[1]]
+    both = listed[order] if arrays else [listed[place] for place in order]
+    ours, theirs = (np.asarray(log_density(both, one), dtype=np.float64) for one in inputs)
+    if not ours.shape == theirs.shape == order.shape:
+        raise InvalidParameterError("log_density must return one number for each output")
+    ratios = np.empty(len(order))
+    with np.errstate(invalid="ignore"):
+        ratios[order] = ours - theirs
+    return ratios
 
 
 def _split(outputs: tuple[Outputs, Outputs], seed: int) -> list[tuple[Outputs, Outputs]]:
