@@ -41,7 +41,7 @@ def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "N
         rows = connection.table("people")
         names = ", ".join(rows.columns)
         try:
-            found = rows.project(f"({condition})")
+            found = rows.select(duckdb.SQLExpression(condition))
             kinds, told = [str(kind) for kind in found.types], [row[0] is True for row in found.fetchall()]
             whole = len(rows)
         except duckdb.Error as error:
@@ -71,7 +71,7 @@ def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool
         found = np.empty((len(conditions), len(rows)), dtype=bool)
         for place, condition in enumerate(conditions):
             try:
-                told = rows.project(f"({condition}) AS told")
+                told = rows.select(duckdb.SQLExpression(condition).alias("told"))
                 kinds, column = [str(kind) for kind in told.types], told.fetchnumpy()["told"]
             except duckdb.Error:
                 kinds, column = [], ()
