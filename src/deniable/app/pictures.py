@@ -1,17 +1,40 @@
-"""Pictures that a command draws into a file."""
+"""Results that are text, JSON and a picture in a file."""
 
 import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+import typer
 
 from deniable.app.output import whole_file
-from deniable.app.terminal import hint
+from deniable.app.terminal import hint, say
 from deniable.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURES = (".png", ".svg", ".pdf")
+
+
+class Result(Protocol):
+    """The outcome of an attack or of an audit."""
+
+    def plot(self) -> "Axes":
+        """Draw it."""
+
+    def to_data(self) -> dict[str, object]:
+        """Return plain data for JSON."""
+
+
+def show_result(found: Result, *, as_json: bool, plot: Path | None = None, never: tuple[Path, ...] = ()) -> None:
+    """Print an outcome, and draw it if a place for the picture is given, never in place of the files named."""
+    if plot is not None:
+        write_picture(found.plot(), plot, never=never)
+    if as_json:
+        typer.echo(json.dumps(found.to_data(), indent=2))
+    else:
+        say(str(found))
 
 
 def check_picture(place: Path | None) -> None:

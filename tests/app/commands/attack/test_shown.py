@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.app.commands.attack.shown import show_attack, show_comparison
+from deniable.app.commands.attack.shown import show_comparison
 from deniable.attacks import Comparison, tell_members
 from deniable.errors import InvalidParameterError
 
@@ -33,11 +33,3 @@ def test_the_data_are_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError):
         show_comparison(Comparison({"one": RESULT}), plot=place, as_json=False, never=(place,))
     assert place.read_text(encoding="utf-8") == "rows"
-
-
-def test_one_outcome_is_shown_in_the_form_that_is_asked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    show_attack(RESULT, as_json=False, plot=tmp_path / "out.svg")
-    assert capsys.readouterr().out == f"{RESULT}\n"
-    assert "</svg>" in (tmp_path / "out.svg").read_text(encoding="utf-8")
-    show_attack(RESULT, as_json=True)
-    assert json.loads(capsys.readouterr().out)["share"] == 1

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from deniable.app.commands.attack.owned import Plot
-from deniable.app.commands.attack.shown import show_attack
 from deniable.app.options import AsJson
-from deniable.app.pictures import check_picture
+from deniable.app.pictures import check_picture, show_result
 from deniable.app.terminal import say, show_table, waiting
 from deniable.errors import SourceError
 
@@ -41,7 +40,7 @@ def block(
     tables = read_block(data)
     with waiting("placing people..."):
         found = reconstruct_block(tables, most=most)
-    show_attack(found, as_json=as_json, plot=plot, never=(file,))
+    show_result(found, as_json=as_json, plot=plot, never=(file,))
     if not as_json and found.learned is not None and len(found.learned):
         say("")
         show_table(("age", *tables.attributes), [[str(value) for value in record] for record in found.learned])

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from deniable.app.commands.attack.owned import OwnFile, Plot, read_table
-from deniable.app.commands.attack.shown import show_attack
 from deniable.app.commands.attack.uniqueness import Columns, names_of
 from deniable.app.options import AsJson
-from deniable.app.pictures import check_picture
+from deniable.app.pictures import check_picture, show_result
 from deniable.app.terminal import waiting
 from deniable.errors import InvalidParameterError
 
@@ -41,4 +40,4 @@ def linkage(
             )
         right = None if truth is None else released[truth].to_pylist()
         found = link_tables(released, public, columns=names_of(columns), name=name, truth=right)
-    show_attack(found, as_json=as_json, plot=plot, never=(file, roll))
+    show_result(found, as_json=as_json, plot=plot, never=(file, roll))

@@ -37,15 +37,3 @@ def show_comparison(
     say(str(found))
     for name, result in found.items():
         say(f"\n{name}: {result}")
-
-
-def show_attack(
-    found: "AttackResult", *, as_json: bool, plot: Path | None = None, never: tuple[Path, ...] = ()
-) -> None:
-    """Print an outcome, and draw it if a place for the picture is given."""
-    if plot is not None:
-        write_picture(found.plot(), plot, never=never)
-    if as_json:
-        typer.echo(json.dumps(found.to_data(), indent=2))
-    else:
-        say(str(found))

@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 
 from deniable.app.commands.attack.owned import OwnFile, Plot, read_table
-from deniable.app.commands.attack.shown import show_attack
 from deniable.app.options import AsJson
-from deniable.app.pictures import check_picture
+from deniable.app.pictures import check_picture, show_result
 from deniable.app.terminal import waiting
 
 Columns = Annotated[str, typer.Option(metavar="NAME,...", help="What others know of a person, such as zip,birth,sex.")]
@@ -32,7 +31,7 @@ def uniqueness(
     check_picture(plot)
     with waiting("counting..."):
         found = measure_uniqueness(read_table(file), names_of(columns), cells=cells)
-    show_attack(found, as_json=as_json, plot=plot, never=(file,))
+    show_result(found, as_json=as_json, plot=plot, never=(file,))
 
 
 def names_of(columns: str) -> list[str]:

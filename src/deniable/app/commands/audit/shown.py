@@ -1,13 +1,11 @@
 """The outcome of an audit: sentences, JSON, a picture and the exit code; and the options of a claim."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.app.pictures import write_picture
-from deniable.app.terminal import say
+from deniable.app.pictures import show_result
 
 if TYPE_CHECKING:
     from deniable.audit import AuditResult
@@ -26,12 +24,7 @@ Plot = Annotated[
 
 def show_audit(found: "AuditResult", *, plot: Path | None, as_json: bool, never: tuple[Path, ...] = ()) -> None:
     """Print an outcome, draw it where asked, and end with code 4 if the claim is false, 5 if none could be."""
-    if plot is not None:
-        write_picture(found.plot(), plot, never=never)
-    if as_json:
-        typer.echo(json.dumps(found.to_data(), indent=2))
-    else:
-        say(str(found))
+    show_result(found, as_json=as_json, plot=plot, never=never)
     if found.violated:
         raise typer.Exit(VIOLATED)
     if found.inconclusive:
