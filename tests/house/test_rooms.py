@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "statistics": {"privacy", "noise", "rows", "mechanisms", "release"},
     "ledger": {"privacy"},
     "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
+    "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {
@@ -38,6 +39,7 @@ MAY_IMPORT = {
         "statistics",
         "ledger",
         "query",
+        "learning",
     },
 }
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -112,6 +114,7 @@ def test_public_names_are_these() -> None:
         "each_row",
         "guess_csv",
         "import_csv",
+        "learning",
         "mechanisms",
         "privacy",
         "statistics",
@@ -120,7 +123,7 @@ def test_public_names_are_these() -> None:
         assert getattr(deniable, name) is not None
 
 
-@pytest.mark.parametrize("room", ["", ".attacks", ".audit", ".mechanisms", ".privacy", ".statistics"])
+@pytest.mark.parametrize("room", ["", ".attacks", ".audit", ".learning", ".mechanisms", ".privacy", ".statistics"])
 def test_a_room_shows_its_public_names_and_nothing_else(room: str) -> None:
     module = importlib.import_module(f"deniable{room}")
     assert dir(module) == sorted(module.__all__) == sorted(set(module.__all__))

@@ -1,0 +1,148 @@
+"""Projected gradient descent and its stochastic form, without privacy."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.rates import descent_bound
+from deniable.learning.sets import FeasibleSet
+from deniable.noise import uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
+from deniable.privacy.call import in_words
+from deniable.rows import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """What a descent found.
+
+    Args:
+        average: of the points at which gradients were taken, shape (columns,); the bound holds here.
+        last: the last point, shape (columns,); the bound does not hold here.
+        bound: on the excess of the mean loss at `average`, in expectation where gradients are random.
+    """
+
+    average: Floats
+    last: Floats
+    bound: float
+
+
+@in_words
+def descend(
+    gradient: Callable[[Floats], ArrayLike],
+    feasible: FeasibleSet,
+    *,
+    steps: int,
+    lipschitz: Real,
+    start: ArrayLike | None = None,
+) -> Descent:
+    """Minimise a convex function by projected (sub)gradient descent, without privacy.
+
+    Args:
+        gradient: of the function at parameters of shape (columns,); of that shape.
+        feasible: where the parameters must lie.
+        steps: T, at least 1.
+        lipschitz: G, the largest norm of a gradient.
+        start: a feasible point; the middle of the set if it is left out.
+
+    Guarantee: the excess of the average is at most R G / sqrt(T), R the largest distance from the start to a feasible
+        point. With step a, a projection comes no farther from the optimum o, so
+        2 a <g_t, x_t - o> <= |x_t - o|^2 - |x_(t+1) - o|^2 + a^2 G^2; add up, divide by 2 a T, use convexity on the
+        left and a = R / (G sqrt(T)). The last iterate may be worse: by log(T) in the worst case, and already at T = 2.
+    Raises: InvalidParameterError for a start outside of the set, or a gradient that is longer than G or not finite.
+    Source: Zinkevich (2003), "Online convex programming and generalized infinitesimal gradient ascent"; Harvey, Liaw,
+        Plan, Randhawa (2019), arXiv:1812.05217, for the last iterate.
+
+    >>> from deniable.learning import L2Ball
+    >>> found = descend(lambda x: x - [1, 0], L2Ball(radius=1, columns=2), steps=400, lipschitz=2)
+    >>> bool(((found.average - [1, 0]) ** 2).sum() / 2 <= found.bound)
+    True
+    """
+    first, radius = started(feasible, start)
+    steep = float(positive_rational("lipschitz", lipschitz))
+
+    def checked(parameters: Floats, _: int) -> Floats:
+        found = np.asarray(gradient(parameters), dtype=np.float64)
+        if found.shape != parameters.shape or not np.linalg.norm(found) <= steep * (1 + 1e-9):
+            raise InvalidParameterError(
+                f"a gradient must be {parameters.size} finite numbers of norm at most lipschitz={steep:g}"
+            )
+        return found
+
+    size = radius / (steep * math.sqrt(positive_integer("steps", steps)))
+    average, last = walk(checked, feasible, first, steps=steps, step_size=size)
+    return Descent(average=average, last=last, bound=descent_bound(radius=radius, lipschitz=lipschitz, steps=steps))
+
+
+@in_words
+def descend_by_samples(
+    gradient: Callable[[Floats, int], ArrayLike],
+    feasible: FeasibleSet,
+    *,
+    examples: int,
+    steps: int,
+    lipschitz: Real,
+    start: ArrayLike | None = None,
+    bits: Bits = SECURE,
+) -> Descent:
+    """Minimise a mean of convex functions by the gradient of one of them a step, chosen at random, without privacy.
+
+    Args:
+        gradient: of function number i at parameters of shape (columns,); of that shape.
+        feasible: where the parameters must lie.
+        examples: the number of functions.
+        steps: T, at least 1.
+        lipschitz: G, the largest norm of a gradient of any of the functions.
+        start: a feasible point; the middle of the set if it is left out.
+        bits: leave it out, except in tests.
+
+    Guarantee: that of `descend` in expectation, since the gradient of a function chosen uniformly is an unbiased one
+        of the mean.
+    Raises: InvalidParameterError as `descend`.
+    Source: Robbins, Monro (1951); Nemirovski, Juditsky, Lan, Shapiro (2009), for averaged iterates.
+
+    >>> from deniable.learning import Box
+    >>> values = [0.0, 1.0, 1.0]
+    >>> found = descend_by_samples(
+    ...     lambda x, i: x - values[i], Box.ball(radius=1, columns=1), examples=3, steps=900, lipschitz=2
+    ... )
+    >>> bool(abs(found.average[0] - 2 / 3) < 0.5)
+    True
+    """
+    chosen = iter(
+        uniform.below(positive_integer("examples", examples), size=positive_integer("steps", steps), bits=bits)
+    )
+    return descend(
+        lambda parameters: gradient(parameters, int(next(chosen))),
+        feasible,
+        steps=steps,
+        lipschitz=lipschitz,
+        start=start,
+    )
+
+
+def started(feasible: FeasibleSet, start: ArrayLike | None) -> tuple[Floats, float]:
+    """The first point, and the largest distance from it to a feasible one.
+
+    Raises: InvalidParameterError if it is outside of the set.
+    """
+    first = feasible.middle if start is None else np.array(start, dtype=np.float64)
+    if not feasible.contains(first):
+        raise InvalidParameterError("start must lie in the feasible set. Project it: feasible.project(start).")
+    return first, feasible.farthest(first)
+
+
+def walk(
+    gradient: Callable[[Floats, int], Floats], feasible: FeasibleSet, first: Floats, *, steps: int, step_size: float
+) -> tuple[Floats, Floats]:
+    """The average of the points at which gradients were taken, and the point after the last step."""
+    total, point = np.zeros_like(first), first
+    for step in range(steps):
+        total += point
+        point = feasible.project(point - step_size * gradient(point, step))
+    return total / steps, point

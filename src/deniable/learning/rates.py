@@ -1,0 +1,173 @@
+"""Rates: how far from the best parameters a descent or a private learner may end.
+
+R is the largest distance from the start to a feasible point, G the Lipschitz constant of every row's loss, n the
+public number of rows. All losses are convex means over the n rows unless a function says otherwise.
+"""
+
+import math
+from typing import Any
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
+from deniable.privacy import AddRemove, Relation
+from deniable.privacy.call import in_words
+from deniable.privacy.currencies.concentrated import largest_rho
+
+
+def _number(name: str, value: Any) -> float:
+    return float(positive_rational(name, value))
+
+
+@in_words
+def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
+    """R G / sqrt(T): the excess loss of the AVERAGE of T iterates of projected descent with step R / (G sqrt(T)).
+
+    In expectation for unbiased gradients with E[norm^2] <= G^2. It does not hold for the last iterate.
+
+    Args:
+        radius: R; the diameter of the set always suffices.
+        lipschitz: G.
+        steps: T.
+
+    Source: Zinkevich (2003); Nemirovski, Juditsky, Lan, Shapiro (2009), for noisy gradients. Proof: in `descend`.
+
+    >>> descent_bound(radius=2, lipschitz=3, steps=36)
+    1.0
+    """
+    return _number("radius", radius) * _number("lipschitz", lipschitz) / math.sqrt(positive_integer("steps", steps))
+
+
+@in_words
+def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) -> int:
+    """The number of steps at which noise and optimisation weigh the same: T = n^2 rho / (2 d), rounded up.
+
+    Valid for descents that use all rows in every step, as `NoisyDescent` does; not for one row a step.
+
+    Args:
+        columns: d, the number of parameters.
+        size: n.
+        epsilon: greater than 0; delta: in (0, 1).
+
+    >>> noisy_descent_steps(columns=10, size=1000, epsilon=1, delta="1e-6")
+    1218
+    """
+    rho = _rho(epsilon, delta)
+    return max(1, math.ceil(positive_integer("size", size) ** 2 * rho / (2 * positive_integer("columns", columns))))
+
+
+@in_words
+def noisy_descent_excess_risk(
+    *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, delta: Real, steps: int | None = None
+) -> float:
+    """Excess empirical risk, in expectation, of the averaged iterate of full-batch noisy descent under replace.
+
+    With noise of variance s^2 = T (2 G / n)^2 / (2 rho) in every coordinate of T mean gradients, which is rho-zCDP, and
+    the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G sqrt(1 / T + 2 d / (rho n^2)).
+
+    Args:
+        radius: R.
+        lipschitz: G, at which gradients are clipped too, so that clipping changes nothing.
+        columns: d.
+        size: n.
+        epsilon: greater than 0; delta: in (0, 1).
+        steps: T; the one of `noisy_descent_steps` if it is left out, which makes this O(R G sqrt(d ln(1/delta)) /
+            (n epsilon)).
+
+    Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above, with constants.
+
+    >>> round(noisy_descent_excess_risk(radius=1, lipschitz=1, columns=10, size=10**4, epsilon=1, delta="1e-6"), 5)
+    0.00405
+    """
+    rho = _rho(epsilon, delta)
+    if steps is None:
+        steps = noisy_descent_steps(columns=columns, size=size, epsilon=epsilon, delta=delta)
+    noise = 2 * positive_integer("columns", columns) / (rho * positive_integer("size", size) ** 2)
+    spread = math.sqrt(1 / positive_integer("steps", steps) + noise)
+    return _number("radius", radius) * _number("lipschitz", lipschitz) * spread
+
+
+@in_words
+def exponential_excess_risk(
+    *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, relation: Relation = AddRemove
+) -> float:
+    """Excess empirical risk, in expectation, of the exponential mechanism over a Euclidean ball.
+
+    Parameters have density ~ exp(-k L) with k = epsilon n / (2 D), where D = R G under add/remove and 2 R G under
+    replace is half of the largest oscillation of what one row changes. The bound is r G + (d ln(2 R / r) + 1) / k with
+    r = d / (k G): the parameters within r G of the best contain a ball of radius r / 2, and the tail beyond t is at
+    most (2 R / r)^d exp(-k t), which is integrated from where it falls below 1. It is never above 2 R G, which holds
+    for all parameters.
+
+    Args:
+        radius: R of the ball.
+        lipschitz: G.
+        columns: d.
+        size: n.
+        epsilon: greater than 0.
+        relation: the neighbouring relation.
+
+    Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above.
+
+    >>> round(exponential_excess_risk(radius=1, lipschitz=1, columns=5, size=1000, epsilon=1), 5)
+    0.06498
+    """
+    reach, steep = _number("radius", radius), _number("lipschitz", lipschitz)
+    moved = reach * steep * (1 if relation is AddRemove else 2)
+    inverse = 2 * moved / (_number("epsilon", epsilon) * positive_integer("size", size))
+    small = positive_integer("columns", columns) * inverse / steep
+    if small >= 2 * reach:
+        return 2 * reach * steep
+    return min(2 * reach * steep, small * steep + inverse * (columns * math.log(2 * reach / small) + 1))
+
+
+@in_words
+def optimal_rate(
+    *,
+    radius: Real,
+    lipschitz: Real,
+    columns: int,
+    size: int,
+    epsilon: Real,
+    delta: Real = 0,
+    strong_convexity: Real | None = None,
+) -> float:
+    """The optimal order of the excess empirical risk of any private learner, without its constant.
+
+    | losses              | delta = 0                     | delta > 0                              |
+    |---------------------|-------------------------------|----------------------------------------|
+    | convex              | R G d / (n epsilon)           | R G sqrt(d ln(1/delta)) / (n epsilon)  |
+    | l-strongly convex   | G^2 d^2 / (l n^2 epsilon^2)   | G^2 d ln(1/delta) / (l n^2 epsilon^2)  |
+
+    Upper bounds have logarithms of n and d more, and need epsilon of at most about 1. Nothing exceeds R G, which the
+    start alone attains, so the result is never above it.
+
+    Args:
+        radius: R.
+        lipschitz: G.
+        columns: d.
+        size: n.
+        epsilon: greater than 0.
+        delta: in [0, 1).
+        strong_convexity: l; None for losses that are merely convex.
+
+    Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085.
+
+    >>> optimal_rate(radius=1, lipschitz=1, columns=100, size=10_000, epsilon=1)
+    0.01
+    """
+    excess, below = _number("epsilon", epsilon), float(probability("delta", delta))
+    dimensions = positive_integer("columns", columns)
+    reach, steep = _number("radius", radius), _number("lipschitz", lipschitz)
+    cost = math.sqrt(dimensions * math.log(1 / below)) if below else dimensions
+    share = cost / (positive_integer("size", size) * excess)
+    if strong_convexity is None:
+        return reach * steep * min(1.0, share)
+    return min(reach * steep, steep**2 * share**2 / _number("strong_convexity", strong_convexity))
+
+
+def _rho(epsilon: object, delta: object) -> float:
+    """The largest rho of zCDP that gives (epsilon, delta), for planning: what a run certifies is its own loss."""
+    excess, below = positive_rational("epsilon", epsilon), probability("delta", delta)
+    if not below:
+        raise InvalidParameterError("delta must be > 0 for Gaussian noise, got 0")
+    return float(largest_rho(excess, below))
