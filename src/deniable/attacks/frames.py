@@ -81,16 +81,22 @@ def read_columns(names: Names, *frames: nw.DataFrame[Any], role: str) -> list[Co
     Raises: InvalidParameterError if there is no name, one twice or an unknown one, or a column holds lists or, in
         different frames, different kinds.
     """
-    asked = [names] if isinstance(names, str) else list(names)
-    if not asked:
-        raise InvalidParameterError(f"{role} needs at least one column")
+    asked = read_names(names, role=role)
     if len(set(asked)) < len(asked):
-        raise InvalidParameterError(f"{role} names a column twice: {', '.join(map(str, asked))}")
+        raise InvalidParameterError(f"{role} names a column twice: {', '.join(asked)}")
     for frame in frames:
-        if unknown := [str(name) for name in asked if name not in frame.columns]:
+        if unknown := [name for name in asked if name not in frame.columns]:
             has = ", ".join(frame.columns)
             raise InvalidParameterError(f"{role} names no column of the table: {', '.join(unknown)}. It has: {has}")
     return [_read(name, [frame.get_column(name) for frame in frames]) for name in asked]
+
+
+def read_names(names: Names, *, role: str) -> list[str]:
+    """One name or several as a list; InvalidParameterError if there is none, or one is no text."""
+    asked = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
+    if not asked or not all(isinstance(name, str) for name in asked):
+        raise InvalidParameterError(f"{role} needs the name of at least one column, got {names!r}")
+    return asked
 
 
 def number(columns: Iterable[Codes]) -> Codes:

@@ -7,6 +7,9 @@ from deniable.errors import InvalidParameterError
 
 Floats = NDArray[np.float64]
 
+MANY, LOOPS = 10**12, 10**6
+"""Counts above the first are refused everywhere; rounds of a loop above the second."""
+
 
 def read_numbers(name: str, values: ArrayLike, *, dimensions: int | None = None, infinite: bool = False) -> Floats:
     """Numbers in float64.
@@ -19,8 +22,8 @@ def read_numbers(name: str, values: ArrayLike, *, dimensions: int | None = None,
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameterError(f"{name} must be numbers") from None
     if not read.size or dimensions not in (None, read.ndim):
-        kind = {1: "a vector of ", 2: "a table of "}.get(dimensions or 0, "")
-        raise InvalidParameterError(f"{name} must be {kind}at least one number, got shape {read.shape}")
+        kind = {0: "one", 1: "a vector of at least one", 2: "a table of at least one"}.get(dimensions, "at least one")  # type: ignore[arg-type]
+        raise InvalidParameterError(f"{name} must be {kind} number, got shape {read.shape}")
     if np.isnan(read).any() or not (infinite or np.isfinite(read).all()):
         raise InvalidParameterError(f"{name} must not hold NaN{'' if infinite else ' or infinity'}")
     return read
@@ -36,15 +39,32 @@ def read_bits(secrets: ArrayLike) -> NDArray[np.bool_]:
 
 def check_probability(name: str, value: float) -> None:
     """Refuse what is not strictly between 0 and 1."""
-    if not 0 < value < 1:
+    if not 0 < real(name, value) < 1:
         raise InvalidParameterError(f"{name} must be in (0, 1), got {value}")
 
 
-def whole(name: str, value: int, *, least: int = 1, most: int | None = None) -> int:
+def real(name: str, value: float) -> float:
+    """The value, if it is one number, infinity included; InvalidParameterError otherwise."""
+    return float(read_numbers(name, value, dimensions=0, infinite=True))
+
+
+def nonnegative(name: str, value: float) -> float:
+    """The value, if it is finite and at least 0; InvalidParameterError otherwise."""
+    if not 0 <= real(name, value) < np.inf:
+        raise InvalidParameterError(f"{name} must be finite and >= 0, got {value}")
+    return float(value)
+
+
+def whole(name: str, value: int, *, least: int = 1, most: int = MANY) -> int:
     """The value, if it is a whole number in least..most; InvalidParameterError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidParameterError(f"{name} must be a whole number, got {value!r}")
-    if value < least or (most is not None and value > most):
-        asked = f">= {least}" if most is None else f"in {least}..{most}"
+    if not least <= value <= most:
+        asked = f">= {least}" if value < least and most == MANY else f"in {least}..{most:,}"
         raise InvalidParameterError(f"{name} must be {asked}, got {value}")
     return int(value)
+
+
+def start_dice(seed: int) -> np.random.Generator:
+    """The attackers' dice; InvalidParameterError for a seed that is no whole number in 0..2^128."""
+    return np.random.default_rng(whole("seed", seed, least=0, most=2**128))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.numbers import check_probability
 from deniable.errors import InvalidParameterError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ class Share:
             raise InvalidParameterError(
                 f"a share needs at least one attempt, and right in 0..attempts, got {self.right} of {self.attempts}"
             )
-        if not 0 < self.confidence < 1:
-            raise InvalidParameterError(f"confidence must be in (0, 1), got {self.confidence}")
+        check_probability("confidence", self.confidence)
 
     @property
     def value(self) -> float:

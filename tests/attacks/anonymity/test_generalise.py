@@ -101,8 +101,8 @@ def test_bad_questions_are_refused() -> None:
         ("k must be", lambda: attacks.generalise(table, quasi="a", k=0)),
         ("hold counts", lambda: read_counts(table, "count")),
         ("no column", lambda: read_counts(table, "n")),
-        ("round_to >= 1", lambda: attacks.tabulate(table, by="a", round_to=0)),
-        ("name of their own", lambda: attacks.tabulate(table, by=["a", "count"])),
+        ("round_to must be >= 1", lambda: attacks.tabulate(table, by="a", round_to=0)),
+        ("name of its own", lambda: attacks.tabulate(table, by=["a", "count"])),
     ]:
         with pytest.raises(InvalidParameterError, match=said):
             ask()

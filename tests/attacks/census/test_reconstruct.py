@@ -186,5 +186,5 @@ def test_tables_that_contradict_each_other_are_refused() -> None:
     wrong = BlockTables(attributes={}, ages=(0, 9), statistics=lines)
     with pytest.raises(InvalidParameterError, match="at least one number is wrong"):
         reconstruct_block(wrong)
-    with pytest.raises(InvalidParameterError, match="most and effort"):
+    with pytest.raises(InvalidParameterError, match="most must be"):
         solve_block(tables, most=0)

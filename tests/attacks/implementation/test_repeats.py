@@ -131,8 +131,8 @@ def test_paid_answers_do_not_count_as_an_attack() -> None:
 
 def test_what_cannot_be_asked_is_refused() -> None:
     for questions, exact, repeats in (([["q"]], [1, 2], 5), ([[]], [1], 5), ([["q"]], [1], 1)):
-        with pytest.raises(InvalidParameterError, match="needs a true value"):
+        with pytest.raises(InvalidParameterError, match=r"needs a true value|repeats must"):
             average_repeats(lambda _: 1.0, questions, exact, repeats=repeats)
     for askers, affordable in ((2, 2), (2, -1)):
-        with pytest.raises(InvalidParameterError, match="askers must be"):
+        with pytest.raises(InvalidParameterError, match="affordable must be"):
             overspend(lambda _: 1, askers=askers, affordable=affordable)

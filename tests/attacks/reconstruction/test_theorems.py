@@ -73,7 +73,7 @@ def test_what_the_theorems_do_not_cover_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at least 20480 queries"):
         bound_random_queries(people=1024, queries=20_479, error=1)
     for error in (-1.0, math.nan, math.inf):
-        with pytest.raises(InvalidParameterError, match="error must be finite"):
+        with pytest.raises(InvalidParameterError, match="error must"):
             bound_all_queries(people=5, error=error)
     with pytest.raises(InvalidParameterError, match="minus"):
         anti_concentration(5, minus=6)

@@ -87,8 +87,8 @@ def test_fresh_rows_link_nobody_and_the_blind_rate_is_that_of_a_draw() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"left": ["age"], "right": ["age"]}, "none in both"),
-        ({"left": [], "right": ["age"]}, "none in both"),
+        ({"left": ["age"], "right": ["age"]}, "left "),
+        ({"left": [], "right": ["age"]}, "left "),
         ({"left": ["age"], "right": ["shoe"]}, "no column 'shoe'"),
         ({"left": ["age"], "right": ["town"], "attacks": 0}, "attacks must"),
     ],

@@ -25,7 +25,7 @@ def test_wilson_inverts_the_score_test(right: int, attempts: int) -> None:
 
 @pytest.mark.parametrize(("right", "attempts"), [(6, 5), (-1, 5), (0, 0)])
 def test_more_successes_than_attempts_are_refused(right: int, attempts: int) -> None:
-    with pytest.raises(InvalidParameterError, match="right in"):
+    with pytest.raises(InvalidParameterError, match="must be"):
         wilson_rate(right, attempts)
 
 

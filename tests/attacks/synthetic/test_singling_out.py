@@ -87,7 +87,7 @@ def test_predicates_count_as_a_double_loop_does(cells: int, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("change", "message"), [({"columns": 5}, r"columns must be in 1\.\.4"), ({"attacks": 0}, "attacks >= 1")]
+    ("change", "message"), [({"columns": 5}, r"columns must be in 1\.\.4"), ({"attacks": 0}, "attacks must be >= 1")]
 )
 def test_bad_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):

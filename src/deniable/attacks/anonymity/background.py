@@ -6,8 +6,8 @@ import numpy as np
 
 from deniable.attacks.anonymity.view import View, see
 from deniable.attacks.frames import Codes, Names
+from deniable.attacks.numbers import start_dice, whole
 from deniable.attacks.result import AttackResult
-from deniable.errors import InvalidParameterError
 
 
 def attack_with_background(
@@ -48,11 +48,8 @@ def attack_with_background(
 def guess_with_background(view: View, *, ruled_out: int, neighbours: int, seed: int) -> AttackResult:
     """Guess the most frequent secret that is left of each target's class."""
     distinct = len(view.values)
-    if not 0 <= ruled_out < distinct:
-        raise InvalidParameterError(f"ruled_out must be from 0 to {distinct - 1}, the wrong secrets, got {ruled_out}")
-    if neighbours < 0:
-        raise InvalidParameterError(f"neighbours must be at least 0, got {neighbours}")
-    dice = np.random.default_rng(seed)
+    whole("ruled_out", ruled_out, least=0, most=distinct - 1), whole("neighbours", neighbours, least=0)
+    dice = start_dice(seed)
     out, known = _draw_wrong(view, ruled_out, dice), _draw_neighbours(view, neighbours, dice)
     # What is left of a class has its maximum among its first secrets: each thing known moves one of them down.
     width = min(ruled_out + known.shape[1] + 1, distinct)

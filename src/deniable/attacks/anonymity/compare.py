@@ -14,7 +14,8 @@ from deniable.attacks.anonymity.homogeneity import guess_by_class
 from deniable.attacks.anonymity.intersection import guess_by_both
 from deniable.attacks.anonymity.report import Anonymity, measure_anonymity
 from deniable.attacks.anonymity.view import View, see
-from deniable.attacks.frames import Names, as_frame, read_columns
+from deniable.attacks.frames import Names, as_frame, read_columns, read_names
+from deniable.attacks.numbers import start_dice
 from deniable.attacks.result import Comparison, legend_above, new_axes
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def compare_anonymity(
     >>> [name for name in found.attacks["homogeneity"]]
     ['exact', 'suppressed', 'rounded', 'k-anonymous']
     """
-    names = [quasi] if isinstance(quasi, str) else list(quasi)
+    names, rng = read_names(quasi, role="quasi"), start_dice(seed)
     wrapped = as_frame(frame)
     read_columns([*names, sensitive], wrapped, role="the comparison")  # tells unknown columns before any work
     rows = wrapped.select(*names, sensitive)
@@ -159,7 +160,6 @@ def compare_anonymity(
             }
         ),
     }
-    rng = np.random.default_rng(seed)
     parts = [np.sort(rng.permutation(len(rows))[: -(-2 * len(rows) // 3)]) for _ in range(2)]
     _, here, there = np.intersect1d(parts[0], parts[1], return_indices=True)
     twice = {name: one for name, one in releases.items() if name != "private" or callable(private)}

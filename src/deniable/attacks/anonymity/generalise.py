@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.anonymity.measures import read_classes
-from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns
+from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns, read_names
+from deniable.attacks.numbers import whole
 from deniable.errors import InvalidParameterError
 
 
@@ -38,8 +39,7 @@ def generalise(frame: Any, *, quasi: Names, k: int) -> Any:
     wrapped = as_frame(frame)
     columns = read_columns(quasi, wrapped, role="quasi")
     rows = len(columns[0].codes)
-    if not 1 <= k <= rows:
-        raise InvalidParameterError(f"k must be from 1 to the number of rows, {rows}, got {k}")
+    whole("k", k, most=rows)
     part, backend = _partition(columns, k), wrapped.implementation
     texts = [nw.new_series(column.name, _label(column, part), nw.String, backend=backend) for column in columns]
     return wrapped.with_columns(*texts).to_native()
@@ -62,7 +62,7 @@ def suppress(frame: Any, *, quasi: Names, k: int) -> Any:
     {'age': [30, 30]}
     """
     classes = read_classes(frame, quasi)
-    return as_frame(frame).filter((np.bincount(classes) >= k)[classes].tolist()).to_native()
+    return as_frame(frame).filter((np.bincount(classes) >= whole("k", k))[classes].tolist()).to_native()
 
 
 def tabulate(frame: Any, *, by: Names, count: str = "count", suppress_below: int = 0, round_to: int = 1) -> Any:
@@ -84,9 +84,10 @@ def tabulate(frame: Any, *, by: Names, count: str = "count", suppress_below: int
     >>> tabulate(people, by="age", round_to=3).to_pydict()
     {'age': [30, 40], 'count': [3, 3]}
     """
-    names = [by] if isinstance(by, str) else list(by)
-    if count in names or round_to < 1:
-        raise InvalidParameterError(f"counts need a name of their own and round_to >= 1, got {count} and {round_to}")
+    names = read_names(by, role="by")
+    whole("suppress_below", suppress_below, least=0), whole("round_to", round_to)
+    if not isinstance(count, str) or count in names:
+        raise InvalidParameterError(f"count must be a name of its own, got {count!r}")
     wrapped = as_frame(frame)
     cell = number(column.codes for column in read_columns(names, wrapped, role="by"))
     _, first, counts = np.unique(cell, return_index=True, return_counts=True)

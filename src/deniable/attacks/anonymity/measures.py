@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from deniable.attacks.anonymity.closeness import Ground, distances
-from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns
+from deniable.attacks.frames import Codes, Column, Floats, Names, as_frame, number, read_columns, read_names
+from deniable.attacks.numbers import whole
 from deniable.errors import InvalidParameterError
 
 
@@ -70,8 +71,7 @@ def recursive_diversity(frame: Any, *, quasi: Names, sensitive: str, values: int
     >>> recursive_diversity(table, quasi="age", sensitive="illness")
     3.0
     """
-    if values < 1:
-        raise InvalidParameterError(f"values must be at least 1, got {values}")
+    whole("values", values)
     return count_secrets(frame, quasi, sensitive).greatest_recursion(values)
 
 
@@ -126,7 +126,7 @@ def read_secret(sensitive: str, *frames: Any, apart: Names) -> Column:
     """Read the sensitive attribute, which may not be among the quasi-identifiers."""
     if not isinstance(sensitive, str):
         raise InvalidParameterError(f"sensitive must name one sensitive attribute, got {sensitive!r}")
-    if sensitive in ([apart] if isinstance(apart, str) else apart):
+    if sensitive in read_names(apart, role="quasi"):
         raise InvalidParameterError(f"{sensitive} cannot be a quasi-identifier and sensitive at once")
     return read_columns(sensitive, *frames, role="sensitive")[0]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable.attacks.anonymity.closeness import Ground, distances, name_ground
 from deniable.attacks.anonymity.measures import Secrets, count_secrets, read_classes
-from deniable.attacks.frames import Names
+from deniable.attacks.frames import Names, read_names
 from deniable.attacks.result import as_html, as_text
 from deniable.errors import InvalidParameterError
 
@@ -108,7 +108,7 @@ def measure_anonymity(
     (4, 294, 1)
     """
     of_row, grounds = read_classes(frame, quasi), grounds or {}
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = [] if sensitive == () else read_names(sensitive, role="sensitive")
     if unknown := set(grounds) - set(names):
         raise InvalidParameterError(f"grounds names no sensitive attribute: {', '.join(map(str, unknown))}")
     sizes = np.bincount(of_row)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.attacks.census.tables import BlockTables, Statistic
 from deniable.attacks.chunks import stretches
+from deniable.attacks.numbers import whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -115,8 +116,7 @@ def solve_block(tables: BlockTables, *, most: int = 10_000, effort: int = 50_000
     >>> solve_block(tables).solutions
     (((0, 'female'),), ((0, 'male'),))
     """
-    if most < 1 or effort < 1:
-        raise InvalidParameterError(f"most and effort must be at least 1, got {most} and {effort}")
+    whole("most", most), whole("effort", effort)
     search = _Search(tables)
     found, complete = search.run(most, effort)
     return BlockSolutions(

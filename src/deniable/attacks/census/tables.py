@@ -6,6 +6,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
+from deniable.attacks.numbers import whole
 from deniable.errors import InvalidParameterError
 
 _OLDEST, _MOST = 1_000, 10_000
@@ -131,6 +132,7 @@ def tabulate_block(
     >>> [(one.count, one.median, one.mean) for one in tables.statistics]
     [(2, 35.5, 35.5), (None, None, None)]
     """
+    whole("minimum_count", minimum_count, least=0)
     lines = []
     for group in (Group(), *groups):
         found = sorted(int(one["age"]) for one in people if group.holds(one))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import read_bits
+from deniable.attacks.numbers import LOOPS, nonnegative, read_bits, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Bound, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -74,11 +74,9 @@ def subtract_counts(
     1.0
     """
     truth, people = _read(secrets, targets)
-    if not 0 < share <= 1 or repeats < 1:
-        raise InvalidParameterError(f"share must be in (0, 1] and repeats at least 1, got {share} and {repeats}")
-    if deviation is not None and not 0 <= deviation < np.inf:
-        raise InvalidParameterError(f"deviation must be a number >= 0, got {deviation}")
-    dice = np.random.default_rng(seed)
+    dice, repeats = start_dice(seed), whole("repeats", repeats, most=LOOPS)
+    if not 0 < real("share", share) <= 1:
+        raise InvalidParameterError(f"share must be in (0, 1], got {share}")
 
     found = []
     for own in _batches(people, len(truth)):
@@ -88,7 +86,7 @@ def subtract_counts(
         found.append(_differences(*np.split(answers, 2)))
     bound = None
     if deviation is not None:
-        least = 1 / (1 + 8 * deviation**2 / repeats)
+        least = 1 / (1 + 8 * nonnegative("deviation", deviation) ** 2 / repeats)
         bound = Bound(
             share=least,
             theorem=f"with {repeats} repetitions of independent noise of standard deviation {deviation:g}, each "

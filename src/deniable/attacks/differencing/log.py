@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
+from deniable.attacks.numbers import whole
 from deniable.errors import InvalidParameterError
 
 EVERYBODY = -1
@@ -72,7 +73,7 @@ class Differences:
         least = "" if self.complete else "at least "
         return (
             f"Answers and differences that depend on fewer than {self.fewer_than} people: {least}{len(self.found):,}. "
-            f"They expose {least}{len(self.people):,} of {self.rows:,} people."
+            f"They expose at least {len(self.people):,} of {self.rows:,} people."
         )
 
     def __str__(self) -> str:
@@ -117,13 +118,12 @@ def find_differences(
     Raises: InvalidParameterError for a log without queries or rows, or numbers outside their range.
 
     >>> print(find_differences([[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4]], rows=20, suppressed_below=5))
-    Answers and differences that depend on fewer than 2 people: 1. They expose 1 of 20 people.
+    Answers and differences that depend on fewer than 2 people: 1. They expose at least 1 of 20 people.
     q0 - q1: 1 person
     """
-    if fewer_than < 2 or most < 1:
-        raise InvalidParameterError(f"fewer_than must be >= 2 and most >= 1, got {fewer_than} and {most}")
+    whole("fewer_than", fewer_than, least=2), whole("most", most)
     groups = _read(log, rows)
-    published = np.flatnonzero(groups.sum(axis=1) >= suppressed_below)
+    published = np.flatnonzero(groups.sum(axis=1) >= whole("suppressed_below", suppressed_below, least=0))
     asked = np.concatenate([groups[published], np.ones((1, groups.shape[1]), dtype=bool)])
     first = np.sort(np.unique(_packed(asked), axis=0, return_index=True)[1])
     asked, names = asked[first], np.append(published, EVERYBODY)[first].tolist()
@@ -169,7 +169,7 @@ def find_determined_people(
     [0, 1, 2]
     """
     groups = _read(log, rows)
-    published = groups[groups.sum(axis=1) >= suppressed_below]
+    published = groups[groups.sum(axis=1) >= whole("suppressed_below", suppressed_below, least=0)]
     members = np.concatenate([published, np.ones((1, groups.shape[1]), dtype=bool)])
     _, first, sharing = np.unique(_packed(members.T), axis=0, return_index=True, return_counts=True)
     basis, triangle, _ = qr(members[:, first].T.astype(np.float64), mode="economic", pivoting=True)
@@ -190,6 +190,7 @@ def _read(log: ArrayLike | Sequence[Sequence[int]], rows: int | None) -> Groups:
         sets = [np.asarray(one, dtype=np.int64).ravel() for one in log]  # type: ignore[union-attr]
         if rows is None:
             raise InvalidParameterError("a log of positions needs rows=, the number of people in the table")
+        whole("rows", rows)
         members = np.concatenate([np.empty(0, dtype=np.int64), *sets])
         if len(members) and not 0 <= members.min() <= members.max() < rows:
             raise InvalidParameterError(f"positions in the log must be in 0..{rows - 1}")

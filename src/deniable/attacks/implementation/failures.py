@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from deniable.attacks.numbers import LOOPS, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -29,8 +30,9 @@ def tell_apart_by_failure(
     >>> print(tell_apart_by_failure(ask([1, 2, 0]), ask([1, 2]), ["SUM(1 / x)"]).success.value)
     1.0
     """
-    if not len(questions) or repeats < 1:
-        raise InvalidParameterError(f"needs a question and repeats >= 1, got {len(questions)} and {repeats}")
+    whole("repeats", repeats, most=LOOPS)
+    if not len(questions):
+        raise InvalidParameterError("needs a question")
     worlds = list(zip((present, absent), left or (None, None), strict=True))
     oracles = []
     for question in questions:

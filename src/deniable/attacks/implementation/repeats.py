@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import read_numbers
+from deniable.attacks.numbers import LOOPS, nonnegative, read_numbers, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -42,8 +42,9 @@ def average_repeats(
     1.0
     """
     truth = read_numbers("exact", exact, dimensions=1)
-    if len(truth) != len(questions) or not all(map(len, questions)) or repeats < 2:
-        raise InvalidParameterError("needs a true value for each question, a form of each and repeats >= 2")
+    if len(truth) != len(questions) or not all(map(len, questions)):
+        raise InvalidParameterError("needs a true value for each question, and a form of each")
+    whole("repeats", repeats, least=2, most=LOOPS), nonnegative("tolerance", tolerance)
     told = [_answers(ask, forms, left, repeats) or [np.nan] for forms in questions]
     averages, first = np.array([np.mean(answers) for answers in told]), np.array([answers[0] for answers in told])
     return AttackResult(
@@ -89,8 +90,7 @@ def overspend(ask: Callable[[int], object], *, askers: int, affordable: int) -> 
     >>> print(overspend(lambda asker: 1.0, askers=8, affordable=2).success.right)
     6
     """
-    if not 0 <= affordable < askers:
-        raise InvalidParameterError(f"askers must be more than affordable >= 0, got {askers} and {affordable}")
+    whole("affordable", affordable, least=0, most=whole("askers", askers, most=10_000) - 1)
     together, answered = threading.Barrier(askers), [False] * askers
 
     def one(number: int) -> None:

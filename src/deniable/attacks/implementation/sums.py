@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.numbers import LOOPS, nonnegative, real, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -34,8 +35,9 @@ def tell_apart_by_sum(
     >>> print(tell_apart_by_sum(wraps, lower=0, upper=2**24, epsilon=1, rows=200).succeeded)
     True
     """
-    if not 0 < epsilon < math.inf or runs < 4:
-        raise InvalidParameterError(f"needs finite epsilon > 0 and runs >= 4, got {epsilon} and {runs}")
+    whole("runs", runs, least=4, most=LOOPS)
+    if not nonnegative("epsilon", epsilon):
+        raise InvalidParameterError("epsilon must be > 0, got 0")
     told = {
         name: [np.array([_ask(answer, table) for _ in range(runs)]) for table in pair]
         for name, pair in pair_tables(lower, upper, rows).items()
@@ -55,8 +57,9 @@ def tell_apart_by_sum(
 
 def pair_tables(lower: float, upper: float, rows: int) -> dict[str, tuple[Rows, Rows]]:
     """Pairs of tables of as many rows that a private sum must not tell apart, and that sums of fixed width do."""
-    if rows < 4 or not -math.inf < lower < upper < math.inf:
-        raise InvalidParameterError(f"needs lower < upper and rows >= 4, got {lower}, {upper} and {rows} rows")
+    whole("rows", rows, least=4)
+    if not -math.inf < real("lower", lower) < real("upper", upper) < math.inf:
+        raise InvalidParameterError(f"lower must be below upper, both finite, got {lower} and {upper}")
     half, pairs = rows // 2, {}
     for small in (min(lower + 1, upper), lower + (upper - lower) * 5 / 8):
         pairs[f"order of {small} and {upper}"] = ([upper] * half + [small] * half, [small] * half + [upper] * half)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.implementation.precision import judge_exclusions
-from deniable.attacks.numbers import Floats, read_numbers
+from deniable.attacks.numbers import Floats, read_numbers, real
 from deniable.attacks.result import AttackResult
 from deniable.errors import InvalidParameterError
 
@@ -75,7 +75,8 @@ def reachable(outputs: ArrayLike, center: float, *, scale: float, sampler: Sampl
     array([ True, False])
     """
     published = read_numbers("outputs", outputs)
-    if not 0 < scale < np.inf:
+    real("center", center)
+    if not 0 < real("scale", scale) < np.inf:
         raise InvalidParameterError(f"scale must be > 0 and finite, got {scale}")
     if published.size % sampler.taken:
         raise InvalidParameterError(f"the sampler gives {sampler.taken} values at once, got {published.size} outputs")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import Floats, read_numbers
+from deniable.attacks.numbers import LOOPS, Floats, read_numbers, real, whole
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -28,14 +28,13 @@ def measure_work(
     >>> measure_work(lambda: 3.0, clock=lambda: next(ticks), runs=2, exact=1)
     (array([2., 2.]), array([1., 1.]))
     """
-    if runs < 1:
-        raise InvalidParameterError(f"runs must be >= 1, got {runs}")
+    whole("runs", runs, most=LOOPS)
     noise, work = np.empty(runs), np.empty(runs)
     for run in range(runs):
         start = clock()
         answer = release()
         work[run] = clock() - start
-        noise[run] = float(answer) - exact
+        noise[run] = float(answer) - real("exact", exact)
     return noise, work
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.attacks.implementation.support import LAPLACE
-from deniable.attacks.numbers import Floats, read_numbers
+from deniable.attacks.numbers import Floats, read_numbers, real, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -97,7 +97,7 @@ def laplace_of_words(words: Words, *, scale: float) -> NDArray[np.float64]:
     >>> bool(np.allclose(laplace_of_words(MT19937.from_seeds(np.array([7], "u8"), 2), scale=3), twister.laplace(0, 3)))
     True
     """
-    if not 0 < scale < np.inf:
+    if not 0 < real("scale", scale) < np.inf:
         raise InvalidParameterError(f"scale must be > 0 and finite, got {scale}")
     high, low = words[:, 0::2] >> 5, words[:, 1::2] >> 6
     return scale * LAPLACE.draw((high * np.float64(1 << 26) + low) / 2.0**53)
@@ -117,7 +117,7 @@ def predict_words(outputs: ArrayLike, count: int, *, twister: Twister = MT19937)
     if len(seen) < twister.words:
         raise InvalidParameterError(f"outputs must hold at least {twister.words} words, got {len(seen)}")
     state = twister.untemper(seen[-twister.words :, None])
-    return twister.temper(twister.extend(state, count))[:, 0]
+    return twister.temper(twister.extend(state, whole("count", count, least=0)))[:, 0]
 
 
 def recover_state(
@@ -181,8 +181,9 @@ def recover_seed(
     truth = None if exact is None else read_numbers("exact", exact, dimensions=1)
     if truth is not None and len(truth) != len(published):
         raise InvalidParameterError(f"exact must hold one value an answer, got {len(truth)} for {len(published)}")
-    if len(published) < 4 or not 1 <= seeds <= 1 << 32:
-        raise InvalidParameterError(f"needs at least 4 answers and 1 to 2^32 seeds, got {len(published)} and {seeds}")
+    whole("seeds", seeds, most=1 << 32), whole("words", words)
+    if len(published) < 4:
+        raise InvalidParameterError(f"needs at least 4 answers, got {len(published)}")
     fit = len(published) // 2
     for start in range(0, seeds, _BLOCK):
         tried = np.arange(start, min(start + _BLOCK, seeds), dtype=np.uint64)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import read_bits
+from deniable.attacks.numbers import LOOPS, read_bits, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -49,11 +49,12 @@ def learn_from_later_data(
     if members.shape != bits.shape or members.dtype.kind not in "iu" or members.min() < 0:
         raise InvalidParameterError("groups must give a whole number >= 0 for each person")
     sizes = np.bincount(members)
-    if not sizes.all() or runs < 1:
-        raise InvalidParameterError("every group needs a member, and runs must be at least 1")
-    if epsilon is not None and not (epsilon >= 0 and 0 <= delta <= 1):
+    whole("runs", runs, most=LOOPS)
+    if not sizes.all():
+        raise InvalidParameterError("every group needs a member")
+    if epsilon is not None and not (real("epsilon", epsilon) >= 0 and 0 <= real("delta", delta) <= 1):
         raise InvalidParameterError(f"epsilon must be >= 0 and delta in [0, 1], got {epsilon} and {delta}")
-    dice = np.random.default_rng(seed)
+    dice = start_dice(seed)
     right = ones = 0
     for _ in range(runs):
         order = np.lexsort((dice.random(len(bits)), members))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from deniable.attacks.chunks import stretches
+from deniable.attacks.numbers import real
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -44,7 +45,7 @@ def link_queries(
     >>> link_queries([4417749, 4417749, 4417749, 7], texts, roll, bits=0.5).learned.tolist()
     [-1, 0]
     """
-    if len(users) != len(texts) or not len(texts) or len(roll) < 2 or not bits >= 0:
+    if len(users) != len(texts) or not len(texts) or len(roll) < 2 or not real("bits", bits) >= 0:
         raise InvalidParameterError("a log needs one user for each text, a roll at least two people, and bits >= 0")
     numbers, user = np.unique(np.asarray(users), return_inverse=True)
     if truth is not None and len(truth) != len(numbers):

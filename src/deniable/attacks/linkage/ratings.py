@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from deniable.attacks.chunks import stretches
+from deniable.attacks.numbers import real, start_dice, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -74,7 +75,7 @@ def link_ratings(
             f"known must have the {items} items of released, and truth one row of its users for each target; "
             f"got {known.stars.shape} and {right_row.shape} for {people} users"
         )
-    if not eccentricity >= 0:
+    if not real("eccentricity", eccentricity) >= 0:
         raise InvalidParameterError(f"eccentricity must be at least 0, got {eccentricity}")
     entries = np.arange(1, released.stars.nnz + 1)
     by_item = csr_array((entries, released.stars.indices, released.stars.indptr), released.stars.shape).tocsc()
@@ -133,9 +134,10 @@ def make_ratings(*, users: int, items: int, density: float = NETFLIX_DENSITY, se
     >>> ratings.stars.shape, bool(0.006 < ratings.stars.nnz / 500_000 < 0.013)
     ((1000, 500), True)
     """
-    if min(users, items) < 2 or not 0 < density <= 1 / 2:
-        raise InvalidParameterError(f"users and items must be at least 2 and density in (0, 1/2], got {density}")
-    dice = np.random.default_rng(seed)
+    whole("users", users, least=2), whole("items", items, least=2)
+    if not 0 < real("density", density) <= 1 / 2:
+        raise InvalidParameterError(f"density must be in (0, 1/2], got {density}")
+    dice = start_dice(seed)
     activity = dice.lognormal(sigma=1.0, size=users)
     many = np.maximum(1, dice.poisson(activity / activity.mean() * density * items))
     popularity = 1 / (np.arange(items) + items / 200)
@@ -170,11 +172,11 @@ def observe_ratings(ratings: Ratings, targets: ArrayLike, *, count: int, wrong: 
     """
     people = np.asarray(targets)
     users, items = ratings.stars.shape
-    if not 0 <= wrong <= count or count < 1 or people.ndim != 1 or not len(people):
-        raise InvalidParameterError(f"count must be at least 1 and wrong in 0..count, got {count} and {wrong}")
-    if people.dtype.kind not in "iu" or people.min() < 0 or people.max() >= users:
+    whole("wrong", wrong, least=0, most=whole("count", count))
+    given = people.ndim == 1 and len(people) and people.dtype.kind in "iu"
+    if not given or people.min() < 0 or people.max() >= users:
         raise InvalidParameterError(f"targets must be rows in 0..{users - 1}")
-    dice = np.random.default_rng(seed)
+    dice = start_dice(seed)
     starts = ratings.stars.indptr.astype(np.int64)
     many = np.diff(starts)[people]
     target = np.repeat(np.arange(len(people)), many)

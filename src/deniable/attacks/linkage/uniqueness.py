@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from deniable.attacks.frames import Names, as_frame, number, read_columns
+from deniable.attacks.numbers import real, whole
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -68,6 +69,6 @@ def expected_unique_share(people: int, cells: float) -> float:
     >>> round(expected_unique_share(10_000, 365.25 * 2 * 75), 3)
     0.833
     """
-    if people < 1 or not cells >= 1:
-        raise InvalidParameterError(f"people and cells must be at least 1, got {people} and {cells}")
-    return float((1 - 1 / cells) ** (people - 1))
+    if not real("cells", cells) >= 1:
+        raise InvalidParameterError(f"cells must be at least 1, got {cells}")
+    return float((1 - 1 / cells) ** (whole("people", people) - 1))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import Floats, read_numbers
+from deniable.attacks.numbers import Floats, read_numbers, whole
 from deniable.attacks.result import AttackResult, Share
 from deniable.errors import InvalidParameterError
 
@@ -34,7 +34,8 @@ def infer_attribute(
     3
     """
     people, others = read_numbers("rows", rows, dimensions=2), read_numbers("strangers", strangers, dimensions=2)
-    if people.shape[1] != others.shape[1] or not 0 <= column < people.shape[1]:
+    whole("column", column, least=0)
+    if people.shape[1] != others.shape[1] or column >= people.shape[1]:
         raise InvalidParameterError(
             f"rows and strangers must have the same columns and column be one of them, got {people.shape[1]}, "
             f"{others.shape[1]} and {column}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import Floats, check_probability, read_numbers
+from deniable.attacks.numbers import Floats, check_probability, read_numbers, start_dice
 from deniable.attacks.result import AttackResult, Curve, Share
 from deniable.errors import InvalidParameterError
 
@@ -111,7 +111,7 @@ def tell_members(
         read_numbers("scores", one, dimensions=1, infinite=True) for one in (member_scores, other_scores)
     )
     check_probability("confidence", confidence)
-    others = np.random.default_rng(seed).permutation(others)
+    others = start_dice(seed).permutation(others)
     aside, tested = others[: (len(others) + 1) // 2], others[(len(others) + 1) // 2 :]
     threshold = threshold_at(aside, false_positive_rate, confidence=(1 + confidence) / 2)
     if not len(tested):

@@ -7,7 +7,7 @@ come in. `tell_members` turns the scores into a result.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import Floats, read_numbers
+from deniable.attacks.numbers import Floats, read_numbers, real
 from deniable.errors import InvalidParameterError
 
 FEW_MODELS = 64
@@ -105,7 +105,7 @@ def score_rmia(
     )
     if any(values.min() < 0 or values.max() > 1 for values in (signals, models, crowd, crowd_models)):
         raise InvalidParameterError("RMIA takes probabilities in [0, 1]")
-    if not gamma > 0 or not 0 <= a <= 1:
+    if not real("gamma", gamma) > 0 or not 0 <= real("a", a) <= 1:
         raise InvalidParameterError(f"gamma must be above 0 and a in [0, 1], got {gamma} and {a}")
     outside = _average(models, ~trained, "without")
     usual = (outside + _average(models, trained, "with")) / 2 if online else ((1 + a) * outside + 1 - a) / 2

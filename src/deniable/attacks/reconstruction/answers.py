@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.attacks.numbers import Floats, read_numbers, whole
+from deniable.attacks.numbers import Floats, nonnegative, read_numbers, start_dice, whole
 from deniable.attacks.reconstruction.queries import Subsets
 from deniable.errors import InvalidParameterError
 
@@ -57,7 +57,7 @@ def answer_within(secrets: ArrayLike, *, error: float, seed: int = 0) -> Answere
     >>> bool(abs(answer_within([1, 0, 1], error=1)(np.ones((9, 3))) - 2).max() <= 1)
     True
     """
-    error, dice = nonnegative("error", error), np.random.default_rng(seed)
+    error, dice = nonnegative("error", error), start_dice(seed)
     return _changed(secrets, lambda exact: exact + dice.uniform(-error, error, exact.shape))
 
 
@@ -67,7 +67,7 @@ def answer_with_laplace(secrets: ArrayLike, *, scale: float, seed: int = 0) -> A
     >>> answer_with_laplace([1, 0, 1], scale=2)(np.ones((4, 3))).shape
     (4,)
     """
-    scale, dice = nonnegative("scale", scale), np.random.default_rng(seed)
+    scale, dice = nonnegative("scale", scale), start_dice(seed)
     return _changed(secrets, lambda exact: exact + dice.laplace(0, scale, exact.shape))
 
 
@@ -77,7 +77,7 @@ def answer_with_gaussian(secrets: ArrayLike, *, sigma: float, seed: int = 0) -> 
     >>> answer_with_gaussian([1, 0, 1], sigma=2)(np.ones((4, 3))).shape
     (4,)
     """
-    sigma, dice = nonnegative("sigma", sigma), np.random.default_rng(seed)
+    sigma, dice = nonnegative("sigma", sigma), start_dice(seed)
     return _changed(secrets, lambda exact: exact + dice.normal(0, sigma, exact.shape))
 
 
@@ -111,13 +111,6 @@ def secret_bits(secrets: ArrayLike) -> Floats:
     if not np.isin(column, (0, 1)).all():
         raise InvalidParameterError("secrets must be 0 or 1 for every person")
     return column
-
-
-def nonnegative(name: str, value: float) -> float:
-    """The value, if it is finite and at least 0; InvalidParameterError otherwise."""
-    if not 0 <= value < np.inf:
-        raise InvalidParameterError(f"{name} must be finite and >= 0, got {value}")
-    return float(value)
 
 
 def _changed(secrets: ArrayLike, change: Callable[[Floats], Floats]) -> Answerer:

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import diags_array
 from scipy.sparse.linalg import aslinearoperator, lsmr
 
-from deniable.attacks.numbers import Floats, check_probability
-from deniable.attacks.reconstruction.answers import Answerer, nonnegative, secret_bits
+from deniable.attacks.numbers import Floats, check_probability, nonnegative
+from deniable.attacks.reconstruction.answers import Answerer, secret_bits
 from deniable.attacks.reconstruction.queries import Subsets, choose_subsets
 from deniable.attacks.result import AttackResult, Bound, Share
 from deniable.errors import InvalidParameterError

@@ -8,7 +8,7 @@ from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
-from deniable.attacks.numbers import Floats, whole
+from deniable.attacks.numbers import LOOPS, Floats, start_dice, whole
 
 FEW = 512  # people: up to here the groups are drawn at random, a dense matrix
 
@@ -30,7 +30,7 @@ def choose_subsets(*, people: int, seed: int = 0) -> Subsets:
     >>> choose_subsets(people=100).shape
     (400, 100)
     """
-    if people <= FEW:
+    if whole("people", people) <= FEW:
         return random_subsets(people=people, queries=4 * people, seed=seed)
     groups: Subsets = hadamard_subsets(people=people, seed=seed)
     return groups
@@ -43,7 +43,7 @@ def random_subsets(*, people: int, queries: int, seed: int = 0) -> NDArray[np.in
     (3, 5)
     """
     shape = (whole("queries", queries), whole("people", people))
-    return np.random.default_rng(seed).integers(0, 2, size=shape, dtype=np.int8)
+    return start_dice(seed).integers(0, 2, size=shape, dtype=np.int8)
 
 
 def sparse_subsets(*, people: int, queries: int, size: int, seed: int = 0) -> csr_array:
@@ -52,8 +52,9 @@ def sparse_subsets(*, people: int, queries: int, size: int, seed: int = 0) -> cs
     >>> sparse_subsets(people=100, queries=30, size=8).sum()
     np.float64(240.0)
     """
-    people, queries, size = whole("people", people), whole("queries", queries), whole("size", size, most=people)
-    dice = np.random.default_rng(seed)
+    people, size = whole("people", people), whole("size", size, most=people)
+    whole("queries", queries, most=LOOPS)
+    dice = start_dice(seed)
     # Stretches of random orders of everybody: no person is twice in a group that lies within one order.
     a_round = people // size
     orders = [dice.permutation(people)[: a_round * size] for _ in range(-(-queries // a_round))]
@@ -75,7 +76,7 @@ def hadamard_subsets(*, people: int, seed: int = 0) -> LinearOperator:
     (1024, 1000)
     """
     size = 1 << (whole("people", people) - 1).bit_length()
-    places = np.random.default_rng(seed).permutation(size)[:people]
+    places = start_dice(seed).permutation(size)[:people]
 
     def answers(column: Floats) -> Floats:
         spread = np.zeros(size)

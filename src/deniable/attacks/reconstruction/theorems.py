@@ -7,8 +7,7 @@ privacy".
 import math
 from fractions import Fraction
 
-from deniable.attacks.numbers import whole
-from deniable.attacks.reconstruction.answers import nonnegative
+from deniable.attacks.numbers import nonnegative, whole
 from deniable.attacks.result import Bound
 from deniable.errors import InvalidParameterError
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.attacks.numbers import whole
+from deniable.attacks.frames import read_names
+from deniable.attacks.numbers import real, start_dice, whole
 from deniable.attacks.result import AttackResult, Comparison
 from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.singling_out import single_out
@@ -45,8 +46,9 @@ def link_halves(
     1.0
     """
     tables = read_tables(original, synthetic, control)
-    if not left or not right or set(left) & set(right):
-        raise InvalidParameterError("left and right must each name a column, and none in both")
+    left, right = read_names(left, role="left"), read_names(right, role="right")
+    if set(left) & set(right):
+        raise InvalidParameterError("left and right must not name a column in both")
     halves = [tables[1].places(list(names)) for names in (left, right)]
 
     found = [[nearest(one, tables[1], places) for places in halves] for one in _drawn(tables, attacks, seed)]
@@ -87,9 +89,9 @@ def infer_from_synthetic(
     '4.4% (0.0% to 8.8%)'
     """
     tables = read_tables(original, synthetic, control)
-    if not tolerance >= 0:
+    if not real("tolerance", tolerance) >= 0:
         raise InvalidParameterError(f"tolerance must be >= 0, got {tolerance}")
-    names = [name for name in tables[1].names if name != secret] if known is None else list(known)
+    names = [name for name in tables[1].names if name != secret] if known is None else read_names(known, role="known")
     if not names or secret in names:
         raise InvalidParameterError("known must name at least one column, and not the secret one")
     place, places = tables[1].places([secret])[0], tables[1].places(names)
@@ -113,7 +115,7 @@ def infer_from_synthetic(
 
 
 def _drawn(tables: tuple[Table, Table, Table], attacks: int, seed: int) -> list[Table]:
-    dice = np.random.default_rng(seed)
+    dice = start_dice(seed)
     return [table.draw(whole("attacks", attacks), dice) for table in (tables[0], tables[2])]
 
 
@@ -139,6 +141,7 @@ def measure_synthetic_risk(
     tables: tuple[Any, ...] = (original, synthetic, control)
     names = list(read_tables(*tables)[1].names)
     settings: Any = {"attacks": whole("attacks", attacks), "seed": seed}
+    start_dice(seed)
     found: dict[str, AttackResult] = {}
     for columns in dict.fromkeys((1, min(4, len(names)))):
         with suppress(InvalidParameterError):  # no predicate singles out one row

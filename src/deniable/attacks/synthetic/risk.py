@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from deniable.attacks.numbers import whole
 from deniable.attacks.result import AttackResult, Share
 
 
@@ -36,7 +37,7 @@ def wilson_rate(right: int, attempts: int) -> Rate:
     >>> print(wilson_rate(0, 100))
     1.8% (0.0% to 3.7%)
     """
-    Share(right=right, attempts=attempts)
+    whole("right", right, least=0, most=whole("attempts", attempts))
     z = float(ndtri(0.975))
     centre = (right + z**2 / 2) / (attempts + z**2)
     half = z / (attempts + z**2) * math.sqrt(right * (attempts - right) / attempts + z**2 / 4)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.attacks.chunks import stretches
 from deniable.attacks.frames import Floats
+from deniable.attacks.numbers import start_dice, whole
 from deniable.attacks.result import AttackResult
 from deniable.attacks.synthetic.risk import judge
 from deniable.attacks.synthetic.tables import Table, read_tables
@@ -89,9 +90,8 @@ def single_out(
     """
     tables = read_tables(original, synthetic, control)
     width = len(tables[1].names)
-    if not 1 <= columns <= width or attacks < 1:
-        raise InvalidParameterError(f"columns must be in 1..{width} and attacks >= 1, got {columns} and {attacks}")
-    dice = np.random.default_rng(seed)
+    whole("columns", columns, most=width), whole("attacks", attacks)
+    dice = start_dice(seed)
     found = _alone(tables[1]) if columns == 1 else _conjunctions(tables[1], columns, attacks, dice)
     if not len(found):
         raise InvalidParameterError("no predicate singles out one synthetic row. Try more columns")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.attacks.chunks import stretches
-from deniable.attacks.frames import Floats, Kind, Names, as_frame, read_columns
+from deniable.attacks.frames import Floats, Kind, Names, as_frame, read_columns, read_names
 from deniable.errors import InvalidParameterError
 
 _CELLS = 4_000_000  # of a distance matrix held at once
@@ -32,6 +32,7 @@ class Table:
 
     def places(self, names: Names) -> list[int]:
         """Places of the named columns."""
+        names = read_names(names, role="the attack")
         if unknown := [name for name in names if name not in self.names]:
             raise InvalidParameterError(f"no column {unknown[0]!r}; there are {', '.join(self.names)}")
         return [self.names.index(name) for name in names]

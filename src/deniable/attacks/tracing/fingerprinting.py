@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.attacks.numbers import Floats, check_probability, whole
+from deniable.attacks.numbers import LOOPS, Floats, check_probability, start_dice, whole
 from deniable.attacks.result import AttackResult, Bound, Share
 from deniable.errors import InvalidParameterError
 
@@ -77,7 +77,7 @@ def draw_code(*, users: int, coalition: int, length: int | None = None, seed: in
     if length is None:
         length = code_length(users=users, coalition=coalition)
     users, cutoff = whole("users", users, least=2), 1 / (300 * whole("coalition", coalition))
-    edge, dice = math.asin(math.sqrt(cutoff)), np.random.default_rng(seed)
+    edge, dice = math.asin(math.sqrt(cutoff)), start_dice(seed)
     bias = np.sin(dice.uniform(edge, math.pi / 2 - edge, whole("length", length))) ** 2
     return FingerprintingCode(words=dice.random((users, length)) < bias, bias=bias, cutoff=cutoff)
 
@@ -100,7 +100,7 @@ def code_length(*, users: int, coalition: int, false_accusation: float = 0.01, e
     whole("users", users, least=2)
     check_probability("false_accusation", false_accusation)
     check_probability("escape", escape)
-    reach, mean = math.sqrt(300 * coalition - 1), collective_score(coalition)
+    mean, reach = collective_score(coalition), math.sqrt(300 * coalition - 1)
 
     def caught(length: int) -> bool:
         threshold = _bernstein(length, reach, math.log(users / false_accusation))
@@ -120,7 +120,7 @@ def collective_score(coalition: int) -> float:
     between the cutoffs, over pi - 4 asin(sqrt(cutoff)). A coalition may choose the sign for 0 < z < c alone; the worst
     is the minority's bit. Source: Skoric, Katzenbeisser, Celik (2008), for the limit without cutoff.
     """
-    cutoff, ones = 1 / (300 * whole("coalition", coalition)), np.arange(coalition + 1)
+    cutoff, ones = 1 / (300 * whole("coalition", coalition, most=1_000)), np.arange(coalition + 1)
     ways = np.array([math.comb(coalition, z) for z in range(coalition + 1)], dtype=np.float64)
     mean = np.exp(ones * math.log1p(-cutoff) + (coalition - ones) * math.log(cutoff))
     size = ways * np.abs(mean - mean[::-1])
@@ -142,7 +142,7 @@ def collude(words: ArrayLike, strategy: Strategy, *, seed: int = 0) -> Bits:
         raise InvalidParameterError("words must be a table of bits, one row a colluder")
     if strategy not in get_args(Strategy):
         raise InvalidParameterError(f"strategy must be one of {', '.join(get_args(Strategy))}, got {strategy!r}")
-    seen, dice, (colluders, length) = seen.astype(bool), np.random.default_rng(seed), seen.shape
+    seen, dice, (colluders, length) = seen.astype(bool), start_dice(seed), seen.shape
     count = seen.sum(axis=0)
     free = {
         "majority": 2 * count >= colluders,
@@ -206,7 +206,7 @@ def least_correlation(people: int) -> Fraction:
     Fraction(2, 3)
     """
     total = Fraction(0)
-    for ones in range(whole("people", people) + 1):
+    for ones in range(whole("people", people, most=LOOPS) + 1):
         mean = Fraction(2 * ones - people, people)
         slope = Fraction(2 * people, people + 2) * mean
         total += min(f * slope + 2 * abs(f - mean) for f in (Fraction(-1), mean, Fraction(1)))

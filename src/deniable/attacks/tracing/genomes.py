@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.attacks.membership.roc import tell_members
-from deniable.attacks.numbers import Floats, check_probability, read_numbers, whole
+from deniable.attacks.numbers import Floats, check_probability, read_numbers, real, start_dice, whole
 from deniable.attacks.result import AttackResult, Curve
 from deniable.errors import InvalidParameterError
 
@@ -48,8 +48,8 @@ def draw_pool(
     """
     for name, value in {"people": people, "attributes": attributes, "strangers": strangers, "alleles": alleles}.items():
         whole(name, value)
-    check_probability("twice lower", 2 * lower)
-    dice = np.random.default_rng(seed)
+    check_probability("twice lower", 2 * real("lower", lower))
+    dice = start_dice(seed)
     reference = dice.uniform(lower, 1 - lower, attributes)
     members, others = (
         dice.binomial(alleles, reference, (count, attributes)) / alleles for count in (people, strangers)
@@ -136,7 +136,7 @@ def tracing_power(*, people: int, reference: ArrayLike, noise: float = 0.0, fals
 def _distance(people: int, reference: ArrayLike, noise: float) -> float:
     """Standard deviations between the scores of members and of strangers, at best."""
     p, n = _frequencies(reference), float(whole("people", people))
-    if not noise >= 0:
+    if not real("noise", noise) >= 0:
         raise InvalidParameterError(f"noise must be >= 0, got {noise}")
     return float(np.sqrt(np.sum(1 / (n + n**2 * noise**2 / (p * (1 - p))))))
 

@@ -19,3 +19,4 @@ def test_the_table_and_the_data_show_the_same_curve(call: Call) -> None:
 def test_other_laws_and_refusals(call: Call) -> None:
     assert "against laplace noise" in call("attack", "noise", "--people", "64", "--law", "laplace").stdout
     assert call("attack", "noise", "--plot", "out.txt").exit_code == 2
+    assert call("attack", "noise", "--people", "1").exit_code == 2

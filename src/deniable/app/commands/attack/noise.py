@@ -21,7 +21,7 @@ class Law(Enum):
 
 def noise(
     *,
-    people: Annotated[int, typer.Option(min=1, metavar="N", help="Number of people whose bits are attacked.")] = 4096,
+    people: Annotated[int, typer.Option(min=16, metavar="N", help="Number of people whose bits are attacked.")] = 4096,
     law: Annotated[Law, typer.Option(help="Law of the noise.")] = Law.GAUSSIAN,
     seed: Seed = 0,
     plot: Plot = None,
