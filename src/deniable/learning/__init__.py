@@ -1,7 +1,9 @@
-"""Private learning: losses, feasible sets, descents, and how near to the best parameters they end."""
+"""Private learning: plans and estimators; losses, feasible sets, descents, and how near to the best they end."""
 
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
+from deniable.learning.estimators import LogisticRegression
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
+from deniable.learning.plan import Clip, Poisson, TrainingPlan
 from deniable.learning.rates import (
     descent_bound,
     exponential_excess_risk,
@@ -13,6 +15,7 @@ from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
     "Box",
+    "Clip",
     "Descent",
     "FeasibleSet",
     "Hinge",
@@ -20,10 +23,13 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "Logistic",
+    "LogisticRegression",
     "Loss",
     "NoisyDescent",
+    "Poisson",
     "Simplex",
     "Squared",
+    "TrainingPlan",
     "descend",
     "descend_by_samples",
     "descent_bound",
