@@ -236,3 +236,21 @@ def test_a_density_that_throws_dice_of_its_own_raises_no_alarm() -> None:
             log_density=lambda outputs, exact: np.asarray(outputs) * rng.normal() + rng.normal(),
         )  # fmt: skip
         assert not found.violated
+
+
+def test_outputs_that_are_all_unreadable_conclude_nothing() -> None:
+    assert "type object cannot be read" in measure(lambda _: object(), 0, 1, epsilon=1, runs=2000).inconclusive
+    told = measure(lambda bit: object() if bit else None, 0, 1, epsilon=1, runs=2000)
+    assert (told.violated, told.inconclusive) == (True, "")
+
+
+def test_a_mapping_that_may_be_a_law_is_pointed_out() -> None:
+    law, other = (measure(lambda _, p=p: {"a": p, "b": 0.75}, 0, 1, runs=1000).limits for p in (0.25, 0.5))
+    assert "measure_exactly" in " ".join(law)
+    assert "measure_exactly" not in " ".join(other)
+
+
+@pytest.mark.parametrize("bad", [{"seed": -1}, {"seed": math.nan}, {"seed": 0.5}, {"runs": 10**30}, {"runs": "many"}])
+def test_bad_seeds_and_runs_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"(seed|runs) must be"):
+        measure(len, [1], [2], **{"runs": 10, **bad})

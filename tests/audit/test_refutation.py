@@ -92,3 +92,11 @@ def test_time_may_end_the_bets() -> None:
 def test_too_few_runs_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="runs must be >= "):
         refuted(laplace(1, 1), runs=100)
+
+
+def test_what_no_mechanism_could_have_lost_is_inconclusive() -> None:
+    late = refute(lambda _: 1, 0, 1, epsilon=1, seconds=1e-9)
+    assert "0 runs that bet" in late.inconclusive
+    assert refute(lambda bit: bit, 0, 1, epsilon=12, runs=1000).inconclusive
+    assert not refute(lambda _: 1, 0, 1, epsilon=1, runs=1000).inconclusive
+    assert "cannot be read" in refute(lambda _: object(), 0, 1, epsilon=1, runs=1000).inconclusive

@@ -62,3 +62,8 @@ def test_a_plot_shows_what_was_measured_below_what_was_claimed() -> None:
     assert "attacks found" in [line.get_label() for line in drawn.lines]
     with pytest.raises(InvalidParameterError, match="neither"):
         result(2.0, claim=None).plot()
+
+
+def test_the_least_number_above_a_claim_of_0_is_said_in_words() -> None:
+    found = AuditResult(claim=PureLoss(epsilon=0), epsilon=5e-324, delta=0, confidence=0.99, event="", runs=9, tried=())
+    assert found.sentence == "The claim of epsilon=0 is false: epsilon is larger, at confidence 0.99."

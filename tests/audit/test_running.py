@@ -108,3 +108,12 @@ def test_progress_is_told() -> None:
     Runner(mechanism=sum, inputs=([1], [2]), progress=shares.append).draw(10)
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_an_asynchronous_mechanism_is_refused(batched: bool) -> None:
+    async def later(*_: Any) -> int:
+        return 1
+
+    with pytest.raises(InvalidParameterError, match="asynchronous"):
+        Runner(mechanism=later, inputs=(0, 1), batched=batched).draw(4)

@@ -9,9 +9,9 @@ import numpy as np
 
 from deniable.audit.binomial import epsilon_of, lower_rate, runs_for
 from deniable.audit.events import Goal, choose, measured
-from deniable.audit.outputs import RATIO, UNREAD, Failed, Floats, Outputs, Sample, encode, kind_of
+from deniable.audit.outputs import RATIO, UNREAD, Failed, Floats, Outputs, Sample, encode, kind_of, unread
 from deniable.audit.result import AuditResult, Number, read_claim, read_failure
-from deniable.audit.running import Runner, Told
+from deniable.audit.running import Runner, Told, read_runs
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
 from deniable.numbers.interval import round_up
@@ -83,7 +83,7 @@ def measure(
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    count = whole_number("runs", runs, lower=_LEAST_RUNS)
+    count, _ = read_runs(runs, least=_LEAST_RUNS), whole_number("seed", seed, lower=0)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
     runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds, progress=progress)
     drawn = runner.draw(count)
@@ -106,7 +106,7 @@ def measure(
     if event is None:
         return replace(
             result, limits=result.limits + _limits_of_test(goals[0], 0.0, tests, failure),
-            inconclusive=_too_few(goals[0], tests, failure),
+            inconclusive=unread(*drawn) or _too_few(goals[0], tests, failure),
         )  # fmt: skip
     hits, others = event.hits(*tested)
     bound = epsilon_of(hits, others, tests, delta=event.goal.delta, failure=failure)
@@ -119,7 +119,8 @@ def measure(
     return replace(
         result, epsilon=bound, delta=event.goal.delta, event=str(event),
         limits=limits + _limits_of_test(event.goal, bound, tests, failure),
-        measured=measured(event, chosen, tested, failure), inconclusive=_too_few(event.goal, tests, failure),
+        measured=measured(event, chosen, tested, failure),
+        inconclusive=unread(*drawn) or _too_few(event.goal, tests, failure),
     )  # fmt: skip
 
 
@@ -178,9 +179,18 @@ def _limits_of_runs(drawn: tuple[Sample, Sample], wanted: int) -> tuple[str, ...
         which = "all" if sum(isinstance(one, Failed) for one in listed) == 2 * runs else "some"
         limits.append(f"{which} runs raised {', '.join(sorted(errors))}; an error is an output here")
     kinds = {kind_of(one) for one in {type(one): one for one in listed}.values()}
-    if unread := sorted(kind.removeprefix(UNREAD) for kind in kinds if kind.startswith(UNREAD)):
-        limits.append(f"what outputs of type {', '.join(unread)} hold: they cannot be read")
+    if hidden := sorted(kind.removeprefix(UNREAD) for kind in kinds if kind.startswith(UNREAD)):
+        limits.append(f"what outputs of type {', '.join(hidden)} hold: they cannot be read")
+    if any(isinstance(one, dict) and _is_law(one) for one in listed[:1]):
+        limits.append("a law, if this mapping is one: `measure_exactly` and `deniable audit exact` read it")
     return tuple(limits)
+
+
+def _is_law(output: dict[object, Any]) -> bool:
+    try:
+        return math.isclose(sum(map(float, output.values())), 1) and all(value >= 0 for value in output.values())
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _too_few(goal: Goal, runs: int, failure: float) -> str:

@@ -11,9 +11,9 @@ from scipy import special
 from deniable.audit.binomial import Floats
 from deniable.audit.black_box import LogDensity
 from deniable.audit.result import read_failure
-from deniable.audit.running import Runner
+from deniable.audit.running import Runner, read_runs
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import nonnegative_rational, whole_number
+from deniable.numbers.rationals import nonnegative_rational
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def estimate_divergences(
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    count = whole_number("runs", runs, lower=2)
+    count = read_runs(runs, least=2)
     at = np.array([float(nonnegative_rational("epsilons", one)) for one in epsilons])
     of = np.array(orders, dtype=np.float64)
     if not (of > 1).all():

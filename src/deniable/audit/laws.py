@@ -60,11 +60,13 @@ def draw_outputs(law: object, *, runs: int, seed: int = 0) -> list[Hashable]:
     >>> draw_outputs({"only": 1}, runs=2)
     ['only', 'only']
     """
-    whole_number("runs", runs, lower=1)
+    whole_number("runs", runs, lower=1, upper=10**9)
     read = read_law(law)
     masses: NDArray[Any] = np.array([float(lower(mass) + upper(mass)) for mass in read.values()])
     outputs = list(read)
-    chosen = np.random.default_rng(seed).choice(len(outputs), runs, p=masses / masses.sum())
+    chosen = np.random.default_rng(whole_number("seed", seed, lower=0)).choice(
+        len(outputs), runs, p=masses / masses.sum()
+    )
     return [outputs[place] for place in chosen]
 
 

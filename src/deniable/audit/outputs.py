@@ -198,6 +198,15 @@ def kind_of(output: object) -> str:
     return _read(output)[0]
 
 
+def unread(*samples: Sample) -> str:
+    """Why these outputs tell nothing apart whatever they hold; empty where they may."""
+    if any(isinstance(sample, np.ndarray) and sample.dtype != object for sample in samples):
+        return ""
+    kinds = {kind_of(one) for sample in samples for one in {type(one): one for one in sample}.values()}
+    held = kinds.pop() if len(kinds) == 1 else ""
+    return f"outputs of type {held.removeprefix(UNREAD)} cannot be read" if held.startswith(UNREAD) else ""
+
+
 def _joined(kind: str, parts: list[object]) -> tuple[str, list[float], str]:
     read = [_read(part) for part in parts]
     kinds = {one for one, _, _ in read}

@@ -8,12 +8,11 @@ import numpy as np
 
 from deniable.audit.binomial import Floats
 from deniable.audit.black_box import read_goals
-from deniable.audit.events import choose
-from deniable.audit.outputs import encode
+from deniable.audit.events import Goal, choose
+from deniable.audit.outputs import encode, unread
 from deniable.audit.result import AuditResult, Number, read_failure
-from deniable.audit.running import Runner, Told, one_sample
+from deniable.audit.running import Runner, Told, one_sample, read_runs
 from deniable.audit.scores import fit
-from deniable.numbers.rationals import whole_number
 from deniable.privacy import PrivacyLoss
 
 BUDGET = 1_000_000
@@ -62,7 +61,7 @@ def refute(
     Proof: docs/theory/audit/black_box.md.
     """
     failure = read_failure(confidence)
-    most = whole_number("runs", runs, lower=2 * _FIRST)
+    most = read_runs(runs, least=2 * _FIRST)
     read, goals = read_goals(claim, epsilon=epsilon, delta=delta)
     runner = Runner(mechanism=mechanism, inputs=(data, neighbour), batched=batched, seconds=seconds)
     seen = runner.draw(_FIRST)
@@ -88,11 +87,21 @@ def refute(
             progress(len(seen[0]) / most)
         if bets.won(failure) or len(seen[0]) >= most or len(fresh[0]) == 0:
             break
+    betting = np.ones(max(len(seen[0]) - _FIRST, 0), dtype=bool)
     return AuditResult(
         claim=read, epsilon=bets.epsilon(failure), delta=goals[0].delta, confidence=1 - failure, event=words,
         runs=runner.called, tried=tuple(tried),
         limits=("anything more: the time was over",) if runner.stopped else (),
+        inconclusive=unread(*seen) or ("" if any(_could_win(goal, read, betting, failure) for goal in goals) else
+                                       f"{len(betting):,} runs that bet on an event cannot certify so much"),
     )  # fmt: skip
+
+
+def _could_win(goal: Goal, claim: PrivacyLoss | None, runs: Any, failure: float) -> bool:
+    """Whether an event that happens on one input in every run, and never on the other, would win these bets."""
+    best = Bets(goal.claimed if claim is not None else math.inf)
+    best.place(runs, ~runs, goal.delta)
+    return best.won(failure) if claim is not None else best.epsilon(failure) > 0
 
 
 class Bets:

@@ -106,7 +106,7 @@ class AuditResult:
         at = f" at delta={self.delta:.6g}" if self.delta else ""
         found = "infinite" if math.isinf(self.epsilon) else f"at least {self.epsilon:.4g}"
         if self.violated:
-            if f"{self.epsilon:.4g}" == f"{self.claimed:.4g}":
+            if f"{self.epsilon:.4g}" == f"{self.claimed:.4g}" or self.epsilon < 1e-300:
                 found = "larger"
             return f"The claim of epsilon={self.claimed:.4g}{at} is false: epsilon is {found}, {sure}."
         if self.inconclusive:
@@ -117,7 +117,11 @@ class AuditResult:
         return f"No violation found of epsilon={self.claimed:.4g}{at}: epsilon is {found}, {sure}."
 
     def __str__(self) -> str:
-        lines = [self.sentence, f"event: {self.event}" if self.event else "", f"tried: {'; '.join(self.tried)}"]
+        lines = [
+            self.sentence,
+            f"event: {self.event}" if self.event else "",
+            f"tried: {'; '.join(self.tried)}" if self.tried else "",
+        ]
         lines += [f"runs: {self.runs:,}" if self.runs else "", *(f"cannot conclude: {limit}" for limit in self.limits)]
         return "\n".join(line for line in lines if line)
 

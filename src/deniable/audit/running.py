@@ -1,6 +1,7 @@
 """Runs of a mechanism that may be anybody's: it may raise, hang, change its input or its shape."""
 
 import copy
+import inspect
 import random
 import threading
 import time
@@ -12,7 +13,10 @@ import numpy as np
 
 from deniable.audit.outputs import Failed, Sample
 from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import positive_rational, yes_or_no
+from deniable.numbers.rationals import positive_rational, whole_number, yes_or_no
+
+MOST_RUNS = 10**9
+"""Runs on one input that may be asked for."""
 
 Told = Callable[[float], None]
 _TOLD = 1024  # runs between two reports of progress
@@ -99,6 +103,7 @@ class Runner:
             except (Exception, SystemExit):
                 outputs = None  # which run failed is not known: one by one
             if outputs is not None:
+                _refuse_coroutine(outputs)
                 if not hasattr(outputs, "__len__") or len(outputs) != runs:
                     raise InvalidParameterError(
                         f"a batched mechanism returns one entry for each of the {runs} runs it was asked for"
@@ -114,7 +119,19 @@ class Runner:
                 outputs.append(copy.copy(one) if isinstance(one, list | dict | set | np.ndarray) else one)
             except (Exception, SystemExit) as error:  # an output like any other
                 outputs.append(Failed(type(error).__name__))
+            _refuse_coroutine(outputs[-1])
         return outputs
+
+
+def _refuse_coroutine(output: object) -> None:
+    if inspect.iscoroutine(output):
+        output.close()
+        raise InvalidParameterError("the mechanism is asynchronous: give a function that runs it to its end")
+
+
+def read_runs(runs: object, *, least: int) -> int:
+    """A number of runs on one input, in least..10^9; InvalidParameterError otherwise."""
+    return whole_number("runs", runs, lower=least, upper=MOST_RUNS)
 
 
 def one_sample(blocks: list[Any]) -> Sample:

@@ -11,7 +11,7 @@ from deniable.audit.black_box import RUNS, measure, read_goals
 from deniable.audit.events import Goal, choose
 from deniable.audit.outputs import encode
 from deniable.audit.result import AuditResult, Number, read_failure
-from deniable.audit.running import Runner, Told
+from deniable.audit.running import Runner, Told, read_runs
 from deniable.audit.scores import fit
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import positive_rational, shown, whole_number
@@ -113,7 +113,7 @@ def search_pairs(
     named = dict(pairs) if isinstance(pairs, Mapping) else {f"pair {k}": pair for k, pair in enumerate(pairs, 1)}
     if not named or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in named.values()):
         raise InvalidParameterError("pairs must hold at least one pair (data, neighbour), and nothing else")
-    count = whole_number("runs", runs, lower=_LEAST)
+    count, _ = read_runs(runs, least=_LEAST), whole_number("seed", seed, lower=0)
     failure = read_failure(confidence)
     _, goals = read_goals(claim, epsilon=epsilon, delta=delta)
     limit = None if seconds is None else float(positive_rational("seconds", seconds))

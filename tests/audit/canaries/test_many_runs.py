@@ -55,5 +55,8 @@ def test_what_is_shown_and_what_cannot_be() -> None:
         more = given[2] if len(given) == 3 else {}
         with pytest.raises(InvalidParameterError, match=said):
             audit_counts(given[0], given[1], runs_with=1000, runs_without=1000, **more)
-    with pytest.raises(InvalidParameterError, match="at least one run"):
+    with pytest.raises(InvalidParameterError, match="number of runs must be >= 1"):
         audit_counts(0, 0, runs_with=0, runs_without=5)
+    for gaussian in (False, True):
+        few = audit_counts(5, 0, runs_with=5, runs_without=5, epsilon=3, delta=1e-5, gaussian=gaussian)
+        assert "10 runs cannot certify so much" in few.sentence

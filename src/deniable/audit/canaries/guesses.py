@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import whole_number
 
 _UNFAIR = 1e-9  # chance at which fair coins would give a share of included canaries as far from a half
 
@@ -55,7 +56,7 @@ def read_guesses(scores: ArrayLike, included: ArrayLike, *, both_ends: bool, see
         raise InvalidParameterError(
             f"{ins} of {count} canaries were included, which fair coins do not give; include each by a coin of its own"
         )
-    dice = np.random.default_rng(seed)
+    dice = np.random.default_rng(whole_number("seed", seed, lower=0))
     order = np.lexsort((dice.random(count), -values))  # the highest score first
     bits = bits[order].astype(np.bool_)
     if not both_ends:

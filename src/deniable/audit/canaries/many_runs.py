@@ -1,7 +1,6 @@
 """An audit over many runs: how often an attacker said "included" where it was true, and where it was not."""
 
 import math
-from operator import index
 
 import numpy as np
 from scipy.stats import norm
@@ -9,8 +8,8 @@ from scipy.stats import norm
 from deniable.audit.binomial import upper_rate
 from deniable.audit.canaries.counting import gaussian as curves_of_gaussian
 from deniable.audit.result import AuditResult, Measured, Number, read_claim, read_failure
-from deniable.errors import InvalidParameterError
-from deniable.numbers.rationals import probability
+from deniable.audit.running import MOST_RUNS
+from deniable.numbers.rationals import probability, whole_number
 from deniable.privacy import PrivacyLoss
 
 
@@ -51,17 +50,21 @@ def audit_counts(
     least = float(probability("delta", delta))
     counts = {"true_positives": (true_positives, runs_with), "false_positives": (false_positives, runs_without)}
     for name, (count, runs) in counts.items():
-        if index(runs) < 1 or not 0 <= index(count) <= runs:
-            raise InvalidParameterError(f"{name} must be between 0 and its number of runs, with at least one run")
+        whole_number(name, count, lower=0, upper=whole_number("a number of runs", runs, lower=1, upper=MOST_RUNS))
     alarms = upper_rate(false_positives, runs_without, failure / 2)
     misses = upper_rate(runs_with - true_positives, runs_with, failure / 2)
+
+    def certified(alarms: float, misses: float) -> float:
+        if gaussian:
+            return curves_of_gaussian(least).epsilon(max(0.0, float(norm.isf(alarms) - norm.ppf(misses))))
+        return by_rates(alarms, misses, delta=least)
+
+    found = certified(alarms, misses)
+    best = certified(*(upper_rate(0, runs, failure / 2) for runs in (runs_without, runs_with)))
+    limit = f"an epsilon above {best:.3g} by {runs_with + runs_without:,} runs"
     if gaussian:
-        found = curves_of_gaussian(least).epsilon(max(0.0, float(norm.isf(alarms) - norm.ppf(misses))))
         limit = "anything about mechanisms that are not Gaussian: the bound is for these alone"
-    else:
-        found = by_rates(alarms, misses, delta=least)
-        best = by_rates(*(upper_rate(0, runs, failure / 2) for runs in (runs_without, runs_with)), delta=least)
-        limit = f"an epsilon above {best:.3g} by {runs_with + runs_without:,} runs"
+    claimed = 0.0 if stated is None else float(stated.epsilon(least).upper)
     return AuditResult(
         claim=stated,
         epsilon=found,
@@ -71,6 +74,7 @@ def audit_counts(
         runs=runs_with + runs_without,
         tried=("one attack with a threshold fixed before",),
         limits=(limit,),
+        inconclusive="" if best > claimed else f"{runs_with + runs_without:,} runs cannot certify so much",
         measured=Measured(false_positive=np.array([alarms]), false_negative=np.array([misses])),
     )
 

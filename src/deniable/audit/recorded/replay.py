@@ -73,16 +73,16 @@ def replay(
         spent = cost.epsilon(probability("delta", delta)).lower
         if stated is not None and spent > stated.epsilon(probability("delta", delta)).upper:
             found, event = spent, "the draws together reveal more than is claimed"
-    count = len(first.calls)
+    count, used = len(first.calls), len({call.sampler.title for call in first.calls})
+    drawn = f"{count} draw{'s' * (count != 1)}"
     return AuditResult(
         claim=stated,
         epsilon=found,
         delta=least,
         confidence=1.0,
-        event=event or f"none: {count} draws and the schema are the same on both inputs",
+        event=event or f"none: {drawn} and the schema are the same on both inputs",
         runs=2,
-        tried=(f"one pair of inputs and {count} draws by {len({call.sampler.title for call in first.calls})} "
-               "samplers",),
+        tried=(f"one pair of inputs and {drawn} by {used} sampler{'s' * (used != 1)}",),
         limits=("other inputs and other outcomes of the draws", "draws that no given sampler makes"),
     )  # fmt: skip
 
