@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.audit import measure_exactly, numpy_samplers, replay
 from deniable.audit.outputs import Failed
 from deniable.audit.running import Runner
 from deniable.errors import InvalidParameterError
@@ -117,3 +118,7 @@ def test_an_asynchronous_mechanism_is_refused(batched: bool) -> None:
 
     with pytest.raises(InvalidParameterError, match="asynchronous"):
         Runner(mechanism=later, inputs=(0, 1), batched=batched).draw(4)
+    with pytest.raises(InvalidParameterError, match="asynchronous"):
+        replay(later, 0, 1, samplers=numpy_samplers())
+    with pytest.raises(InvalidParameterError, match="asynchronous"):
+        measure_exactly(later, [(0, 1)])

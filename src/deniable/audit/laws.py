@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.audit.running import refuse_coroutine
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import NoiseLaw
 from deniable.numbers.interval import Interval, round_down, round_up
@@ -29,6 +30,7 @@ def read_law(law: object) -> dict[Hashable, Fraction | Interval]:
     >>> read_law({"yes": "3/4", "no": "1/4"})
     {'yes': Fraction(3, 4), 'no': Fraction(1, 4)}
     """
+    refuse_coroutine(law)
     if not isinstance(law, Mapping):
         raise InvalidParameterError(
             f"the law of a finite mechanism must map outputs to probabilities, got {type(law).__name__}. "

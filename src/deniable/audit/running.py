@@ -103,7 +103,7 @@ class Runner:
             except (Exception, SystemExit):
                 outputs = None  # which run failed is not known: one by one
             if outputs is not None:
-                _refuse_coroutine(outputs)
+                refuse_coroutine(outputs)
                 if not hasattr(outputs, "__len__") or len(outputs) != runs:
                     raise InvalidParameterError(
                         f"a batched mechanism returns one entry for each of the {runs} runs it was asked for"
@@ -119,11 +119,12 @@ class Runner:
                 outputs.append(copy.copy(one) if isinstance(one, list | dict | set | np.ndarray) else one)
             except (Exception, SystemExit) as error:  # an output like any other
                 outputs.append(Failed(type(error).__name__))
-            _refuse_coroutine(outputs[-1])
+            refuse_coroutine(outputs[-1])
         return outputs
 
 
-def _refuse_coroutine(output: object) -> None:
+def refuse_coroutine(output: object) -> None:
+    """Refuse what an asynchronous function returns before it ran."""
     if inspect.iscoroutine(output):
         output.close()
         raise InvalidParameterError("the mechanism is asynchronous: give a function that runs it to its end")

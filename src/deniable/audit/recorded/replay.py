@@ -12,6 +12,7 @@ from deniable.audit.recorded.differences import difference, moved
 from deniable.audit.recorded.recorder import Call, Diverged, Recorder, recording
 from deniable.audit.recorded.samplers import Sampler
 from deniable.audit.result import AuditResult, Number, read_claim
+from deniable.audit.running import refuse_coroutine
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import probability
 from deniable.privacy import PrivacyLoss
@@ -105,6 +106,7 @@ def _once(run: Callable[[Data], object], data: Data, recorder: Recorder) -> _Run
             pass
         except Exception as raised:  # an error is an output too
             error = raised
+    refuse_coroutine(output)
     return _Run(recorder.calls, output, error, [(one.category, str(one.message)) for one in heard])
 
 
