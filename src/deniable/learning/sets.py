@@ -105,8 +105,8 @@ class L2Ball(_Ball):
         columns: the number of parameters.
         centre: a tuple of numbers; the origin if it is left out.
 
-    >>> L2Ball(radius=1, columns=2).project([3, 4]).tolist()
-    [0.6, 0.8]
+    >>> L2Ball(radius=1, columns=2).project([0, 4]).tolist()
+    [0.0, 1.0]
     """
 
     def farthest(self, point: ArrayLike) -> float:
