@@ -106,10 +106,10 @@ def parameters(command: Callable[..., None]) -> Iterator[Parameter]:
         yield Parameter(names, info.help, parameter.default)
 
 
-def value(info: Any, kind: type) -> str:
+def value(info: Any, kind: Any) -> str:
     """What stands for the value of an option; nothing for a switch."""
     if kind is bool:
         return ""
-    if issubclass(kind, Enum):
+    if isinstance(kind, type) and issubclass(kind, Enum):  # a list of numbers is no class
         return "\\|".join(str(choice.value) for choice in kind)
     return str(info.metavar or {Path: "FILE", str: "NAME", int: "N"}[kind])
