@@ -64,8 +64,7 @@ class Loss(metaclass=InWords):
         >>> Squared(label_bound=1).lipschitz(row_radius=1, feasible=L2Ball(radius=2, columns=3))
         3.0
         """
-        radius = float(positive_rational("row_radius", row_radius))
-        return radius * self.steepest(radius * feasible.farthest(np.zeros(feasible.middle.size)))
+        return float(positive_rational("row_radius", row_radius)) * self.steepest(_reach(row_radius, feasible))
 
     def smoothness(self, *, row_radius: Real) -> float:
         """The largest curvature in any direction, the Lipschitz constant of the gradient; infinity for a hinge.
@@ -82,7 +81,7 @@ class Loss(metaclass=InWords):
             row_radius: the largest norm of a row.
             feasible: where the parameters lie.
         """
-        reach = float(positive_rational("row_radius", row_radius)) * feasible.farthest(np.zeros(feasible.middle.size))
+        reach = _reach(row_radius, feasible)
         extremes = self._labels(np.array([-np.inf, np.inf]))
         return float(self.values(np.array([-reach, reach]), extremes[::-1]).max())
 
@@ -101,7 +100,7 @@ class Loss(metaclass=InWords):
         theta, table_, known = self._read(parameters, rows, labels)
         if not len(table_):
             raise InvalidParameterError("a mean loss needs at least one row, got none")
-        return float(self.values(_predictions(theta, table_), known).mean())
+        return float(self.values(products(table_, theta[np.newaxis])[:, 0], known).mean())
 
     @silence()
     def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
@@ -120,7 +119,7 @@ class Loss(metaclass=InWords):
         [[2.0, 0.0], [-0.0, -3.0]]
         """
         theta, table_, known = self._read(parameters, rows, labels)
-        found: Floats = table_ * self.slopes(_predictions(theta, table_), known)[:, np.newaxis]
+        found: Floats = table_ * self.slopes(products(table_, theta[np.newaxis])[:, 0], known)[:, np.newaxis]
         return found
 
     def _read(self, parameters: ArrayLike, rows: object, labels: object) -> tuple[Floats, Floats, Floats]:
@@ -235,9 +234,14 @@ class HuberisedHinge(_OfMargin):
         return 1 / (2 * float(self.width))
 
 
-def _predictions(parameters: Floats, rows: Floats) -> Floats:
-    """Inner products, added up column by column: matrix products round differently at the edges of their blocks."""
-    total = np.zeros(len(rows))
-    for column, parameter in zip(rows.T, parameters, strict=True):
-        total += column * parameter
+def _reach(row_radius: Real, feasible: FeasibleSet) -> float:
+    """The largest size of a prediction."""
+    return float(positive_rational("row_radius", row_radius)) * feasible.farthest(np.zeros(feasible.middle.size))
+
+
+def products(rows: Floats, weights: Floats) -> Floats:
+    """rows @ weights.T, column by column: matrix products round differently at the edges of their blocks."""
+    total = np.zeros((len(rows), len(weights)))
+    for column, line in zip(rows.T, weights.T, strict=True):
+        total += column[:, np.newaxis] * line
     return total

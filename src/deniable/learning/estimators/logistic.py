@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.losses import products
 from deniable.learning.plan import Clip, Poisson, TrainingPlan
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
@@ -342,7 +343,7 @@ def per_row_gradients(rows: Floats, labels: NDArray[np.int64], weights: Floats) 
 
 def _probabilities(rows: Floats, weights: Floats) -> Floats:
     """Chances of shape (rows, classes), each row by the same operations, so that none moves how another is rounded."""
-    odds = _products(rows, weights)
+    odds = products(rows, weights)
     if len(weights) == 1:
         odds = np.column_stack([np.zeros(len(odds)), odds])
     found = np.exp(odds - odds.max(axis=1, keepdims=True))
@@ -350,14 +351,6 @@ def _probabilities(rows: Floats, weights: Floats) -> Floats:
     for column in found.T:
         total += column
     return np.asarray(found / total[:, np.newaxis])
-
-
-def _products(rows: Floats, weights: Floats) -> Floats:
-    """rows @ weights.T, column by column."""
-    total = np.zeros((len(rows), len(weights)))
-    for column, line in zip(rows.T, weights.T, strict=True):
-        total += column[:, np.newaxis] * line
-    return total
 
 
 def _rows(X: object, y: object) -> int:
