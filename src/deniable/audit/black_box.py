@@ -97,7 +97,7 @@ def measure(
         return replace(result, inconclusive="all runs failed")
     outputs = encode(*drawn, low_bits=low_bits)
     if log_density is not None:
-        ratios = _log_ratios(log_density, drawn, (data, neighbour), seed)
+        ratios = log_ratios(log_density, drawn, (data, neighbour), seed)
         outputs = outputs[0].joined(RATIO, ratios[: len(drawn[0])]), outputs[1].joined(RATIO, ratios[len(drawn[0]) :])
     fitted, chosen, tested = _split(outputs, seed)
     scores, tests = fit(*fitted), len(tested[0])
@@ -139,7 +139,7 @@ def read_goals(
     return read, goals or [Goal(one, 0.0) for one in deltas]
 
 
-def _log_ratios(log_density: LogDensity, drawn: tuple[Sample, Sample], inputs: tuple[Any, Any], seed: int) -> Floats:
+def log_ratios(log_density: LogDensity, drawn: tuple[Sample, Sample], inputs: tuple[Any, Any], seed: int) -> Floats:
     """Log ratios of all outputs, asked for in random order: a density that reads them together tells no input apart."""
     order = np.random.default_rng(seed).permutation(2 * len(drawn[0]))
     arrays = all(isinstance(one, np.ndarray) for one in drawn)

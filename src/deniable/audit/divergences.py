@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from deniable.audit.binomial import Floats
-from deniable.audit.black_box import LogDensity
+from deniable.audit.black_box import LogDensity, log_ratios
 from deniable.audit.result import read_failure
 from deniable.audit.running import Runner, read_runs
 from deniable.errors import InvalidParameterError
@@ -83,8 +83,9 @@ def estimate_divergences(
     pair = (data, neighbour)
     runner = Runner(mechanism=mechanism, inputs=pair, batched=batched)
     drawn = runner.draw(count)
-    ratios = [log_density(drawn[k], pair[k]) - log_density(drawn[k], pair[1 - k]) for k in (0, 1)]
-    if any(np.shape(one) != (count,) or np.isnan(one).any() for one in ratios):
+    found = log_ratios(log_density, drawn, pair, seed=0)
+    ratios = [found[:count], -found[count:]]
+    if np.isnan(found).any():
         raise InvalidParameterError("log_density must return one number for each output, and never NaN")
     each = failure / (4 * max(len(at), 1))  # two directions, two sides
     sides = [_means(np.maximum(-np.expm1(at[:, None] - one), 0.0), each) for one in ratios]

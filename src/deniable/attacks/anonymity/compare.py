@@ -139,16 +139,17 @@ def compare_anonymity(
         table = tabulate(people, by=[*names, sensitive], count=count, **rule)
         return see(table, **named, people=people, count=count)
 
+    people = rows.to_native()
+    coarse = generalise(people, quasi=names, k=k)
     releases: dict[str, Release] = {
         "exact": lambda people: see(people, **named),
         "suppressed": lambda people: counted(people, suppress_below=k),
         "rounded": lambda people: counted(people, round_to=k),
-        "k-anonymous": lambda people: see(generalise(people, quasi=names, k=k), **named),
+        "k-anonymous": lambda some: see(coarse if some is people else generalise(some, quasi=names, k=k), **named),
     }
     if private is not None:
         ask = private if callable(private) else lambda _: private
         releases["private"] = lambda people: see(ask(people), **named, people=people, count=count)
-    people = rows.to_native()
     views = {name: release(people) for name, release in releases.items()}
     wrong = int(len(views["exact"].values) > 2)
     attacks = {
@@ -167,7 +168,7 @@ def compare_anonymity(
     attacks["intersection"] = Comparison(
         {name: guess_by_both(release(one), release(other), here, there) for name, release in twice.items()}
     )
-    released = {"exact": people, "suppressed": suppress(people, quasi=[*names, sensitive], k=k)}
-    released["k-anonymous"] = generalise(people, quasi=names, k=k)
+    hidden = suppress(people, quasi=[*names, sensitive], k=k)
+    released = {"exact": people, "suppressed": hidden, "k-anonymous": coarse}
     measures = {name: measure_anonymity(table, **named) for name, table in released.items() if len(table)}
     return AnonymityComparison(measures=measures, attacks=attacks, from_others=views["exact"].from_others)

@@ -41,21 +41,19 @@ def read_secrets(file: Path, condition: str, *, people: int | None = None) -> "N
         rows = connection.table("people")
         names = ", ".join(rows.columns)
         try:
-            found = rows.select(duckdb.SQLExpression(condition))
-            kinds, told = [str(kind) for kind in found.types], [row[0] is True for row in found.fetchall()]
-            whole = len(rows)
+            told = _told(rows, condition)
         except duckdb.Error as error:
             raise InvalidParameterError(
                 f"--secret {condition!r} is not a condition on the columns {names} ({type(error).__name__})."
             ) from None
-    if kinds != ["BOOLEAN"] or len(told) != whole:
+    if told is None:
         raise InvalidParameterError(
             f"--secret must be one condition that is true or false for a row, got {condition!r}. Columns: {names}."
         )
     if len(told) < 2:
         raise InvalidParameterError("an attack needs at least two people; the file has fewer rows.")
     taken = len(told) if people is None else min(people, len(told))
-    return np.array(told)[np.arange(taken) * len(told) // taken]
+    return told[np.arange(taken) * len(told) // taken]
 
 
 def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool_]":
@@ -71,17 +69,31 @@ def read_conditions(file: Path, conditions: "Sequence[str]") -> "NDArray[np.bool
         found = np.empty((len(conditions), len(rows)), dtype=bool)
         for place, condition in enumerate(conditions):
             try:
-                told = rows.select(duckdb.SQLExpression(condition).alias("told"))
-                kinds, column = [str(kind) for kind in told.types], told.fetchnumpy()["told"]
+                told = _told(rows, condition)
             except duckdb.Error:
-                kinds, column = [], ()
-            if kinds != ["BOOLEAN"] or len(column) != len(rows):
+                told = None
+            if told is None:
                 raise InvalidParameterError(
                     f"the condition {condition!r} is not true or false for a row. "
                     f"The columns are {', '.join(rows.columns)}."
                 )
-            found[place] = np.ma.filled(column, False)
+            found[place] = told
     return found
+
+
+def _told(rows: "duckdb.DuckDBPyRelation", condition: str) -> "NDArray[np.bool_] | None":
+    """Whether the condition holds for each row, not where it is NULL; None if it is not true or false for a row.
+
+    Raises: duckdb.Error if it is not one expression over the columns.
+    """
+    import duckdb
+    import numpy as np
+
+    found = rows.select(duckdb.SQLExpression(condition).alias("told"))
+    if [str(kind) for kind in found.types] != ["BOOLEAN"]:
+        return None
+    column: NDArray[np.bool_] = np.ma.filled(found.fetchnumpy()["told"], False)
+    return column if len(column) == len(rows) else None
 
 
 def read_table(file: Path) -> "pa.Table":
