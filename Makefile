@@ -2,11 +2,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# One version of PyTorch, named before anything that depends on it: where an index offers several builds, this is the
+# one without a GPU. Another one: make test TORCH='torch>=2.6'.
+TORCH ?= torch==2.13.0
 
 .PHONY: demo test coverage fuzz check lint types lowest pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
 	touch $@
 

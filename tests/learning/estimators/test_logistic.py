@@ -13,7 +13,8 @@ import deniable as dn
 from deniable.audit import replay
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import Clip, LogisticRegression, Poisson, TrainingPlan
-from deniable.learning.estimators.logistic import _probabilities, _Rule, per_row_gradients
+from deniable.learning.estimators.logistic import _probabilities, _rows, per_row_gradients
+from deniable.learning.estimators.reading import Features
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Budget, PrivacyUnit, Replace
 from tests.audit.draws import RELEASES
@@ -59,20 +60,20 @@ def test_gradients_are_those_of_a_loop_and_of_finite_differences(classes: int) -
 def test_no_row_moves_how_another_is_rounded(classes: int) -> None:
     """Matrix products of numpy round differently at the edges of their blocks: the twin below does."""
     rng = np.random.default_rng(3)
-    rule = _Rule.of([(-2, 2)] * 37, range(classes), None)
+    features = Features.of([(-2, 2)] * 37, None)
     rows, labels = rng.normal(size=(301, 37)), rng.integers(0, classes, 301)
     weights = rng.normal(size=(1 if classes == 2 else classes, 38))
-    whole = per_row_gradients(rule.features(rows), labels, weights)
+    whole = per_row_gradients(_rows(features, rows), labels, weights)
     for start, end in ((0, 1), (1, 300), (7, 11), (100, 301), (300, 301)):
-        part = per_row_gradients(rule.features(rows[start:end]), labels[start:end], weights)
+        part = per_row_gradients(_rows(features, rows[start:end]), labels[start:end], weights)
         assert (part == whole[start:end]).all()
-    scaled = rule.features(rows)
+    scaled = _rows(features, rows)
     assert any((scaled @ weights.T)[:k].tobytes() != (scaled[:k] @ weights.T).tobytes() for k in range(1, 300))
 
 
 def test_gradients_of_rows_of_norm_one_are_at_most_as_long_as_the_default_clip_assumes() -> None:
     rng = np.random.default_rng(4)
-    rows = _Rule.of((-1, 1), [0, 1], np.zeros((0, 5))).features(rng.normal(size=(100, 5)) * 3)
+    rows = _rows(Features.of((-1, 1), np.zeros((0, 5))), rng.normal(size=(100, 5)) * 3)
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1)
     assert np.linalg.norm(per_row_gradients(rows, rng.integers(0, 2, 100), rng.normal(size=(1, 6))), axis=1).max() <= 1
     many = per_row_gradients(rows, rng.integers(0, 3, 100), 9 * rng.normal(size=(3, 6)))
@@ -141,8 +142,9 @@ def test_adult_is_predicted_better_than_by_the_most_frequent_class() -> None:
 
 
 def test_features_beyond_bounds_are_cut_and_missing_ones_have_one_place() -> None:
-    rule = _Rule.of(**{name: PUBLIC[name] for name in ("bounds", "classes")}, rows=None)
-    rows = rule.features([[99, np.inf], [10, 1], [None, -9], [0, -1], [np.nan, "x"], [0, 0]])
+    rows = _rows(
+        Features.of(PUBLIC["bounds"], None), [[99, np.inf], [10, 1], [None, -9], [0, -1], [np.nan, "x"], [0, 0]]
+    )
     assert (rows[::2] == rows[1::2]).all()
 
 

@@ -1,0 +1,211 @@
+"""What all estimators share: parameters of the constructor, payment before a row is read, an honest note."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+import hashlib
+import html
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, shown
+from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.rows import Container, Floats, numbers, places_of, silence
+from deniable.statistics.statistic import Payer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A fit as it is decided before a row is read.
+
+    Args:
+        loss: what the whole fit reveals about one unit, as it is booked; it never depends on a row.
+        how: one sentence about mechanisms and steps, for the note.
+        train: reads the rows and gives the fitted attributes by name, all of them computed from what mechanisms
+            released. Nothing that it raises, and no shape, may depend on a value.
+        relation: what neighbouring tables are.
+        delta: at which the note states epsilon; 0 where the guarantee is pure.
+        unit: the word for who is protected.
+    """
+
+    loss: PrivacyLoss
+    how: str
+    train: Callable[[Bits], Mapping[str, Any]]
+    relation: Relation = AddRemove
+    delta: Real = 0
+    unit: str = "row"
+
+    def note(self, *, safe: bool) -> str:
+        """What is promised, and what is not."""
+        differ = (
+            "is there or not" if self.relation is AddRemove else "is exchanged for another (their number is public)"
+        )
+        lines = [
+            f"Protected: each {self.unit}, under {self.relation}: whether a {self.unit} {differ}.",
+            f"Cost: epsilon={self.loss.epsilon(self.delta).upper:.6g} (certified) at delta={self.delta}. Whatever is "
+            "computed from the model, the chance of each outcome in one case is at most e^epsilon times that in the "
+            "other, plus delta.",
+            f"How: {self.how}",
+            "Not covered: other fits on these rows, for their costs add up; settings, bounds or classes chosen by "
+            "looking at the rows; accuracy measured on private rows; how long the fit took.",
+        ]
+        if not safe:
+            lines.append("Noise came from test bits: do not publish this model.")
+        return "\n".join(lines)
+
+
+class Estimator(ABC):
+    """A model that is fitted to private rows and pays for it; a subclass keeps to scikit-learn's conventions.
+
+    The constructor of a subclass only stores its parameters, under their names. After `fit` there are `privacy_loss_`,
+    `note_`, `safe_`, `budget_left_`, and what the subclass adds.
+    """
+
+    @abstractmethod
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        """Decide everything from declared facts, types and the number of rows under replace; read no row.
+
+        Raises: InvalidParameterError for whatever does not fit, since nothing may be refused after the payment.
+        """
+
+    def fit(
+        self, X: Container, y: Container | None = None, *, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Self:
+        """Pay, look, and train.
+
+        Args:
+            X: private rows: an array, a frame or a list of rows.
+            y: their labels or values, for models that predict.
+            ledger: who pays before a row is read; None: the caller keeps the books.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
+        """
+        if ledger is not None and not callable(getattr(ledger, "pay", None)):
+            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
+        if not isinstance(bits, Bits):
+            raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
+        work = self._planned(X, y)
+        text = repr(self)
+        self.budget_left_ = None
+        if ledger is not None:
+            question = hashlib.sha256(text.encode()).hexdigest()
+            self.budget_left_ = ledger.pay(work.loss, question=question, text=text, safe=bits.safe, units=False)
+        with silence():
+            fitted = work.train(bits)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        self.privacy_loss_, self.note_, self.safe_ = work.loss, work.note(safe=bits.safe), bits.safe
+        return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters of the constructor."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters of the constructor; a model that was fitted stays as it is until the next fit.
+
+        Raises: InvalidParameterError if there is no such parameter.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InvalidParameterError(
+                    f"there is no parameter {name}. {type(self).__name__} takes {', '.join(known)}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def _check_fitted(self) -> None:
+        """Raise: InvalidParameterError if the model was not fitted."""
+        if not hasattr(self, "privacy_loss_"):
+            raise InvalidParameterError("this model is not fitted yet. Call fit first.")
+
+    def __repr__(self) -> str:
+        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        given = [f"{name}={_shown(value)}" for name, value in self.get_params().items() if value is not defaults[name]]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{getattr(self, 'note_', 'Not fitted: no row was read.')}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Classifier(Estimator):
+    """An estimator with declared classes, stored as `classes_` by `fit`."""
+
+    _estimator_type = "classifier"
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def predict_proba(self, X: Container) -> Floats:
+        """The probability of each class for each row, of shape (rows, classes)."""
+
+    def predict(self, X: Container) -> NDArray[Any]:
+        """The most probable class of each row."""
+        places = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+    def score(self, X: Container, y: Container) -> float:
+        """The share of rows that are predicted right: private on private rows, and no part of `privacy_loss_`.
+
+        Raises: InvalidParameterError if there are no rows.
+        """
+        self._check_fitted()
+        if not same_length(X, y):
+            raise InvalidParameterError("a score needs at least one row, got none")
+        places = places_of(y, tuple(self.classes_.tolist()))
+        return float((self.predict_proba(X).argmax(axis=1) == places).mean())
+
+
+class Regressor(Estimator):
+    """An estimator that predicts numbers."""
+
+    _estimator_type = "regressor"
+
+    @abstractmethod
+    def predict(self, X: Container) -> Floats:
+        """The predicted number of each row."""
+
+    def score(self, X: Container, y: Container) -> float:
+        """The coefficient of determination, R^2: private on private rows, and no part of `privacy_loss_`.
+
+        Raises: InvalidParameterError if there are fewer than two rows.
+        """
+        self._check_fitted()
+        if same_length(X, y) < 2:
+            raise InvalidParameterError("a score needs at least two rows")
+        values, found = numbers(y), self.predict(X)
+        spread = float(((values - values.mean()) ** 2).sum())
+        return 1.0 - float(((values - found) ** 2).sum()) / spread if spread else 0.0
+
+
+def same_length(X: object, y: object) -> int:
+    """How many rows there are.
+
+    Raises: InvalidParameterError if X and y are no rows, or not equally many.
+    """
+    try:
+        features, labels = len(X), len(y)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidParameterError("X must be a table and y a column: arrays, frames, series or lists") from None
+    if features != labels:
+        raise InvalidParameterError("X and y must have one entry for each row")
+    return features
+
+
+def _shown(value: object) -> str:
+    if callable(to_json := getattr(value, "to_json", None)):
+        return f"{type(value).__name__}.from_json({to_json()!r})"
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    return f"Relation.{value.name}" if isinstance(value, Relation) else repr(value)
