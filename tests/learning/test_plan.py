@@ -95,6 +95,27 @@ def test_the_noise_is_as_large_as_the_plan_says_whatever_the_batch() -> None:
         assert abs(noise.std() / 0.1 - 1) < 5 / math.sqrt(2000) < 1 - 0.7
 
 
+def test_sums_made_elsewhere_get_the_noise_of_the_plan() -> None:
+    """Twelve standard errors apart from 0.7 of it; shapes stay, and every number has its own noise."""
+    run = plan(dimensions=10**4)
+    first, second = run.noisy([np.zeros((50, 100), np.int64), np.zeros(5000, np.int64)], bits=DeterministicBits(1))
+    noise = np.concatenate([first.ravel(), second]) * float(run.clip.step)
+    assert (first.shape, second.shape) == ((50, 100), (5000,))
+    assert abs(noise.std() - 1) < 5 / math.sqrt(2 * 10**4) < 1 - 0.7
+    again = run.noisy(np.arange(10**4), bits=DeterministicBits(1))[0] - np.arange(10**4)
+    assert (again != first.ravel().repeat(2)).any()
+    for wrong in (np.zeros(9999, np.int64), np.zeros(10**4)):
+        with pytest.raises(InvalidParameterError):
+            run.noisy(wrong)
+
+
+def test_a_hundred_million_numbers_have_a_plan() -> None:
+    large = plan(dimensions=10**8, clip=Clip(lattice=2**26))
+    assert large.privacy_loss().epsilon("1e-5").upper == pytest.approx(
+        plan().privacy_loss().epsilon("1e-5").upper, rel=1e-3
+    )
+
+
 def test_json_gives_the_same_plan_back() -> None:
     first = plan(sampler=Poisson(rate="1/3"), relation=Replace, unit=PrivacyUnit(noun="patient"))
     assert TrainingPlan.from_json(first.to_json()) == first

@@ -6,7 +6,7 @@ are one immutable value, and its loss is read from the mechanism that adds the n
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms import ClippedSum, Gaussian
+from deniable.mechanisms.integers import Integers
 from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown, whole_number
@@ -24,8 +25,8 @@ from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, cali
 from deniable.privacy.call import InWords, read_fields
 from deniable.rows import Floats, silence
 
-_FINEST = 2**24  # lattice steps to the clipping norm
-_LARGEST = 2**20  # numbers in a gradient
+_FINEST = 2**30  # lattice steps to the clipping norm
+_LARGEST = 2**27  # numbers in a gradient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +102,11 @@ class Clip(metaclass=InWords):
 
     def __post_init__(self) -> None:
         read_fields(self)
+
+    @property
+    def step(self) -> Fraction:
+        """The width of a lattice step, in the unit of the norm."""
+        return self.norm / self.lattice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,8 +220,27 @@ class TrainingPlan(metaclass=InWords):
             bits: leave it out, except in tests.
         """
         noisy = self.mechanism.release(gradients, bits=bits).value
-        step = float(self.clip.norm / self.clip.lattice / self.sampler.share() / expected_rows)
+        step = float(self.clip.step / self.sampler.share() / expected_rows)
         return np.asarray(noisy.astype(np.float64) * step)
+
+    def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, bits: Bits = SECURE) -> list[Integers]:
+        """The sums of one step with its noise, for gradients that were clipped and added up elsewhere.
+
+        A sum in floats is multiplied by lattice / norm and rounded once, to the nearest integer. The caller keeps every
+        row's part within `clip.lattice` steps in l2, rounding included: rounding the whole sum moves the difference of
+        two sums by up to one step in each number, so by sqrt(dimensions) steps, and float addition by its own error.
+
+        Args:
+            sums: secret integers in lattice steps, as one array or a list of arrays with `dimensions` entries in all.
+            bits: leave it out, except in tests.
+
+        Returns: noisy integers as a list with the shapes of `sums`; times `clip.step` they are in the unit of the norm.
+        Raises: InvalidParameterError if the number of entries is not `dimensions`.
+        """
+        parts = list(sums) if isinstance(sums, list | tuple) else [sums]
+        if sum(np.size(part) for part in parts) != self.dimensions:
+            raise InvalidParameterError(f"sums must have {self.dimensions} entries in all, one for each number")
+        return [self.mechanism.noise.release(part, bits=bits).value for part in parts]
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""

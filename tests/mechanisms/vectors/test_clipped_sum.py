@@ -35,14 +35,16 @@ def test_no_rows_of_a_unit_move_the_sum_further_than_the_loss_says(relation: Rel
 def test_parameters_are_kept_exactly() -> None:
     assert Mechanism.from_json(PLANE.to_json()) == PLANE
     assert ClippedSum(noise=QUIET, columns=2, radius=0.1, steps=9).radius == Fraction(1, 10)  # type: ignore[arg-type]
-    assert ClippedSum(noise=QUIET, columns=2, radius=Fraction(1), steps=9).centre == (0, 0)
+    assert ClippedSum(noise=QUIET, columns=2, radius=Fraction(1), steps=9, centre=(0, 0)).centre == ()
 
 
 def test_wrong_sizes_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="centre must be a list of 2 numbers"):
         ClippedSum(noise=QUIET, columns=2, radius=Fraction(1), steps=9, centre=(Fraction(1),))
-    with pytest.raises(InvalidParameterError, match=r"steps\^2 columns must be at most 2\^62"):
+    with pytest.raises(InvalidParameterError, match=r"steps must be <= 2\^30"):
         ClippedSum(noise=QUIET, columns=2, radius=Fraction(1), steps=2**31)
+    with pytest.raises(InvalidParameterError, match="columns must be"):
+        ClippedSum(noise=QUIET, columns=2**27 + 1, radius=Fraction(1), steps=9)
     with pytest.raises(InvalidParameterError, match="exact must be a table of 2 columns, got 3"):
         PLANE.release(np.zeros((1, 3)))
     with pytest.raises(InvalidParameterError, match="whole number of records"):

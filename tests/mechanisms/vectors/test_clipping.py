@@ -41,6 +41,14 @@ def test_no_float_leaves_the_ball() -> None:
     assert found[0].tolist() == [0, 0]
 
 
+def test_squared_norms_that_int64_cannot_hold_are_seen(monkeypatch) -> None:
+    """With norms that err by 2^-10, 32 columns of 2^30 have a sum of squares of 2^65, which wraps around to 0."""
+    rows = np.ones((1, 32))
+    monkeypatch.setattr(clipping, "squared_norms", lambda rows: np.full(len(rows), 2.0**-10))
+    assert ((np.full((1, 32), 2**30) ** 2).sum(axis=1) == 0).all()
+    assert not clipped(rows, radius=1e-3, steps=2**30).any()
+
+
 def test_floats_that_err_cost_a_row_and_not_the_bound(monkeypatch) -> None:
     """The norm is checked in integers: a fault planted in the float norms makes rows 0 and lets none out."""
     rows = GENERATOR.normal(size=(200, 4))

@@ -23,7 +23,8 @@ from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, table
 
-_MOST_COLUMNS = 2**20
+_MOST_COLUMNS = 2**27
+_MOST_STEPS = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,28 +35,28 @@ class OfClippedRows(Mechanism):
         noise: of every entry of the sum, in lattice steps.
         columns: of the table.
         radius: of the ball, in the unit of the rows.
-        steps: lattice steps to the largest norm of a row; the square of it times `columns` is at most 2^62.
-        centre: of the ball; the origin if it is left out.
+        steps: lattice steps to the largest norm of a row; at most 2^30.
+        centre: of the ball; the origin if it is left out, and then it is kept as ().
     """
 
     noise: Annotated[AdditiveNoise, additive]
     columns: Annotated[int, partial(whole_number, lower=1, upper=_MOST_COLUMNS)]
     radius: Annotated[Fraction, positive_rational]
-    steps: Annotated[int, partial(whole_number, lower=1)]
+    steps: Annotated[int, partial(whole_number, lower=1, upper=_MOST_STEPS)]
     centre: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps**2 * self.columns > 2**62:
-            raise InvalidParameterError(f"steps^2 columns must be at most 2^62, got steps={shown(self.steps)}")
-        object.__setattr__(self, "centre", public_vector("centre", self.centre, self.columns))
+        left_out = isinstance(self.centre, tuple | list) and not self.centre
+        centre = () if left_out else public_vector("centre", self.centre, self.columns)
+        object.__setattr__(self, "centre", centre if any(centre) else ())
 
     def _parts(self, exact: ArrayLike) -> Iterator[Floats]:
         """The differences of the rows and the centre; a row with a value that is no number counts as the centre."""
         rows, _ = table(exact, "exact", columns=self.columns)
         if rows.shape[1] != self.columns:
             raise InvalidParameterError(f"exact must be a table of {self.columns} columns, got {rows.shape[1]}")
-        centre = np.array(self.centre, dtype=np.float64)
+        centre = np.array(self.centre, dtype=np.float64) if self.centre else 0.0
         return (np.where(np.isnan(part).any(axis=1, keepdims=True), 0.0, part - centre) for part in chunks(rows))
 
     def outcomes(self, exact: tuple[int, ...], runs: int, *, bits: Bits) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from deniable.rows import Floats
 
 CHUNK = 1 << 11
+_ENTRIES = 1 << 23  # of a part of the rows
 _SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball
 
 
@@ -22,20 +23,25 @@ def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
 
     Args:
         rows: of shape (rows, columns); any floats.
-        steps: at most 2^31 / sqrt(columns), so that squared norms are int64.
+        steps: at most 2^30, so that squared norms are int64, added up in blocks of columns.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = rows * (_SHRINK * steps / np.maximum(np.sqrt(squared_norms(rows)), radius))[:, np.newaxis]
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
     found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
-    found[(found**2).sum(axis=1) > steps**2] = 0
+    most, block = steps**2, 2**62 // steps**2 - 1
+    squares = np.zeros(len(found), dtype=np.int64)
+    for start in range(0, found.shape[1], block):  # what is above most stays there, and nothing wraps around
+        squares = np.minimum(squares + (found[:, start : start + block] ** 2).sum(axis=1), most + 1)
+    found[squares > most] = 0
     return found
 
 
 def chunks(rows: Floats) -> Iterator[Floats]:
     """Consecutive parts of the rows that stay in the cache."""
-    for start in range(0, len(rows), CHUNK):
-        yield rows[start : start + CHUNK]
+    size = min(CHUNK, max(_ENTRIES // max(rows.shape[1], 1), 1))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
 
 
 def squared_norms(rows: Floats) -> Floats:
