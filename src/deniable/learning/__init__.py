@@ -1,7 +1,7 @@
 """Private learning: plans and estimators; losses, feasible sets, descents, and how near to the best they end."""
 
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
-from deniable.learning.estimators import LogisticRegression
+from deniable.learning.estimators import KMeans, LogisticRegression
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
 from deniable.learning.plan import Clip, Poisson, TrainingPlan
 from deniable.learning.rates import (
@@ -20,6 +20,7 @@ __all__ = [
     "FeasibleSet",
     "Hinge",
     "HuberisedHinge",
+    "KMeans",
     "L1Ball",
     "L2Ball",
     "Logistic",

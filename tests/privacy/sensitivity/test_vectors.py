@@ -7,7 +7,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.privacy.sensitivity.vectors import of_ball_sum, of_outer_sum, of_product_sum
+from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum, of_outer_sum, of_product_sum
 
 
 def ball(radius: int, dimensions: int) -> list[np.ndarray]:
@@ -40,6 +40,16 @@ def test_no_unit_moves_a_sum_of_clipped_rows_further(
     l1, l2_squared, linf = largest(ball(radius, dimensions), rows, relation)
     assert (l2_squared, linf) == (reach.l2_squared, reach.linf)  # attained
     assert l1 <= reach.l1
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize(("radius", "dimensions", "rows"), [(3, 1, 2), (5, 2, 1), (2, 2, 2), (2, 3, 1)])
+def test_no_unit_moves_a_sum_of_rows_in_the_l1_ball_further(
+    radius: int, dimensions: int, rows: int, relation: Relation
+) -> None:
+    reach = of_l1_ball_sum(radius=radius, dimensions=dimensions, rows=rows, relation=relation)
+    inside = [point for point in ball(radius, dimensions) if np.abs(point).sum() <= radius]
+    assert largest(inside, rows, relation) == (reach.l1, reach.l2_squared, reach.linf)  # attained
 
 
 @pytest.mark.parametrize("relation", Relation)

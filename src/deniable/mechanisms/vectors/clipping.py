@@ -1,6 +1,6 @@
 """Rows clipped to a ball, as integers.
 
-Guarantee: every integer row has l2 norm at most `steps`, whatever the floats did before: its norm is checked in
+Guarantee: every integer row has l2 (or l1) norm at most `steps`, whatever the floats did before: its norm is checked in
 integers, and a row that fails is 0. It is a function of the float row and public numbers alone, wherever the row
 stands: all float work is element by element, in a fixed order, because sums and matrix products of numpy round
 differently at the edges of their blocks. `deniable.privacy.sensitivity.vectors` has what follows for the sums.
@@ -18,22 +18,25 @@ _ENTRIES = 1 << 23  # of a part of the rows
 _SHRINK = 1 - 2.0**-40  # float rounding then never pushes a row out of the ball
 
 
-def clipped(rows: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
+def clipped(rows: Floats, *, radius: float, steps: int, l1: bool = False) -> NDArray[np.int64]:
     """Rows with norm at most `radius`, in units of radius / steps, rounded towards 0.
 
     Args:
         rows: of shape (rows, columns); any floats.
         steps: at most 2^30, so that squared norms are int64, added up in blocks of columns.
+        l1: whether the norm is that of Manhattan instead of Euclid.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = rows * (_SHRINK * steps / np.maximum(np.sqrt(squared_norms(rows)), radius))[:, np.newaxis]
+        norms = sum(np.abs(rows).T, np.zeros(len(rows))) if l1 else np.sqrt(squared_norms(rows))
+        scaled = rows * (_SHRINK * steps / np.maximum(norms, radius))[:, np.newaxis]
     scaled[np.isnan(scaled)] = 0.0  # would be -2^63, whose square wraps around to 0
     found: NDArray[np.int64] = np.clip(np.trunc(scaled), -steps, steps).astype(np.int64)
-    most, block = steps**2, 2**62 // steps**2 - 1
-    squares = np.zeros(len(found), dtype=np.int64)
+    most = steps if l1 else steps**2
+    reached, block = np.zeros(len(found), dtype=np.int64), 2**62 // most - 1
     for start in range(0, found.shape[1], block):  # what is above most stays there, and nothing wraps around
-        squares = np.minimum(squares + (found[:, start : start + block] ** 2).sum(axis=1), most + 1)
-    found[squares > most] = 0
+        part = found[:, start : start + block]
+        reached = np.minimum(reached + (np.abs(part) if l1 else part**2).sum(axis=1), most + 1)
+    found[reached > most] = 0
     return found
 
 

@@ -22,6 +22,16 @@ def of_ball_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) 
     return _norms(isqrt(dimensions * reach**2), reach**2, reach, relation, dimensions)
 
 
+def of_l1_ball_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
+    """The sum of integer vectors, each with l1 norm at most `radius`.
+
+    Guarantee: l1 = l2 = linf = rows * radius under add/remove, along an axis, and twice that under replace.
+    """
+    radius, dimensions, rows = _checked(radius, dimensions, rows, relation)
+    reach = rows * radius * (1 if relation is Relation.ADD_REMOVE else 2)
+    return _norms(reach, reach**2, reach, relation, dimensions)
+
+
 def of_outer_sum(*, radius: int, dimensions: int, rows: int, relation: Relation) -> Sensitivity:
     """The sum of z z^T over integer vectors z with l2 norm at most `radius`: all dimensions^2 entries of the matrix.
 

@@ -1,0 +1,241 @@
+"""k-means: Lloyd's algorithm with noise in the l1 or the l2 ball, from a start that a noisy grid finds."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.estimator import Estimator, Work
+from deniable.learning.estimators.reading import Bounds, Features
+from deniable.learning.losses import products
+from deniable.learning.sets import L1Ball, L2Ball
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.price import Price
+from deniable.mechanisms.vectors.clipping import clipped, squared_norms
+from deniable.noise import simulation
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
+from deniable.privacy import AddRemove, Relation, compose, of_count
+from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum
+from deniable.rows import Container, Floats, silence, table
+
+_STEPS = 2**20  # of the lattice, to the radius
+_BINS = {1: 64, 2: 32, 3: 16, 4: 8}  # of the grid, for each number of axes
+_RESTARTS, _ITERATIONS = 10, 30  # of k-means on the grid, which costs no privacy
+_GRID, _COUNTS, _SUMS = 5, 1, 4  # shares of the price, chosen on blobs of seeds that no benchmark uses
+
+
+class KMeans(Estimator):
+    """Find `n_clusters` centres such that rows are near to one of them; only the centres are released.
+
+    "lloyd" is the algorithm of Lloyd with noise: in each round every row belongs to the nearest centre (of equally near
+    ones to the first), and each centre moves to a noisy sum over a noisy count, cut to the bounds and the ball; it
+    stays where the noisy count is below 1. A cluster without rows is handled like any other. It starts at points drawn
+    uniformly within the bounds, or at `start`. "grid" spends half of the price on noisy counts of a grid, finds
+    the start by ordinary k-means on its cells, and goes on as "lloyd". Of more than 4 features the grid sees 4 random
+    directions.
+
+    Epsilon alone buys Laplace noise on rows in the l1 ball; epsilon with delta, or rho, Gaussian noise in the l2 ball.
+
+    Args:
+        n_clusters: how many centres.
+        bounds: a pair (lower, upper) for all features, or a list with one pair for each; features are not scaled.
+        epsilon, delta, rho: what the fit may cost.
+        method: "grid" or "lloyd".
+        rounds: of Lloyd; by default 5; after a grid 1, or 2 for Gaussian noise on more than 4
+            features.
+        radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
+        start: public centres to start "lloyd" at.
+        relation: AddRemove (the number of rows is private) or Replace.
+
+    Guarantee: `privacy_loss_`, the composition of all noises. One row is in one cell and in one cluster, so it moves
+        counts by 1 and sums by the radius, and under replace twice as far in l1; assignments read released centres.
+        Half of the price of a round of "lloyd" buys counts, as in the lectures: epsilon' = epsilon / (2 rounds).
+    Source: Blum, Dwork, McSherry, Nissim (2005); McSherry (2009); Su, Cao, Li, Bertino, Jin (2016), arXiv:1504.05998,
+        who also start from a grid; Balcan, Dick, Liang, Mou, Zhang (2017) for projections.
+
+    >>> from deniable.learning import KMeans
+    >>> model = KMeans(n_clusters=2, bounds=[(0, 10)], epsilon=1).fit([[2.0], [8.0]] * 2000)
+    >>> sorted(model.cluster_centers_.round().ravel().tolist())
+    [2.0, 8.0]
+    """
+
+    cluster_centers_: Floats
+    _features: Features
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int,
+        bounds: Bounds,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        method: Literal["grid", "lloyd"] = "grid",
+        rounds: int | None = None,
+        radius: Real | None = None,
+        start: Sequence[Sequence[float]] | Floats | None = None,
+        relation: Relation = AddRemove,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.method = method
+        self.rounds = rounds
+        self.radius = radius
+        self.start = start
+        self.relation = relation
+
+    def predict(self, X: Container) -> NDArray[np.int64]:
+        """The place of the nearest centre of each row: private on private rows."""
+        self._check_fitted()
+        with silence():
+            return nearest(self._features.cut(X), self.cluster_centers_)
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        price, relation = Price.of(self.epsilon, self.delta, self.rho), Relation.checked(self.relation)
+        if self.method not in ("grid", "lloyd"):
+            raise InvalidParameterError(f'method must be "grid" or "lloyd", got {shown(self.method)}')
+        features, clusters = Features.of(self.bounds, X), whole_number("n_clusters", self.n_clusters, lower=1)
+        grid = _Grid.of(features) if self.method == "grid" else None
+        pure = price.rho is None and not price.delta
+        usual = 5 if grid is None else 1 if pure or features.count in _BINS else 2
+        rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
+        start = self._started(clusters, features)
+        half: Floats = (features.upper - features.lower) / 2
+        holds = half.sum() if pure else np.sqrt((half**2).sum())
+        radius = float(holds if self.radius is None else positive_rational("radius", self.radius))
+        sum_of = of_l1_ball_sum if pure else of_ball_sum
+        counting = of_count(rows=1, groups=1, cells=clusters, relation=relation)
+        reach = [counting, sum_of(radius=_STEPS, dimensions=clusters * half.size, rows=1, relation=relation)] * rounds
+        weights = [1, 1] * rounds
+        if grid:
+            weights = [_GRID * rounds, *[_COUNTS, _SUMS] * rounds]
+            reach = [of_count(rows=1, groups=1, cells=grid.cells, relation=relation), *reach]
+        noises = price.noises(reach, weights)
+        loss = compose(noise.privacy_loss(each) for noise, each in zip(noises, reach, strict=True))
+        ball = (L1Ball if pure else L2Ball)(radius=radius, columns=len(half))  # type: ignore[arg-type]
+        middle, unit = features.lower + half, radius / _STEPS
+
+        def feasible(centres: Floats) -> Floats:
+            return np.array([ball.project(np.clip(centre, -half, half)) for centre in centres])
+
+        def train(bits: Bits) -> dict[str, Any]:
+            whole = clipped(features.cut(X) - middle, radius=radius, steps=_STEPS, l1=pure)
+            points, left = np.asarray(whole * unit, dtype=np.float64), list(noises)
+            if grid:
+                centres = grid.start(points, clusters, left.pop(0), bits)
+            elif start is None:
+                centres = (2 * simulation.uniforms((clusters, len(half)), bits=bits) - 1) * half
+            else:
+                centres = start - middle
+            path = [centres]
+            for of_counts, of_sums in zip(left[::2], left[1::2], strict=True):
+                exact = totals(whole, nearest(points, path[-1]), clusters)
+                counts = of_counts.release(exact[0], bits=bits).value.astype(np.float64)[:, np.newaxis]
+                sums = of_sums.release(exact[1], bits=bits).value.astype(np.float64)
+                path.append(np.where(counts >= 1, feasible(sums * unit / np.maximum(counts, 1.0)), path[-1]))
+            centres = np.array([feasible(each) for each in path]) + middle
+            return {"cluster_centers_": centres[-1], "path_": centres, "n_features_in_": len(half),
+                    "_features": features}  # fmt: skip
+
+        kind = type(noises[-1]).__name__.lower()
+        began = f"a start from noisy counts of {grid.cells} cells, then " if grid else ""
+        how = f"{began}{rounds} rounds of Lloyd with {kind} noise on counts and sums of {clusters} clusters."
+        return Work(loss=price.stated(loss), how=how, train=train, relation=relation,
+                    delta=1 / 10**6 if price.rho else price.delta)  # fmt: skip
+
+    def _started(self, clusters: int, features: Features) -> Floats | None:
+        if self.start is None:
+            return None
+        found, _ = table(self.start, "start", columns=features.count)
+        if found.shape != (clusters, features.count) or not np.isfinite(found).all() or self.method == "grid":
+            raise InvalidParameterError(
+                f"start must be {clusters} public points of {features.count} finite numbers, for method='lloyd'"
+            )
+        return found
+
+
+def nearest(points: Floats, centres: Floats) -> NDArray[np.int64]:
+    """The place of the nearest centre of each point, of equally near ones the first; each point by itself."""
+    return np.asarray(np.argmin([squared_norms(points - centre) for centre in centres], axis=0))
+
+
+def totals(
+    whole: NDArray[np.int64], places: NDArray[np.int64], clusters: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows each cluster has, and their sum, of shape (clusters, columns): exact, secret."""
+    sums = np.array([whole[places == cluster].sum(axis=0) for cluster in range(clusters)])
+    return np.bincount(places, minlength=clusters), sums
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Cells of equal size along up to four axes: those of the features, or random directions.
+
+    Args:
+        reach: how far the grid goes from the middle of the bounds along each axis.
+        features: how many there are.
+    """
+
+    reach: Floats
+    features: int
+
+    @classmethod
+    def of(cls, features: Features) -> "_Grid":
+        half = (features.upper - features.lower) / 2
+        few = half.size in _BINS  # else rows within their bounds stay within twice their spread, nearly all
+        return cls(half if few else np.full(max(_BINS), 2 * np.sqrt((half**2).mean())), half.size)
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return int(_BINS[self.reach.size] ** self.reach.size)
+
+    def start(self, points: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:
+        """Centres of the noisy counts, in the space of the points.
+
+        Directions are orthonormal, so a point is nearest to the same centre in all dimensions as along the axes.
+        """
+        axes, bins = self.reach.size, _BINS[self.reach.size]
+        turned = np.eye(axes) if axes == self.features else (
+            np.linalg.qr(simulation.normals((self.features, axes), bits=bits))[0].T
+        )  # fmt: skip
+        cell = np.floor((products(points, turned) / self.reach + 1) * (bins / 2))
+        codes = np.clip(cell, 0, bins - 1).astype(np.int64) @ bins ** np.arange(axes)
+        noisy = noise.release(np.bincount(codes, minlength=self.cells), bits=bits).value.astype(np.float64)
+        least = float(noise.half_width(1 - 1 / self.cells))  # above it, a cell without rows is rare
+        order = np.argsort(-noisy, kind="stable")
+        kept = order[: max(clusters, int((noisy > least).sum()))]
+        middles = ((kept[:, np.newaxis] // bins ** np.arange(axes)) % bins + 0.5) * (2 / bins) - 1
+        return products(_weighted(middles * self.reach, np.maximum(noisy[kept], 1.0), clusters, bits), turned.T)
+
+
+def _weighted(points: Floats, weights: Floats, clusters: int, bits: Bits) -> Floats:
+    """The best of several runs of k-means++ on public points with weights."""
+    best, least = points[:0], np.inf
+    for draws in simulation.uniforms((_RESTARTS, clusters), bits=bits):
+        chosen: list[int] = []
+        far = np.ones(len(points))
+        for draw in draws:
+            odds = np.cumsum(far * weights if (far * weights).any() else weights)
+            chosen.append(int(np.searchsorted(odds, draw * odds[-1])))
+            away = squared_norms(points - points[chosen[-1]])
+            far = away if len(chosen) == 1 else np.minimum(far, away)
+        centres = points[chosen]
+        for _ in range(_ITERATIONS):
+            places = nearest(points, centres)
+            mass = np.bincount(places, weights=weights, minlength=clusters)
+            sums = np.array([np.bincount(places, weights=weights * line, minlength=clusters) for line in points.T]).T
+            centres = np.where(mass[:, np.newaxis] > 0, sums / np.maximum(mass, 1.0)[:, np.newaxis], centres)
+        cost = float((weights * np.min([squared_norms(points - centre) for centre in centres], axis=0)).sum())
+        if cost < least:
+            best, least = centres, cost
+    return best
