@@ -1,5 +1,6 @@
 """Private learning: plans and estimators; losses, feasible sets, descents, and how near to the best they end."""
 
+from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
 from deniable.learning.estimators import KMeans, LogisticRegression
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
@@ -14,7 +15,9 @@ from deniable.learning.rates import (
 from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
+    "Banded",
     "Box",
+    "Buffered",
     "Clip",
     "Descent",
     "FeasibleSet",
@@ -31,6 +34,8 @@ __all__ = [
     "Simplex",
     "Squared",
     "TrainingPlan",
+    "Tree",
+    "Uses",
     "descend",
     "descend_by_samples",
     "descent_bound",

@@ -1,0 +1,396 @@
+"""Correlated noise for training: what one step adds, later steps partly take away, so that sums of steps are nearer.
+
+A stream of exact sums x_1, x_2, ... leaves as w = C x + z with independent noise z on a lattice; whatever is trained is
+computed from w alone. Proofs: docs/theory/learning/correlated.md.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize, nnls
+from scipy.signal import lfilter
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms import Gaussian
+from deniable.mechanisms.integers import Integers
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import decimal_above, shown, whole_number
+from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
+from deniable.privacy.around.training.correlated import ToeplitzStrategy
+from deniable.privacy.call import InWords, read_fields
+from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.rows import Floats
+
+_DYADIC = 2**12  # coefficients of a banded strategy are multiples of 1 / this
+_MOST = 2**60
+_BUFFERED_MOST = 2**46
+_count = partial(whole_number, lower=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uses(metaclass=InWords):
+    """How one row takes part in a run of `steps` steps, whose gradients have `dimensions` numbers.
+
+    Args:
+        times: in how many steps one row takes part, at most.
+        separation: how many steps apart two of these are, at least: 1 if it may be every step.
+        lattice: the greatest l2 norm of a row's part of a sum, in lattice steps.
+    """
+
+    steps: Annotated[int, _count]
+    dimensions: Annotated[int, _count]
+    times: Annotated[int, _count] = 1
+    separation: Annotated[int, _count] = 1
+    lattice: Annotated[int, _count] = 2**20
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+
+
+class Stream:
+    """Turns exact sums into noisy ones, a step at a time; it holds secret sums of earlier steps.
+
+    Args:
+        correlation: of the noise.
+        noise: of every number that is released.
+        uses: how rows take part.
+    """
+
+    def __init__(self, correlation: "Correlation", noise: Gaussian, uses: Uses) -> None:
+        self._correlation, self._noise, self._uses, self._step = correlation, noise, uses, 0
+        self._secret = correlation.blank(uses)
+        self._public = correlation.blank(uses)
+
+    def add(self, total: Integers, *, bits: Bits) -> Floats:
+        """The noisy sum of a step, in lattice steps; the noise of several such sums cancels in part.
+
+        Args:
+            total: secret; the sum of clipped rows of one step, in lattice steps.
+
+        Raises: InvalidParameterError after the last step.
+        """
+        if self._step >= self._uses.steps:
+            raise InvalidParameterError(f"all {self._uses.steps} steps are done, and no other was accounted for")
+        self._step += 1
+        exact = self._correlation.mixed(total, self._secret, self._step, self._uses)
+        noisy = self._noise.release(exact, bits=bits).value.astype(np.float64)
+        return self._correlation.unmixed(noisy, self._public, self._step, self._uses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation(metaclass=InWords):
+    """A lower-triangular C, with the arithmetic that keeps C x on a lattice and its sensitivity proved."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def blank(self, uses: Uses) -> Any:
+        """What a stream carries from step to step."""
+
+    @abstractmethod
+    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+        """The integers of one step of C x, in lattice steps over `fine(uses)`; changes what is carried."""
+
+    @abstractmethod
+    def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
+        """The noisy x of one step; computed from what was released."""
+
+    @abstractmethod
+    def reach(self, uses: Uses) -> int:
+        """The l2 sensitivity of all released integers to one row more, in lattice steps over `fine(uses)`."""
+
+    def fine(self, uses: Uses) -> int:
+        """Parts of a lattice step."""
+        return 1
+
+    @abstractmethod
+    def errors(self, uses: Uses) -> tuple[float, float]:
+        """The greatest and root mean squared error of sums of the first steps, over that of one step at equal mu."""
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {"correlation": self.kind, **{name: list(value) for name, value in vars(self).items()}}
+
+    def noise(self, noise_multiplier: Fraction, uses: Uses) -> Gaussian:
+        """The noise of every released integer: `noise_multiplier` times the norm of a row's part of a sum."""
+        return Gaussian(sigma_squared=(noise_multiplier * uses.lattice * self.fine(uses)) ** 2)
+
+    def privacy_loss(self, noise_multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
+        """The loss of a whole run, whose gradients may depend on earlier releases.
+
+        Guarantee: mu-GDP. Along every path of releases the squared moves of the integers add up to at most the squared
+            sensitivity, and each noisy integer has its own mu (docs/theory/learning/correlated.md).
+        """
+        moved = of_ball_sum(radius=self.reach(uses), dimensions=uses.steps * uses.dimensions, rows=1, relation=relation)
+        return _gaussian_dp(self.noise(noise_multiplier, uses).privacy_loss(moved).mu_squared)
+
+    def stream(self, noise_multiplier: Fraction, uses: Uses) -> Stream:
+        """A fresh stream; one for each run."""
+        return Stream(self, self.noise(noise_multiplier, uses), uses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Banded(Correlation):
+    """C has constant diagonals, of which the first few are not 0.
+
+    Args:
+        coefficients: of the diagonals, the first of them 1; rounded to multiples of 1/4096.
+
+    Source: Choquette-Choo et al. (2023), arXiv:2306.08153; McKenna (2024), arXiv:2405.15913, for Toeplitz matrices.
+
+    >>> from deniable.learning import Banded, Uses
+    >>> uses = Uses(steps=256, dimensions=1)
+    >>> [round(Banded.best(uses, bands=bands).errors(uses)[1], 2) for bands in (1, 4, 16)]
+    [11.34, 5.98, 3.64]
+    """
+
+    kind: ClassVar[str] = "banded"
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        read = ToeplitzStrategy(self.coefficients, steps=10**6).coefficients
+        rounded = tuple(round(value * _DYADIC) / _DYADIC for value in read)
+        if rounded[0] != 1 or sum(map(abs, rounded)) > _DYADIC:
+            raise InvalidParameterError(f"coefficients must begin with 1, got {shown(self.coefficients[0])}")
+        object.__setattr__(self, "coefficients", rounded)
+
+    @classmethod
+    def best(cls, uses: Uses, *, bands: int) -> "Banded":
+        """The bands with nearly the least root mean squared error of sums of the first steps.
+
+        Args:
+            uses: with a separation of at least `bands` the sensitivity is exact.
+            bands: diagonals that are not 0.
+        """
+        start = ToeplitzStrategy.square_root(steps=uses.steps, bands=whole_number("bands", bands, lower=1)).coefficients
+        found = _least(lambda free: _toeplitz_errors(np.array([1.0, *free]), uses)[1], np.array(start[1:]))
+        return cls(coefficients=(1.0, *found.tolist()))
+
+    def blank(self, uses: Uses) -> list[Any]:
+        return []
+
+    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+        whole = [round(value * _DYADIC) for value in self.coefficients]
+        most = _MOST // sum(map(abs, whole))
+        carried.insert(0, np.clip(total, -most, most))  # cuts every number by itself: no two sums get farther apart
+        del carried[len(whole) :]
+        mixed = np.zeros_like(carried[0])
+        for weight, past in zip(whole, carried, strict=False):
+            mixed += weight * past
+        return np.asarray(mixed)
+
+    def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
+        found = noisy / _DYADIC
+        for weight, past in zip(self.coefficients[1:], carried, strict=False):
+            found -= weight * past
+        carried.insert(0, found)
+        del carried[len(self.coefficients) - 1 :]
+        return found
+
+    def fine(self, uses: Uses) -> int:
+        return _DYADIC
+
+    def reach(self, uses: Uses) -> int:
+        strategy = ToeplitzStrategy(self.coefficients, steps=uses.steps)
+        squared = strategy.squared_sensitivity(uses.times, uses.separation).upper
+        return math.ceil(Fraction(math.sqrt(squared)) * Fraction(1 + 2**-50) * uses.lattice * _DYADIC)
+
+    def errors(self, uses: Uses) -> tuple[float, float]:
+        return _toeplitz_errors(np.array(self.coefficients), uses)
+
+    def column_loss(self, noise_multiplier: Fraction, uses: Uses) -> PrivacyLoss:
+        """What one row reveals that takes part once, under add/remove."""
+        return self.privacy_loss(noise_multiplier, replace(uses, times=1), Relation.ADD_REMOVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffered(Correlation):
+    """C has the diagonals 1, then sum_j scales_j decays_j^(k-1): a few buffers as wide as a gradient hold all of it.
+
+    Source: Dvijotham, McMahan, Pillutla, Steinke, Thakurta (2024), arXiv:2404.16706 (buffered linear Toeplitz, BLT).
+
+    >>> from deniable.learning import Buffered, Uses
+    >>> uses = Uses(steps=1024, dimensions=1)
+    >>> round(Buffered.best(uses, buffers=2).errors(uses)[0], 2)
+    3.33
+    """
+
+    kind: ClassVar[str] = "buffered"
+    scales: tuple[float, ...]
+    decays: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        ToeplitzStrategy.buffered(self.scales, self.decays, steps=2)
+        if len(self.scales) > 8 or sum(self.scales) > 8 or max(self.decays) > 1 - 2**-14:
+            raise InvalidParameterError("scales must be at most 8, of sum at most 8, and decays at most 1 - 2^-14")
+        for name in ("scales", "decays"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+
+    @classmethod
+    def best(cls, uses: Uses, *, buffers: int) -> "Buffered":
+        """The buffers with nearly the least greatest error of sums of the first steps.
+
+        Args:
+            buffers: at most 8; four lose next to nothing against matrices without structure.
+        """
+        count = whole_number("buffers", buffers, lower=1, upper=8)
+        apart = np.geomspace(min(0.5, 8 / uses.steps), 0.5, count + 2)[1:-1]
+        lags = np.arange(uses.steps - 1)
+        root = np.array(ToeplitzStrategy.square_root(steps=uses.steps).coefficients[1:])
+        weight = 1 / np.sqrt(lags + 1)
+        fitted = nnls((1 - apart) ** lags[:, None] * weight[:, None], root * weight)[0]
+        start = np.log(np.concatenate([apart / (1 - apart), np.maximum(fitted, 1e-3)]))
+
+        def parts(free: Floats) -> tuple[Floats, Floats]:
+            gaps = 1 / (1 + np.exp(-free[:count]))
+            return np.exp(free[count:]), np.clip(1 - gaps, 2**-14, 1 - 2**-14)
+
+        def error(free: Floats) -> float:
+            scales, decays = parts(free)
+            return _toeplitz_errors(np.concatenate([[1.0], decays ** lags[:, None] @ scales]), uses)[0]
+
+        scales, decays = parts(_least(error, start))
+        return cls(scales=tuple(scales.tolist()), decays=tuple(decays.tolist()))
+
+    def blank(self, uses: Uses) -> Any:
+        return np.zeros((len(self.scales), uses.dimensions))
+
+    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+        most = int(_BUFFERED_MOST * (1 - max(self.decays)))
+        exact = np.clip(total, -(most // self.fine(uses)), most // self.fine(uses)) * self.fine(uses)
+        mixed = exact + np.rint(np.array(self.scales) @ carried).astype(np.int64)
+        carried *= np.array(self.decays)[:, None]
+        np.rint(carried, out=carried)
+        carried += exact
+        return np.asarray(mixed)
+
+    def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
+        found = noisy / self.fine(uses) - np.array(self.scales) @ carried
+        carried *= np.array(self.decays)[:, None]
+        carried += found
+        return np.asarray(found)
+
+    def fine(self, uses: Uses) -> int:
+        """Parts so small that rounding costs a thousandth of the sensitivity."""
+        return int(2 ** max(0, math.ceil(math.log2(1000 * self._rounding(uses) / uses.lattice))))
+
+    def _rounding(self, uses: Uses) -> float:
+        """How far rounding moves the difference of two runs at most, in l2."""
+        each = sum(scale / (1 - decay) for scale, decay in zip(self.scales, self.decays, strict=True)) + 2
+        return 2 * each * math.sqrt(uses.steps * uses.dimensions) * (1 + 2**-40)
+
+    def reach(self, uses: Uses) -> int:
+        strategy = ToeplitzStrategy.buffered(self.scales, self.decays, steps=uses.steps)
+        # c_k as floats differ from the real ones by rounding of powers: far less than a part in 2^30
+        norm = math.sqrt(strategy.squared_sensitivity(uses.times, uses.separation).upper) * (1 + 2**-30)
+        return math.ceil(Fraction(norm) * uses.lattice * self.fine(uses) + Fraction(self._rounding(uses)))
+
+    def errors(self, uses: Uses) -> tuple[float, float]:
+        lags = np.arange(uses.steps - 1)[:, None]
+        return _toeplitz_errors(np.concatenate([[1.0], np.array(self.decays) ** lags @ self.scales]), uses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree(Correlation):
+    """Noisy sums of 1, 2, 4, ... consecutive steps; every sum of the first steps is made of few of them.
+
+    Guarantee: on each level the sums that a row takes part in move by at most times x (times in one node), in squares.
+    Source: Kairouz et al. (2021), arXiv:2103.00039 (DP-FTRL); each node is improved by those below: Honaker (2015).
+
+    >>> from deniable.learning import Tree, Uses
+    >>> [round(error, 3) for error in Tree().errors(Uses(steps=1024, dimensions=1))]
+    [7.989, 5.65]
+    """
+
+    kind: ClassVar[str] = "tree"
+
+    def blank(self, uses: Uses) -> Any:
+        return {}
+
+    def mixed(self, total: Integers, carried: Any, step: int, uses: Uses) -> Integers:
+        for level in range(uses.steps.bit_length()):
+            carried[level] = carried.get(level, 0) + total
+        full = [level for level in range(uses.steps.bit_length()) if step % 2**level == 0]
+        return np.array([carried.pop(level) for level in full])
+
+    def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
+        below: Floats | None = None
+        for level, sums in enumerate(noisy):
+            if below is None:
+                below = sums
+            else:
+                share = _node_variance(level)  # of a node's own noise, against the sum of its two halves
+                below = share * sums + (1 - share) * (carried.pop(level - 1) + below)
+        assert below is not None
+        carried[len(noisy) - 1] = below
+        now = np.sum([carried[level] for level in carried if isinstance(level, int)], axis=0)
+        found = now - carried.get("before", 0.0)
+        carried["before"] = now
+        return np.asarray(found)
+
+    def reach(self, uses: Uses) -> int:
+        return math.isqrt(self._squared(uses) * uses.lattice**2 - 1) + 1
+
+    def _squared(self, uses: Uses) -> int:
+        times = min(uses.times, (uses.steps - 1) // uses.separation + 1)
+        inside = [min(times, (2**level - 1) // uses.separation + 1) for level in range(uses.steps.bit_length())]
+        return int(times * sum(inside))
+
+    def errors(self, uses: Uses) -> tuple[float, float]:
+        step = np.arange(1, uses.steps + 1)
+        parts = sum((step >> level & 1) * _node_variance(level) for level in range(uses.steps.bit_length()))
+        squared = np.asarray(parts) * self._squared(uses)
+        return math.sqrt(squared.max()), math.sqrt(squared.mean())
+
+
+def _node_variance(level: int) -> float:
+    """The variance v = 1 / (1 + 1 / (2 v')) of the best estimate of a node from itself and all below; noise has 1."""
+    return float(2**level / (2 ** (level + 1) - 1))
+
+
+def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
+    """The errors of `Correlation.errors`: the diagonals of A C^-1 are sums of those of C^-1."""
+    impulse = np.zeros(uses.steps)
+    impulse[0] = 1.0
+    squares = np.cumsum(np.cumsum(lfilter([1.0], coefficients[: uses.steps], impulse)) ** 2)
+    strategy = ToeplitzStrategy(coefficients.tolist(), steps=uses.steps)
+    squared = strategy.squared_sensitivity(uses.times, uses.separation).upper
+    return math.sqrt(squared * squares[-1]), math.sqrt(squared * squares.mean())
+
+
+def _least(error: Callable[[Floats], float], start: Floats) -> Floats:
+    """A nearby place with a smaller error, where there is one."""
+    if not start.size:
+        return start
+    method, options = ("Nelder-Mead", {"maxiter": 2000, "fatol": 1e-9}) if start.size <= 8 else ("L-BFGS-B", {})
+    with np.errstate(all="ignore"):
+        found = minimize(
+            lambda free: error(free) if np.isfinite(error(free)) else 1e300, start, method=method, options=options
+        )
+    return np.asarray(found.x) if found.fun < error(start) else start
+
+
+def _gaussian_dp(mu_squared: Fraction | None) -> GaussianDPLoss:
+    """Raises: InvalidParameterError if the noise is too small for any mu."""
+    if mu_squared is None:
+        raise InvalidParameterError("noise_multiplier is too small to be accounted for on this lattice")
+    return GaussianDPLoss(decimal_above(Fraction(math.sqrt(mu_squared) * (1 + 2**-50)), 12))
+
+
+_KINDS: dict[str, type[Correlation]] = {each.kind: each for each in (Banded, Buffered, Tree)}
+
+
+def correlation_of(data: object) -> Correlation:
+    """The inverse of `to_data`.
+
+    Raises: InvalidParameterError if it is none.
+    """
+    if not isinstance(data, dict) or data.get("correlation") not in _KINDS:
+        raise InvalidParameterError(f"a correlation is one of {', '.join(_KINDS)}, got {shown(data)}")
+    return _KINDS[data["correlation"]](**{name: value for name, value in data.items() if name != "correlation"})
