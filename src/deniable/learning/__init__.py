@@ -4,6 +4,7 @@ from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
 from deniable.learning.estimators import KMeans, LogisticRegression
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
+from deniable.learning.pate import Answers, Teachers, Vote, VoteAccount
 from deniable.learning.plan import Clip, Poisson, TrainingPlan
 from deniable.learning.rates import (
     descent_bound,
@@ -15,6 +16,7 @@ from deniable.learning.rates import (
 from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
+    "Answers",
     "Banded",
     "Box",
     "Buffered",
@@ -33,9 +35,12 @@ __all__ = [
     "Poisson",
     "Simplex",
     "Squared",
+    "Teachers",
     "TrainingPlan",
     "Tree",
     "Uses",
+    "Vote",
+    "VoteAccount",
     "descend",
     "descend_by_samples",
     "descent_bound",

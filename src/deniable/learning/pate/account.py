@@ -1,0 +1,182 @@
+"""What votes say about their own privacy: as secret as they are, until noise is added to it too."""
+
+import hashlib
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.pate.vote import Vote, Votes
+from deniable.mechanisms import Gaussian, Laplace, NoisyMax
+from deniable.mechanisms.tested.distance import of_steps
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, probability, shown, whole_number
+from deniable.privacy import PrivacyLoss, Relation
+from deniable.privacy.budget import Remaining
+from deniable.privacy.currencies.conversion import ORDERS, checked_order, renyi_epsilon
+from deniable.release import Estimate, Release
+from deniable.rows import Floats
+from deniable.statistics.statistic import Payer
+
+_STEPS = 2**16  # of the lattice, to the largest divergence of one query
+Choice = NoisyMax | Gaussian
+
+
+class VoteAccount:
+    """Data-dependent Rényi divergences of votes: SECRET, and nothing that a ledger counts.
+
+    `divergence` and `epsilon` are doubles for the eyes of who may see the rows; `sanitise` gives what may be published.
+
+    Source: Papernot et al. (2018), arXiv:1802.08908, Theorem 6; of Laplace noise: Papernot et al. (2017),
+        arXiv:1610.05755; the released bound: docs/theory/learning/pate.md.
+    """
+
+    def __init__(self, teachers: int, relation: Relation) -> None:
+        self._teachers, self._relation = teachers, relation
+        self._asked: list[tuple[Vote, int, Votes]] = []
+
+    def add(self, vote: Vote, queries: int, votes: Votes) -> None:
+        """Count the votes of the answered ones among these queries."""
+        ranked = -np.sort(-votes, axis=1)
+        self._asked.append((vote, queries, ranked[:, :1] - ranked[:, 1:]))
+
+    def divergence(self, order: Real) -> float:
+        """A bound on the Rényi divergence of all answers from those on any neighbouring table: SECRET."""
+        a = float(checked_order(order))
+        return self._of_checks(a) + sum(
+            float(divergences(log_wrong(gaps, vote.choice), vote.choice, a).sum()) for vote, _, gaps in self._asked
+        )
+
+    def epsilon(self, delta: Real) -> float:
+        """The same as an epsilon: SECRET."""
+        return min(renyi_epsilon(order, Fraction(self.divergence(order)), delta) for order in ORDERS)
+
+    def sanitise(
+        self,
+        *,
+        epsilon: Real,
+        delta: Real,
+        order: Real = 16,
+        spread: int | None = None,
+        failure: Real = Fraction(1, 1000),
+        ledger: Payer | None = None,
+        bits: Bits = SECURE,
+    ) -> Release:
+        """Release an upper bound on the data-dependent epsilon, by Laplace noise on a sum that no row moves far.
+
+        Of each query the gap between its two largest numbers of votes counts, which a row moves by 2 at most. The
+        divergence that a gap implies is raised until a step of the gap moves it by at most the largest over `spread`.
+
+        Args:
+            epsilon: what the release may cost.
+            delta: at which the released epsilon is stated.
+            order: of the divergence; public.
+            spread: by default a quarter of the teachers.
+            failure: the chance that noise makes the bound too small, below 1/2.
+            ledger: who pays before the votes are looked at.
+            bits: leave it out, except in tests.
+        """
+        missed, share, a = probability("failure", failure), probability("delta", delta), float(checked_order(order))
+        width = max(self._teachers // 4, 1) if spread is None else whole_number("spread", spread, lower=1)
+        if not sum(len(gaps) for *_, gaps in self._asked) or not 0 < missed < Fraction(1, 2):
+            raise InvalidParameterError("sanitise() needs answers, and a failure between 0 and 1/2. Call label first.")
+        unit = max(_worst(vote.choice, a) for vote, *_ in self._asked) / _STEPS
+        sized = [(vote.choice, a, unit, width, (self._teachers + 1, gaps.shape[1])) for vote, _, gaps in self._asked]
+        tables = [raised(*each) for each in sized]
+        moved = sum(2 * slope * len(gaps) for (_, slope), (*_, gaps) in zip(tables, self._asked, strict=True))
+        noise = Laplace.calibrated(of_steps(moved, self._relation), epsilon=epsilon)
+        cost, text = noise.privacy_loss(of_steps(moved, self._relation)), f"epsilon of votes by order {a:g} and {noise}"
+        left = paid(ledger, cost, text=text, bits=bits)
+        total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
+        noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
+        bound = renyi_epsilon(order, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
+        note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
+        return Release(
+            parts=(Estimate(name="epsilon", estimates=np.array([bound])),),
+            cost=cost,
+            budget_left=left,
+            text=text,
+            safe=bits.safe,
+            notes=(note + "and no other table. The ledger keeps the certified loss.",),
+        )
+
+    def _of_checks(self, order: float) -> float:
+        return sum(
+            order * asked / (2 * float(vote.check.sigma_squared)) for vote, asked, _ in self._asked if vote.check
+        )
+
+    def __repr__(self) -> str:
+        return "VoteAccount(secret: sanitise it before anything of it is published)"
+
+
+def log_wrong(gaps: Floats | Votes, choice: Choice) -> Floats:
+    """Logarithms of bounds on the chance that the noisy choice is not the class with most votes; 0 for no bound.
+
+    Args:
+        gaps: how far the other classes are behind, of shape (queries, classes - 1).
+
+    Guarantee: sums of (2 + rate gap) / (4 e^(rate gap)), of Gaussian noise Phi(-(gap - 1/2) / (sqrt(2) sigma)), where
+        all gaps are at least sqrt(2) sigma + 1/2 and sigma at least 2.
+    """
+    if isinstance(choice, NoisyMax):
+        behind = float(choice.rate) * gaps
+        return np.asarray(np.minimum(logsumexp(np.log(2 + behind) - math.log(4) - behind, axis=1), 0.0))
+    behind = (gaps - 0.5) / math.sqrt(2 * choice.sigma_squared)
+    found = np.minimum(logsumexp(log_ndtr(-behind), axis=1), 0.0)
+    return np.where((behind >= 1).all(axis=1) & (choice.sigma_squared >= 4), found, 0.0)
+
+
+def divergences(logs: Floats, choice: Choice, order: float) -> Floats:
+    """Rényi divergences of choices that are some class except with probability e^logs; at most the worst one."""
+    worst, less = _worst(choice, order), order - 1
+    with np.errstate(all="ignore"):
+        right = np.log1p(-np.exp(logs))
+        if isinstance(choice, NoisyMax):
+            limit = 2 * float(choice.rate)
+            proved = logs < -np.logaddexp(limit, 0.0)
+            usual, seldom = right - np.log1p(-np.exp(limit + logs)), np.full(len(logs), limit)
+        else:
+            variance = float(choice.sigma_squared)
+            second = np.sqrt(-logs * variance)
+            first = second + 1
+            once, twice = first / variance, second / variance
+            room = (second - 1) * twice - second * (np.log(first / (first - 1)) + np.log(second / (second - 1)))
+            proved = (order < first) & (second > 1) & (logs + twice < 0) & (logs <= room)
+            usual = right - np.log1p(-np.exp((logs + twice) * (second - 1) / second))
+            seldom = once - logs / (first - 1)
+        found = np.logaddexp(right + less * usual, logs + less * seldom) / less
+    return np.where(proved & (found < worst), found, worst)
+
+
+def raised(choice: Choice, order: float, unit: float, width: int, shape: tuple[int, int]) -> tuple[Votes, int]:
+    """For each gap to the second class a number of units above its divergence; and how far it falls at most a step.
+
+    Args:
+        shape: of a table of all gaps from 0 on, one a row, and of the classes but the first.
+    """
+    gaps = np.arange(shape[0])
+    steps = np.ceil(divergences(log_wrong(np.broadcast_to(gaps[:, np.newaxis], shape), choice), choice, order) / unit)
+    falling = np.maximum.accumulate(steps.astype(np.int64)[::-1] + 1)[::-1]
+    slope = math.ceil(falling[0] / width)
+    return np.asarray(np.maximum.accumulate(falling + slope * gaps) - slope * gaps), slope
+
+
+def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits) -> Remaining | None:
+    """What is left after the payment, if there is a ledger.
+
+    Raises: InvalidParameterError if it is none, or bits are none; and what the ledger raises.
+    """
+    if not isinstance(bits, Bits) or (ledger is not None and not callable(getattr(ledger, "pay", None))):
+        wrong = shown(bits if ledger is None else ledger)
+        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, and bits left out; got {wrong}")
+    question = hashlib.sha256(text.encode()).hexdigest()
+    return None if ledger is None else ledger.pay(loss, question=question, text=text, safe=bits.safe, units=False)
+
+
+def _worst(choice: Choice, order: float) -> float:
+    """The Rényi divergence of one answer, whatever the votes are."""
+    if isinstance(choice, NoisyMax):
+        return min(2 * float(choice.rate), 2 * order * float(choice.rate) ** 2)
+    return order / float(choice.sigma_squared)

@@ -1,0 +1,188 @@
+"""Teachers: models of disjoint parts of private rows, who are heard through a noisy vote alone."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidParameterError, UnsafeReleaseError
+from deniable.learning.estimators.estimator import same_length
+from deniable.learning.estimators.reading import Labels
+from deniable.learning.pate.account import VoteAccount, paid
+from deniable.learning.pate.vote import Vote, Votes
+from deniable.noise import uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import shown, whole_number
+from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.privacy.budget import Remaining
+from deniable.rows import Container, Floats, places_of, silence, table
+from deniable.statistics.statistic import Payer, without_rows
+
+_MOST_TEACHERS = 2**16
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """What teachers answered; everything in it is public, the number of answers too, which noise decided.
+
+    `labels` are those of the answered queries, in order; `privacy_loss` is certified, whatever the votes were.
+    """
+
+    queries: Floats
+    labels: NDArray[Any]
+    answered: NDArray[np.bool_]
+    privacy_loss: PrivacyLoss
+    safe: bool
+    budget_left: Remaining | None = field(default=None, repr=False)
+
+    def teach(self, student: Any) -> Any:
+        """A copy of the student, fitted to the answered queries: post-processing, which costs nothing.
+
+        Raises: UnsafeReleaseError if the noise was that of tests.
+        """
+        if not self.safe:
+            raise UnsafeReleaseError("these labels hold noise of a test stream. Leave the argument bits out.")
+        return deepcopy(student).fit(self.queries[self.answered], self.labels)
+
+
+class Teachers:
+    """Models of disjoint parts of private rows, which stay private: only noisy votes about public rows come out.
+
+    Each row joins a teacher by a fair draw of its own, so a row changes one teacher and one vote of each query. A row
+    with an undeclared label is left out. A teacher who fails, or whose answer is no declared class, votes for none:
+    nothing of that is seen. No row is read before the first answer is paid.
+
+    Asking again and again is private prediction: every answer costs until the ledger refuses, a model but once.
+
+    Args:
+        X: private rows: an array, a frame or a list of rows.
+        y: their labels.
+        teacher: an unfitted model with `fit(X, y)` and `predict(X)`, of which each teacher is a copy; or a function of
+            (X, y) that gives a function of X. Teachers must share nothing, such as a cache.
+        count: of teachers.
+        classes: all labels that may occur.
+        relation: AddRemove or Replace; a vote moves under either one.
+
+    `account` is SECRET: what the votes so far say about their own privacy.
+
+    Guarantee: `Vote.privacy_loss` for each call of `label`, which add up.
+    Source: Papernot et al. (2017), arXiv:1610.05755; private prediction: Dwork, Feldman (2018), arXiv:1803.10266.
+
+    >>> from deniable.learning import Teachers, Vote
+    >>> def rule(X, y):  # any model will do
+    ...     middle = (X[y == "high"].min() + X[y == "low"].max()) / 2
+    ...     return lambda rows: ["high" if row[0] > middle else "low" for row in rows]
+    >>> rows, labels = [[0.1], [0.2], [0.8], [0.9]] * 500, ["low", "low", "high", "high"] * 500
+    >>> teachers = Teachers(rows, labels, teacher=rule, count=100, classes=["low", "high"])
+    >>> teachers.label([[0.0], [1.0]], Vote.gnmax(sigma=8)).labels.tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        X: Container,
+        y: Container,
+        *,
+        teacher: Any,
+        count: int,
+        classes: Any,
+        relation: Relation = AddRemove,
+    ) -> None:
+        same_length(X, y)
+        self._rows, self._marks, self._labels = X, y, Labels.of(classes, y)
+        self.count = whole_number("count", count, lower=1, upper=_MOST_TEACHERS)
+        self.relation = Relation(relation)
+        fits = callable(getattr(teacher, "fit", None)) and callable(getattr(teacher, "predict", None))
+        if isinstance(teacher, type) or not (fits or callable(teacher)):
+            raise InvalidParameterError(
+                f"teacher must be a model with fit and predict, or a function of (X, y), got {shown(teacher)}"
+            )
+        self._teacher = teacher if not fits else lambda X, y: deepcopy(teacher).fit(X, y).predict
+        self._taught: list[Callable[[Floats], Any] | None] = []
+        self.account = VoteAccount(self.count, self.relation)
+
+    def label(
+        self,
+        queries: ArrayLike,
+        vote: Vote,
+        *,
+        believed: ArrayLike | None = None,
+        ledger: Payer | None = None,
+        bits: Bits = SECURE,
+    ) -> Answers:
+        """Pay, ask, and add noise.
+
+        Args:
+            queries: public rows, of shape (queries, columns).
+            vote: how votes become labels.
+            believed: chances that a student taught before gives to the classes of each query, of shape (queries,
+                classes): the check looks for teachers who disagree.
+            ledger: who pays before a private row is read; None: the caller keeps the books.
+            bits: leave it out, except in tests.
+
+        Raises: InvalidParameterError for what does not fit, before anything is paid or read.
+        """
+        asked = _numbers("queries", queries)
+        if not isinstance(vote, Vote):
+            raise InvalidParameterError(f"vote must be a Vote, such as Vote.gnmax(sigma=40), got {shown(vote)}")
+        if table(without_rows(self._rows), "X", columns=asked.shape[1])[0].shape[1] != asked.shape[1]:
+            raise InvalidParameterError(f"queries must have the columns of X, got {asked.shape[1]} columns")
+        shape = len(asked), len(self._labels.classes)
+        chances = np.zeros(shape) if believed is None else _numbers("believed", believed)
+        if chances.shape != shape or not ((chances >= 0) & (chances <= 1)).all():
+            raise InvalidParameterError("believed must be a table of chances, one for each query and class")
+        loss = vote.privacy_loss(len(asked), relation=self.relation)
+        text = f"{len(asked)} queries to {self.count} teachers by {vote}"
+        left = paid(ledger, loss, text=text, bits=bits)
+        with silence():
+            votes = self._votes(asked, bits)
+            places = vote.release(votes, np.floor(chances * self.count).astype(np.int64), bits)
+        answered = places >= 0
+        self.account.add(vote, len(asked), votes[answered])
+        labels = np.array(self._labels.classes)[places[answered]]
+        return Answers(
+            queries=asked, labels=labels, answered=answered, privacy_loss=loss, safe=bits.safe, budget_left=left
+        )
+
+    def _votes(self, queries: Floats, bits: Bits) -> Votes:
+        """SECRET."""
+        if not self._taught:
+            rows, _ = table(self._rows, "X", columns=queries.shape[1])
+            places, names = self._labels.places(self._marks), np.array(self._labels.classes)
+            parts = uniform.below(self.count, size=len(rows), bits=bits)
+            parts[places == len(names)] = self.count
+            order = np.argsort(parts, kind="stable")
+            split = np.split(order, np.searchsorted(parts[order], np.arange(1, self.count + 1)))[:-1]
+            self._taught = [_tried(self._teacher, rows[part], names[places[part]]) for part in split]
+        votes = np.zeros((len(queries), len(self._labels.classes) + 1), dtype=np.int64)
+        for answer in self._taught:
+            found = None if answer is None else _tried(places_of, _tried(answer, queries.copy()), self._labels.classes)
+            if found is not None and found.shape == (len(queries),):
+                votes[np.arange(len(queries)), found] += 1
+        return votes[:, :-1]
+
+
+def _tried(function: Callable[..., Any], *given: Any) -> Any:
+    """What the function gives, or None where it fails: whatever it raises may depend on a row."""
+    try:
+        return function(*given)
+    except BaseException as error:
+        if type(error) is KeyboardInterrupt:
+            raise
+        return None
+
+
+def _numbers(name: str, values: ArrayLike) -> Floats:
+    """Public numbers of two dimensions, at least one row."""
+    try:
+        found = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 2 or not found.size:
+        raise InvalidParameterError(f"{name} must be a table of numbers with at least one row")
+    return found
