@@ -3,8 +3,11 @@
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
 from deniable.learning.estimators import KMeans, LogisticRegression
+from deniable.learning.groups import accuracy_by_group
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
-from deniable.learning.pate import Answers, Teachers, Vote, VoteAccount
+from deniable.learning.pate.account import VoteAccount
+from deniable.learning.pate.teachers import Answers, Teachers
+from deniable.learning.pate.vote import Vote
 from deniable.learning.plan import Clip, Poisson, TrainingPlan
 from deniable.learning.rates import (
     descent_bound,
@@ -41,6 +44,7 @@ __all__ = [
     "Uses",
     "Vote",
     "VoteAccount",
+    "accuracy_by_group",
     "descend",
     "descend_by_samples",
     "descent_bound",

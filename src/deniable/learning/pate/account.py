@@ -54,16 +54,9 @@ class VoteAccount:
         return min(renyi_epsilon(order, Fraction(self.divergence(order)), delta) for order in ORDERS)
 
     def sanitise(
-        self,
-        *,
-        epsilon: Real,
-        delta: Real,
-        order: Real = 16,
-        spread: int | None = None,
-        failure: Real = Fraction(1, 1000),
-        ledger: Payer | None = None,
-        bits: Bits = SECURE,
-    ) -> Release:
+        self, *, epsilon: Real, delta: Real, order: Real = 16, spread: int | None = None,
+        failure: Real = Fraction(1, 1000), ledger: Payer | None = None, bits: Bits = SECURE,
+    ) -> Release:  # fmt: skip
         """Release an upper bound on the data-dependent epsilon, by Laplace noise on a sum that no row moves far.
 
         Of each query the gap between its two largest numbers of votes counts, which a row moves by 2 at most. The
@@ -75,8 +68,7 @@ class VoteAccount:
             order: of the divergence; public.
             spread: by default a quarter of the teachers.
             failure: the chance that noise makes the bound too small, below 1/2.
-            ledger: who pays before the votes are looked at.
-            bits: leave it out, except in tests.
+            ledger, bits: as in `Teachers.label`.
         """
         missed, share, a = probability("failure", failure), probability("delta", delta), float(checked_order(order))
         width = max(self._teachers // 4, 1) if spread is None else whole_number("spread", spread, lower=1)
@@ -93,14 +85,9 @@ class VoteAccount:
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
         bound = renyi_epsilon(order, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
         note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
-        return Release(
-            parts=(Estimate(name="epsilon", estimates=np.array([bound])),),
-            cost=cost,
-            budget_left=left,
-            text=text,
-            safe=bits.safe,
-            notes=(note + "and no other table. The ledger keeps the certified loss.",),
-        )
+        parts = (Estimate(name="epsilon", estimates=np.array([bound])),)
+        notes = (note + "and no other table. The ledger keeps the certified loss.",)
+        return Release(parts=parts, cost=cost, budget_left=left, text=text, safe=bits.safe, notes=notes)
 
     def _of_checks(self, order: float) -> float:
         return sum(
@@ -112,10 +99,7 @@ class VoteAccount:
 
 
 def log_wrong(gaps: Floats | Votes, choice: Choice) -> Floats:
-    """Logarithms of bounds on the chance that the noisy choice is not the class with most votes; 0 for no bound.
-
-    Args:
-        gaps: how far the other classes are behind, of shape (queries, classes - 1).
+    """Logarithms of bounds on the chance that the class with most votes is not chosen, by the gaps to all others.
 
     Guarantee: sums of (2 + rate gap) / (4 e^(rate gap)), of Gaussian noise Phi(-(gap - 1/2) / (sqrt(2) sigma)), where
         all gaps are at least sqrt(2) sigma + 1/2 and sigma at least 2.
@@ -151,10 +135,9 @@ def divergences(logs: Floats, choice: Choice, order: float) -> Floats:
 
 
 def raised(choice: Choice, order: float, unit: float, width: int, shape: tuple[int, int]) -> tuple[Votes, int]:
-    """For each gap to the second class a number of units above its divergence; and how far it falls at most a step.
+    """For each gap from 0 on a number of units above its divergence, and how far it falls at most from one to the next.
 
-    Args:
-        shape: of a table of all gaps from 0 on, one a row, and of the classes but the first.
+    `shape` is that of a table of such gaps, one a row, to all classes but the first.
     """
     gaps = np.arange(shape[0])
     steps = np.ceil(divergences(log_wrong(np.broadcast_to(gaps[:, np.newaxis], shape), choice), choice, order) / unit)
@@ -164,10 +147,7 @@ def raised(choice: Choice, order: float, unit: float, width: int, shape: tuple[i
 
 
 def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits) -> Remaining | None:
-    """What is left after the payment, if there is a ledger.
-
-    Raises: InvalidParameterError if it is none, or bits are none; and what the ledger raises.
-    """
+    """What is left after the payment, if there is a ledger."""
     if not isinstance(bits, Bits) or (ledger is not None and not callable(getattr(ledger, "pay", None))):
         wrong = shown(bits if ledger is None else ledger)
         raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, and bits left out; got {wrong}")

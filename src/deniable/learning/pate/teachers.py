@@ -23,8 +23,6 @@ from deniable.privacy.budget import Remaining
 from deniable.rows import Container, Floats, places_of, silence, table
 from deniable.statistics.statistic import Payer, without_rows
 
-_MOST_TEACHERS = 2**16
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
@@ -84,18 +82,11 @@ class Teachers:
     """
 
     def __init__(
-        self,
-        X: Container,
-        y: Container,
-        *,
-        teacher: Any,
-        count: int,
-        classes: Any,
-        relation: Relation = AddRemove,
+        self, X: Container, y: Container, *, teacher: Any, count: int, classes: Any, relation: Relation = AddRemove
     ) -> None:
         same_length(X, y)
         self._rows, self._marks, self._labels = X, y, Labels.of(classes, y)
-        self.count = whole_number("count", count, lower=1, upper=_MOST_TEACHERS)
+        self.count = whole_number("count", count, lower=1, upper=2**16)
         self.relation = Relation(relation)
         fits = callable(getattr(teacher, "fit", None)) and callable(getattr(teacher, "predict", None))
         if isinstance(teacher, type) or not (fits or callable(teacher)):
@@ -107,14 +98,9 @@ class Teachers:
         self.account = VoteAccount(self.count, self.relation)
 
     def label(
-        self,
-        queries: ArrayLike,
-        vote: Vote,
-        *,
-        believed: ArrayLike | None = None,
-        ledger: Payer | None = None,
+        self, queries: ArrayLike, vote: Vote, *, believed: ArrayLike | None = None, ledger: Payer | None = None,
         bits: Bits = SECURE,
-    ) -> Answers:
+    ) -> Answers:  # fmt: skip
         """Pay, ask, and add noise.
 
         Args:

@@ -71,13 +71,9 @@ class Vote(metaclass=InWords):
         return found if self.check is None else compose([self.check.privacy_loss(_moved(1, relation)) * asked, found])
 
     def release(self, votes: Votes, believed: Votes, bits: Bits) -> NDArray[np.int64]:
-        """The chosen class of each query, or -1.
+        """The chosen class of each query, or -1; the check takes public numbers off the votes.
 
         All checks come before the first choice: for which queries there is one depends on what was released.
-
-        Args:
-            votes: secret.
-            believed: public numbers that the check takes off the votes.
         """
         passed = np.ones(len(votes), dtype=np.bool_)
         if self.check is not None:

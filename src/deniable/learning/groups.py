@@ -1,0 +1,98 @@
+"""Accuracy by group: noise in training costs small and unusual groups most."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.estimator import Classifier, same_length
+from deniable.learning.estimators.reading import Labels
+from deniable.learning.pate.account import paid
+from deniable.mechanisms.price import Price
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real
+from deniable.privacy import AddRemove, PureLoss, Relation, of_count
+from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
+from deniable.rows import Container, silence
+from deniable.statistics.statistic import Payer, without_rows
+
+_NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. What one row lost would be private."
+
+
+def accuracy_by_group(
+    models: Mapping[str, Any], X: Container, y: Container, groups: Container, *, values: Sequence[object],
+    public: bool = False, epsilon: Real | None = None, delta: Real = 0, relation: Relation = AddRemove,
+    ledger: Payer | None = None, bits: Bits = SECURE,
+) -> Release:  # fmt: skip
+    """The accuracy of models in each group, and how far it is below that of the best group; `.plot("gap")` draws it.
+
+    Args:
+        models: fitted classifiers by name, such as their epsilons; of this library where rows are private.
+        X, y, groups: rows that were not trained on, their labels and their groups.
+        values: all groups that are asked about; public.
+        public: the rows may be seen: it costs nothing, and intervals are those of a sample (Clopper-Pearson).
+        epsilon, delta: what noisy counts of private rows may cost; intervals are those of the noise.
+        relation, ledger, bits: as everywhere.
+
+    Guarantee: that of noise on one count for each group and one more for each model, of which a row moves `models + 1`.
+    Source: Bagdasaryan, Poursaeed, Shmatikov (2019), arXiv:1905.12101.
+
+    >>> class Always:
+    ...     classes_ = ["no", "yes"]
+    ...     predict = staticmethod(lambda rows: ["yes"] * len(rows))
+    >>> rows, labels, groups = [[0]] * 4, ["yes", "yes", "yes", "no"], ["a", "a", "b", "b"]
+    >>> accuracy_by_group({"always": Always()}, rows, labels, groups, values=["a", "b"], public=True)["gap"].tolist()
+    [0.0, 0.5]
+    """
+    known, price = Labels.of(list(values), groups), None if public else Price.of(epsilon, delta, None)
+    if not same_length(X, y) == same_length(X, groups) or not models or not isinstance(models, Mapping):
+        raise InvalidParameterError("X, y and groups need one entry for each row, and models one name each")
+    readers = {name: Labels.of(list(getattr(model, "classes_", ())), y) for name, model in models.items()}
+    for name, model in models.items() if price else ():
+        if not isinstance(model, Classifier):
+            raise InvalidParameterError(f"{name} may fail on a private row: give a fitted model of this library")
+        model.predict(without_rows(X))  # type: ignore[arg-type]
+    reach = of_count(rows=1, groups=len(models) + 1, relation=relation)
+    noise = None if price is None else price.noise(reach)
+    cost = PureLoss(0) if noise is None else noise.privacy_loss(reach)
+    text = f"accuracy of {', '.join(models)} by group"
+    left = None if noise is None else paid(ledger, cost, text=text, bits=bits)
+    with silence():
+        places, size = known.places(groups), len(known.classes)
+        masks = [np.ones(len(places), dtype=np.bool_)]
+        for name, model in models.items():
+            truth = readers[name].places(y)
+            masks.append((readers[name].places(model.predict(X)) == truth) & (truth < len(readers[name].classes)))
+        exact = np.stack([np.bincount(places[mask], minlength=size + 1)[:size] for mask in masks])
+        counts: NDArray[Any] = exact if noise is None else noise.release(exact, bits=bits).value
+    rows, right = np.tile(counts[0], len(models)), counts[1:].ravel()
+    share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)
+    best = share.reshape(-1, size).max(axis=1).repeat(size)
+    parts: list[Key | Measure | Estimate] = [
+        Key(name="model", values=[name for name in models for _ in range(size)]),
+        Key(name="group", values=list(known.classes) * len(models)),
+        Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows)),
+        Estimate(name="gap", estimates=best - share),
+    ]
+    noisy: tuple[Noisy, ...] = ()
+    if noise is not None:
+        noisy = tuple(Noisy(name=n, values=v, law=noise.law()) for n, v in (("right", right), ("rows", rows)))
+        ratio, divisor = (lambda counts: counts["right"] / counts["rows"]), (itemgetter("rows"),)
+        bases = ("right", "rows")
+        parts[2] = Measure(name="accuracy", bases=bases, evaluate=ratio, denominators=divisor, lower=0, upper=1)
+    safe, notes = bits.safe or public, (_NOTE,)
+    return Release(parts=tuple(parts), noisy=noisy, cost=cost, budget_left=left, text=text, safe=safe, notes=notes)
+
+
+def _of_a_sample(right: NDArray[np.int64], rows: NDArray[np.int64], level: float) -> Bounds:
+    """Clopper-Pearson intervals; the whole range where a group has no rows."""
+    tail = (1 - level) / 2
+    lower, upper = beta.ppf(tail, right, rows - right + 1), beta.ppf(1 - tail, right + 1, rows - right)
+    return Bounds(np.where(right > 0, lower, 0.0), np.where(right < rows, upper, 1.0))
