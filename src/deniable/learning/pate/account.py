@@ -54,7 +54,7 @@ class VoteAccount:
         return min(renyi_epsilon(order, Fraction(self.divergence(order)), delta) for order in ORDERS)
 
     def sanitise(
-        self, *, epsilon: Real, delta: Real, order: Real = 16, spread: int | None = None,
+        self, *, epsilon: Real, delta: Real, order: Real | None = None, spread: int | None = None,
         failure: Real = Fraction(1, 1000), ledger: Payer | None = None, bits: Bits = SECURE,
     ) -> Release:  # fmt: skip
         """Release an upper bound on the data-dependent epsilon, by Laplace noise on a sum that no row moves far.
@@ -65,15 +65,17 @@ class VoteAccount:
         Args:
             epsilon: what the release may cost.
             delta: at which the released epsilon is stated.
-            order: of the divergence; public.
-            spread: by default a quarter of the teachers.
+            order: of the divergence; public. By default the best one for the worst votes.
+            spread: by default two fifths of the teachers.
             failure: the chance that noise makes the bound too small, below 1/2.
             ledger, bits: as in `Teachers.label`.
         """
-        missed, share, a = probability("failure", failure), probability("delta", delta), float(checked_order(order))
-        width = max(self._teachers // 4, 1) if spread is None else whole_number("spread", spread, lower=1)
+        missed, share = probability("failure", failure), probability("delta", delta)
+        width = max(2 * self._teachers // 5, 1) if spread is None else whole_number("spread", spread, lower=1)
         if not sum(len(gaps) for *_, gaps in self._asked) or not 0 < missed < Fraction(1, 2):
             raise InvalidParameterError("sanitise() needs answers, and a failure between 0 and 1/2. Call label first.")
+        best = checked_order(order) if order is not None else min(ORDERS, key=lambda o: self._publicly(o, share))
+        a = float(best)
         unit = max(_worst(vote.choice, a) for vote, *_ in self._asked) / _STEPS
         sized = [(vote.choice, a, unit, width, (self._teachers + 1, gaps.shape[1])) for vote, _, gaps in self._asked]
         tables = [raised(*each) for each in sized]
@@ -83,11 +85,16 @@ class VoteAccount:
         left = paid(ledger, cost, text=text, bits=bits)
         total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
-        bound = renyi_epsilon(order, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
+        bound = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
         note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
         parts = (Estimate(name="epsilon", estimates=np.array([bound])),)
         notes = (note + "and no other table. The ledger keeps the certified loss.",)
         return Release(parts=parts, cost=cost, budget_left=left, text=text, safe=bits.safe, notes=notes)
+
+    def _publicly(self, order: Fraction, delta: Fraction) -> float:
+        """Epsilon of the worst votes."""
+        worst = sum(len(gaps) * _worst(vote.choice, float(order)) for vote, _, gaps in self._asked)
+        return renyi_epsilon(order, Fraction(worst + self._of_checks(float(order))), delta)
 
     def _of_checks(self, order: float) -> float:
         return sum(
