@@ -2,7 +2,7 @@
 
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
-from deniable.learning.estimators import KMeans, LogisticRegression
+from deniable.learning.estimators import KMeans, LinearSVM, LogisticRegression
 from deniable.learning.groups import accuracy_by_group
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
 from deniable.learning.pate.account import VoteAccount
@@ -31,6 +31,7 @@ __all__ = [
     "KMeans",
     "L1Ball",
     "L2Ball",
+    "LinearSVM",
     "Logistic",
     "LogisticRegression",
     "Loss",

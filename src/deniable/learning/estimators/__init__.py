@@ -2,5 +2,6 @@
 
 from deniable.learning.estimators.kmeans import KMeans
 from deniable.learning.estimators.logistic import LogisticRegression
+from deniable.learning.estimators.svm import LinearSVM
 
-__all__ = ["KMeans", "LogisticRegression"]
+__all__ = ["KMeans", "LinearSVM", "LogisticRegression"]

@@ -150,9 +150,13 @@ class Classifier(Estimator):
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
 
+    def _scores(self, X: Container) -> Floats:
+        """Numbers of shape (rows, classes), of which the largest belongs to the class that is predicted."""
+        return self.predict_proba(X)
+
     def predict(self, X: Container) -> NDArray[Any]:
-        """The most probable class of each row."""
-        places = self.predict_proba(X).argmax(axis=1)
+        """The predicted class of each row: the most probable one, where there are probabilities."""
+        places = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
     def score(self, X: Container, y: Container) -> float:
@@ -164,7 +168,7 @@ class Classifier(Estimator):
         if not same_length(X, y):
             raise InvalidParameterError("a score needs at least one row, got none")
         places = places_of(y, tuple(self.classes_.tolist()))
-        return float((self.predict_proba(X).argmax(axis=1) == places).mean())
+        return float((self._scores(X).argmax(axis=1) == places).mean())
 
 
 class Regressor(Estimator):
