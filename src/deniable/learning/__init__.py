@@ -2,7 +2,14 @@
 
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
-from deniable.learning.estimators import KMeans, LinearSVM, LogisticRegression
+from deniable.learning.estimators import (
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    KMeans,
+    LinearSVM,
+    LogisticRegression,
+)
 from deniable.learning.groups import accuracy_by_group
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
 from deniable.learning.pate.account import VoteAccount
@@ -24,8 +31,11 @@ __all__ = [
     "Box",
     "Buffered",
     "Clip",
+    "DecisionTreeClassifier",
     "Descent",
     "FeasibleSet",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "Hinge",
     "HuberisedHinge",
     "KMeans",

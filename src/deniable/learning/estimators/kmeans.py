@@ -3,8 +3,8 @@
 # ruff: noqa: N803 - X is what scikit-learn calls it
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,15 @@ from deniable.privacy import AddRemove, Relation, compose, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum
 from deniable.rows import Container, Floats, silence, table
 
+Whole: TypeAlias = NDArray[np.int64]
+
 _STEPS = 2**20  # of the lattice, to the radius
 _BINS = {1: 64, 2: 32, 3: 16, 4: 8}  # of the grid, for each number of axes
 _RESTARTS, _ITERATIONS = 10, 30  # of k-means on the grid, which costs no privacy
 _GRID, _COUNTS, _SUMS = 5, 1, 4  # shares of the price, chosen on blobs of seeds that no benchmark uses
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KMeans(Estimator):
     """Find `n_clusters` centres such that rows are near to one of them; only the centres are released.
 
@@ -47,8 +50,7 @@ class KMeans(Estimator):
         bounds: a pair (lower, upper) for all features, or a list with one pair for each; features are not scaled.
         epsilon, delta, rho: what the fit may cost.
         method: "grid" or "lloyd".
-        rounds: of Lloyd; by default 5; after a grid 1, or 2 for Gaussian noise on more than 4
-            features.
+        rounds: of Lloyd; by default 5; after a grid 1, or 2 for Gaussian noise on more than 4 features.
         radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
         start: public centres to start "lloyd" at.
         relation: AddRemove (the number of rows is private) or Replace.
@@ -65,35 +67,20 @@ class KMeans(Estimator):
     [2.0, 8.0]
     """
 
-    cluster_centers_: Floats
-    _features: Features
+    n_clusters: int
+    bounds: Bounds
+    epsilon: Real | None = None
+    delta: Real | None = None
+    rho: Real | None = None
+    method: Literal["grid", "lloyd"] = "grid"
+    rounds: int | None = None
+    radius: Real | None = None
+    start: Sequence[Sequence[float]] | Floats | None = None
+    relation: Relation = AddRemove
+    cluster_centers_: Floats = field(init=False)
+    _features: Features = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        n_clusters: int,
-        bounds: Bounds,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        rho: Real | None = None,
-        method: Literal["grid", "lloyd"] = "grid",
-        rounds: int | None = None,
-        radius: Real | None = None,
-        start: Sequence[Sequence[float]] | Floats | None = None,
-        relation: Relation = AddRemove,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.method = method
-        self.rounds = rounds
-        self.radius = radius
-        self.start = start
-        self.relation = relation
-
-    def predict(self, X: Container) -> NDArray[np.int64]:
+    def predict(self, X: Container) -> Whole:
         """The place of the nearest centre of each row: private on private rows."""
         self._check_fitted()
         with silence():
@@ -104,9 +91,9 @@ class KMeans(Estimator):
         if self.method not in ("grid", "lloyd"):
             raise InvalidParameterError(f'method must be "grid" or "lloyd", got {shown(self.method)}')
         features, clusters = Features.of(self.bounds, X), whole_number("n_clusters", self.n_clusters, lower=1)
-        grid = _Grid.of(features) if self.method == "grid" else None
+        grid, axes = self.method == "grid", min(features.count, 4)
         pure = price.rho is None and not price.delta
-        usual = 5 if grid is None else 1 if pure or features.count in _BINS else 2
+        usual = 5 if not grid else 1 if pure or features.count == axes else 2
         rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
         start = self._started(clusters, features)
         half: Floats = (features.upper - features.lower) / 2
@@ -118,7 +105,7 @@ class KMeans(Estimator):
         weights = [1, 1] * rounds
         if grid:
             weights = [_GRID * rounds, *[_COUNTS, _SUMS] * rounds]
-            reach = [of_count(rows=1, groups=1, cells=grid.cells, relation=relation), *reach]
+            reach = [of_count(rows=1, groups=1, cells=_BINS[axes] ** axes, relation=relation), *reach]
         noises = price.noises(reach, weights)
         loss = compose(noise.privacy_loss(each) for noise, each in zip(noises, reach, strict=True))
         ball = (L1Ball if pure else L2Ball)(radius=radius, columns=len(half))  # type: ignore[arg-type]
@@ -131,7 +118,7 @@ class KMeans(Estimator):
             whole = clipped(features.cut(X) - middle, radius=radius, steps=_STEPS, l1=pure)
             points, left = np.asarray(whole * unit, dtype=np.float64), list(noises)
             if grid:
-                centres = grid.start(points, clusters, left.pop(0), bits)
+                centres = _from_grid(points, half, clusters, left.pop(0), bits)
             elif start is None:
                 centres = (2 * simulation.uniforms((clusters, len(half)), bits=bits) - 1) * half
             else:
@@ -147,75 +134,48 @@ class KMeans(Estimator):
                     "_features": features}  # fmt: skip
 
         kind = type(noises[-1]).__name__.lower()
-        began = f"a start from noisy counts of {grid.cells} cells, then " if grid else ""
+        began = "noisy counts of a grid, then " if grid else ""
         how = f"{began}{rounds} rounds of Lloyd with {kind} noise on counts and sums of {clusters} clusters."
-        return Work(loss=price.stated(loss), how=how, train=train, relation=relation,
-                    delta=1 / 10**6 if price.rho else price.delta)  # fmt: skip
+        delta = "1e-6" if price.rho else price.delta
+        return Work(loss=price.stated(loss), how=how, train=train, relation=relation, delta=delta)
 
     def _started(self, clusters: int, features: Features) -> Floats | None:
         if self.start is None:
             return None
         found, _ = table(self.start, "start", columns=features.count)
         if found.shape != (clusters, features.count) or not np.isfinite(found).all() or self.method == "grid":
-            raise InvalidParameterError(
-                f"start must be {clusters} public points of {features.count} finite numbers, for method='lloyd'"
-            )
+            raise InvalidParameterError(f"start must be {clusters} points of finite numbers, for method='lloyd' alone")
         return found
 
 
-def nearest(points: Floats, centres: Floats) -> NDArray[np.int64]:
+def nearest(points: Floats, centres: Floats) -> Whole:
     """The place of the nearest centre of each point, of equally near ones the first; each point by itself."""
     return np.asarray(np.argmin([squared_norms(points - centre) for centre in centres], axis=0))
 
 
-def totals(
-    whole: NDArray[np.int64], places: NDArray[np.int64], clusters: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def totals(whole: Whole, places: Whole, clusters: int) -> tuple[Whole, Whole]:
     """How many rows each cluster has, and their sum, of shape (clusters, columns): exact, secret."""
     sums = np.array([whole[places == cluster].sum(axis=0) for cluster in range(clusters)])
     return np.bincount(places, minlength=clusters), sums
 
 
-@dataclass(frozen=True, eq=False)
-class _Grid:
-    """Cells of equal size along up to four axes: those of the features, or random directions.
+def _from_grid(points: Floats, half: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:
+    """Centres of the noisy counts of cells along up to four axes: those of the features, or random directions.
 
-    Args:
-        reach: how far the grid goes from the middle of the bounds along each axis.
-        features: how many there are.
+    Directions are orthonormal, so a point is nearest to the same centre in all dimensions as along the axes.
     """
-
-    reach: Floats
-    features: int
-
-    @classmethod
-    def of(cls, features: Features) -> "_Grid":
-        half = (features.upper - features.lower) / 2
-        few = half.size in _BINS  # else rows within their bounds stay within twice their spread, nearly all
-        return cls(half if few else np.full(max(_BINS), 2 * np.sqrt((half**2).mean())), half.size)
-
-    @property
-    def cells(self) -> int:
-        """How many there are."""
-        return int(_BINS[self.reach.size] ** self.reach.size)
-
-    def start(self, points: Floats, clusters: int, noise: AdditiveNoise, bits: Bits) -> Floats:
-        """Centres of the noisy counts, in the space of the points.
-
-        Directions are orthonormal, so a point is nearest to the same centre in all dimensions as along the axes.
-        """
-        axes, bins = self.reach.size, _BINS[self.reach.size]
-        turned = np.eye(axes) if axes == self.features else (
-            np.linalg.qr(simulation.normals((self.features, axes), bits=bits))[0].T
-        )  # fmt: skip
-        cell = np.floor((products(points, turned) / self.reach + 1) * (bins / 2))
-        codes = np.clip(cell, 0, bins - 1).astype(np.int64) @ bins ** np.arange(axes)
-        noisy = noise.release(np.bincount(codes, minlength=self.cells), bits=bits).value.astype(np.float64)
-        least = float(noise.half_width(1 - 1 / self.cells))  # above it, a cell without rows is rare
-        order = np.argsort(-noisy, kind="stable")
-        kept = order[: max(clusters, int((noisy > least).sum()))]
-        middles = ((kept[:, np.newaxis] // bins ** np.arange(axes)) % bins + 0.5) * (2 / bins) - 1
-        return products(_weighted(middles * self.reach, np.maximum(noisy[kept], 1.0), clusters, bits), turned.T)
+    axes = min(half.size, 4)
+    bins, reach, turned = _BINS[axes], half, np.eye(axes)
+    if half.size > axes:  # nearly all points stay within twice their spread
+        reach = np.full(axes, 2 * np.sqrt((half**2).mean()))
+        turned = np.linalg.qr(simulation.normals((half.size, axes), bits=bits))[0].T
+    cell = np.floor((products(points, turned) / reach + 1) * (bins / 2))
+    codes = np.clip(cell, 0, bins - 1).astype(np.int64) @ bins ** np.arange(axes)
+    noisy = noise.release(np.bincount(codes, minlength=bins**axes), bits=bits).value.astype(np.float64)
+    least = float(noise.half_width(1 - 1 / bins**axes))  # above it, a cell without rows is rare
+    kept = np.argsort(-noisy, kind="stable")[: max(clusters, int((noisy > least).sum()))]
+    middles = ((kept[:, np.newaxis] // bins ** np.arange(axes)) % bins + 0.5) * (2 / bins) - 1
+    return products(_weighted(middles * reach, np.maximum(noisy[kept], 1.0), clusters, bits), turned.T)
 
 
 def _weighted(points: Floats, weights: Floats, clusters: int, bits: Bits) -> Floats:

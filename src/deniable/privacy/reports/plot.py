@@ -33,7 +33,7 @@ def draw_profile(loss: PrivacyLoss, *, tolerance: float, points: int, ax: "Axes 
 
     Raises: MissingExtraError if matplotlib is not installed.
     """
-    axes = _axes(ax)
+    axes = axes_for(ax)
     epsilons, lower, upper = profile(loss, tolerance=tolerance, points=points).values()
     fine = np.linspace(epsilons[0], epsilons[-1], 8 * points)
     chords = np.interp(np.exp(fine - epsilons[-1]), np.exp(epsilons - epsilons[-1]), upper)
@@ -55,7 +55,7 @@ def profile(loss: PrivacyLoss, *, tolerance: float, points: int) -> dict[str, ND
 
 def draw_renyi(loss: PrivacyLoss, *, orders: Reals | None, ax: "Axes | None") -> "Axes":
     """Divergences against orders, on logarithmic axes; by default orders from 1/8 to 64."""
-    axes = _axes(ax)
+    axes = axes_for(ax)
     places: Reals = [Fraction(2) ** (step - 3) for step in range(10)] if orders is None else orders
     found = loss.renyi(places)
     at = [float(exact_rational("order", order)) for order in places]
@@ -69,7 +69,7 @@ def draw_renyi(loss: PrivacyLoss, *, orders: Reals | None, ax: "Axes | None") ->
 
 def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -> "Axes":
     """P(L > l) and, for l >= 0, delta(l), up to where both are small."""
-    axes = _axes(ax)
+    axes = axes_for(ax)
     low, high = (float(end) for end in variable.quantiles([1e-4, 1 - 1e-4]))
     high = min(high, 50.0)
     losses = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9, points)
@@ -82,7 +82,7 @@ def draw_variable(variable: "LossVariable", *, points: int, ax: "Axes | None") -
 
 def draw_tradeoff(tradeoff: "TradeOff", *, points: int, ax: "Axes | None") -> "Axes":
     """Share of misses against share of false alarms of the best attack, between both bounds."""
-    axes = _axes(ax)
+    axes = axes_for(ax)
     alarms = np.linspace(0.0, 1.0, points + 2)[1:-1]
     found = tradeoff.false_negative_rates(alarms)
     axes.fill_between(alarms, found.lower, found.upper, color=_BAND, label="between the bounds")
@@ -111,7 +111,8 @@ def _labelled(axes: "Axes", x: str, y: str, title: str) -> "Axes":
     return axes
 
 
-def _axes(ax: "Axes | None") -> "Axes":
+def axes_for(ax: "Axes | None") -> "Axes":
+    """These axes, or new ones. Raises: MissingExtraError if matplotlib is not installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

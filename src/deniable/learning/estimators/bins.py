@@ -1,0 +1,105 @@
+"""Mixed columns as small whole numbers: numbers in bins of equal width between public bounds, categories in a list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.numbers.rationals import Real, shown, whole_number
+from deniable.rows import Floats, array_of, distinct, numbers, places_of
+from deniable.rows.tables import frame_of, grid
+from deniable.statistics.statistic import checked_bounds, without_rows
+
+Columns: TypeAlias = Sequence[tuple[Real, Real] | None]
+"""A pair (lower, upper) for each feature, None for those that are categories."""
+Categories: TypeAlias = Mapping[int, Sequence[object]]
+"""All values of each feature that is one of a list, by the place of its column."""
+
+_MOST_BINS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """How every feature becomes a code from 0, which is what is missing or not in the list, to `sizes` - 1.
+
+    Args:
+        edges: of the bins of each feature, upper ones included; empty for categories.
+        categories: of each feature; empty for numbers.
+    """
+
+    edges: tuple[Floats, ...]
+    categories: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, bounds: object, categories: object, bins: object, rows: object) -> "Bins":
+        """Read what is declared, and check that rows of this type can be read by it.
+
+        Raises: InvalidParameterError.
+        """
+        number = whole_number("bins", bins, lower=1, upper=_MOST_BINS)
+        listed = {} if categories is None else categories
+        if not isinstance(bounds, Sequence) or isinstance(bounds, str) or not bounds:
+            raise InvalidParameterError(f"bounds must be a list with a pair for each feature, got {shown(bounds)}")
+        if not isinstance(listed, Mapping) or {place for place, pair in enumerate(bounds) if pair is None} != {*listed}:
+            raise InvalidParameterError(
+                "categories must have a list for each feature whose bounds are None, by its place: "
+                'bounds=[(0, 100), None] with categories={1: ["no", "yes"]}'
+            )
+        edges, values = [], []
+        for place, pair in enumerate(bounds):
+            if pair is not None:
+                edges.append(np.linspace(*checked_bounds(pair), number + 1)[1:])
+                values.append(())
+            elif isinstance(listed[place], str) or not isinstance(listed[place], Sequence | np.ndarray):
+                raise InvalidParameterError(f"the categories of feature {place} must be a list of values")
+            else:
+                edges.append(np.zeros(0))
+                values.append(distinct(tuple(listed[place])))
+        found = cls(tuple(edges), tuple(values))
+        if rows is not None:
+            found.codes(without_rows(rows))
+        return found
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many codes each feature has."""
+        return np.array([1 + len(edge) + len(found) for edge, found in zip(self.edges, self.categories, strict=True)])
+
+    @property
+    def ordered(self) -> NDArray[np.bool_]:
+        """Which features are numbers."""
+        return np.array([not found for found in self.categories])
+
+    def names(self, place: int) -> list[str]:
+        """What each code of a feature stands for."""
+        found = [str(value) for value in self.categories[place]] or [f"to {edge:.4g}" for edge in self.edges[place]]
+        return ["missing", *found]
+
+    def codes(self, rows: object) -> NDArray[np.int64]:
+        """Codes of shape (rows, features), each entry by itself; numbers beyond their bounds are in the last bin.
+
+        Raises: InvalidParameterError if there are other columns than declared, or of types that cannot be read.
+        """
+        frame = frame_of(rows, "X")
+        array = None if isinstance(rows, list | tuple) else array_of(rows)
+        if frame is not None:
+            columns = [column.to_native() for column in frame.iter_columns()]
+        elif array is not None and array.ndim == 2:
+            columns = list(array.T)
+        else:
+            columns = list(grid(rows, "X", len(self.edges), lambda given, _: (given.values,))[0][0].T)
+        if len(columns) != len(self.edges):
+            raise InvalidParameterError(f"X must have {len(self.edges)} columns, as bounds has, got {len(columns)}")
+        return np.column_stack([self._code(place, column) for place, column in enumerate(columns)])
+
+    def _code(self, place: int, column: object) -> NDArray[np.int64]:
+        known = self.categories[place]
+        if known:
+            found = places_of(column, known)
+            return np.where(found == len(known), 0, found + 1)
+        values = numbers(column, f"feature {place}")
+        below = np.searchsorted(self.edges[place][:-1], values, side="right")
+        return np.where(np.isnan(values), 0, below + 1)
