@@ -2,6 +2,7 @@
 
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
+from deniable.learning.erm import RiskComparison, RiskMinimiser, compare_minimisers
 from deniable.learning.estimators import (
     DecisionTreeClassifier,
     GradientBoostingClassifier,
@@ -47,6 +48,8 @@ __all__ = [
     "Loss",
     "NoisyDescent",
     "Poisson",
+    "RiskComparison",
+    "RiskMinimiser",
     "Simplex",
     "Squared",
     "Teachers",
@@ -56,6 +59,7 @@ __all__ = [
     "Vote",
     "VoteAccount",
     "accuracy_by_group",
+    "compare_minimisers",
     "descend",
     "descend_by_samples",
     "descent_bound",

@@ -1,149 +1,105 @@
-"""Noisy gradient descent: every step adds up the clipped gradients of all rows, with exact noise on a lattice."""
+"""Noisy gradient descent by a training plan: clipped gradients of sampled rows, with exact noise on a lattice."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.descent.projected import Descent, started, walk
 from deniable.learning.losses import Loss
+from deniable.learning.plan import TrainingPlan
 from deniable.learning.sets import FeasibleSet
-from deniable.mechanisms import ClippedSum, Gaussian
-from deniable.mechanisms.additive.base import AdditiveNoise, additive
 from deniable.mechanisms.base import Released
-from deniable.mechanisms.records import records_of
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability, whole_number
-from deniable.privacy import PrivacyLoss, Relation, Sensitivity
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
+from deniable.privacy.around.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
-from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.privacy.relation import AddRemove
 from deniable.rows import Floats, numbers, silence, table
-
-RESOLUTION = 2**20
-"""Lattice steps to the clipping norm."""
-
-_FINER = 1 + Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyDescent(metaclass=InWords):
-    """Projected descent by noisy mean gradients over all rows, for a fixed number of steps.
+    """Projected descent by noisy mean gradients of the rows that a plan samples.
+
+    With all rows in every step it is noisy gradient descent, with `FixedSize(size=1, ...)` one row a step, else DP-SGD.
 
     Args:
         loss: of a linear model.
         feasible: where the parameters must lie.
-        clip: the largest norm of a row's gradient; longer ones are clipped to it, and those that are no numbers are 0.
-        noise: of every coordinate of the sum, in lattice steps, of which there are `resolution` to `clip`.
-        steps: T, at least 1; fixed, whatever the rows are.
-        size: the public number of rows by which sums are divided: exact under replace, else a public guess.
+        plan: sampler, clip, noise and number of steps, with as many dimensions as there are parameters.
+        size: the public number of rows: exact under replace, else a public guess.
         step_size: what the mean gradient is multiplied by; the one of the best bound if it is left out.
-        resolution: lattice steps to the clipping norm.
+        start: public feasible parameters, such as those of a model of public rows; the middle of the set if left out.
 
-    Guarantee: that of the clipped sum, T times: one row moves a sum by at most `clip`, under replace twice that.
+    Guarantee: `plan.privacy_loss()`, of all iterates together. What `start` was made of must be public.
     Error: see `bound`.
-    Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, in its full-batch form.
+    Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Abadi et al. (2016), arXiv:1607.00133.
 
-    >>> from deniable.learning import L2Ball, Logistic
-    >>> from deniable.privacy import Replace, of_count
-    >>> one_row = of_count(rows=1, groups=1, cells=1, relation=Replace)
-    >>> descent = NoisyDescent.calibrated(
-    ...     one_row, epsilon=1, delta="1e-6", loss=Logistic(), feasible=L2Ball(radius=4, columns=2), clip=1, steps=10,
-    ...     size=2,
-    ... )
-    >>> descent.privacy_loss(one_row).epsilon("1e-6").upper <= 1
-    True
+    >>> from deniable.learning import L2Ball, Logistic, TrainingPlan
+    >>> plan = TrainingPlan.calibrate(epsilon=1, delta="1e-6", steps=10, dimensions=2)
+    >>> descent = NoisyDescent(loss=Logistic(), feasible=L2Ball(radius=4, columns=2), plan=plan, size=2)
     >>> descent.release([[0.6, 0.8], [1.0, 0.0]], [1, -1]).value.average.shape
     (2,)
     """
 
     loss: Loss
     feasible: FeasibleSet
-    clip: Annotated[Fraction, positive_rational]
-    noise: Annotated[AdditiveNoise, additive]
-    steps: Annotated[int, positive_integer]
+    plan: TrainingPlan
     size: Annotated[int, positive_integer]
     step_size: Annotated[Fraction | None, positive_rational] = None
-    resolution: Annotated[int, partial(whole_number, lower=1)] = RESOLUTION
+    start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         read_fields(self)
-        check_kind("loss", self.loss, Loss)
-        check_kind("feasible", self.feasible, FeasibleSet)
-        _ = self.mechanism  # checks the resolution against the number of columns
-
-    @classmethod
-    def calibrated(
-        cls,
-        sensitivity: Sensitivity,
-        *,
-        epsilon: Real,
-        delta: Real,
-        feasible: FeasibleSet,
-        steps: int,
-        resolution: int = RESOLUTION,
-        **public: Any,
-    ) -> "NoisyDescent":
-        """A descent with the least Gaussian noise for (epsilon, delta), up to a millionth.
-
-        Args:
-            sensitivity: of the number of rows: of_count(rows=..., groups=1, cells=1, relation=...).
-            epsilon: greater than 0.
-            delta: in (0, 1).
-            feasible: as in the class; steps, resolution and all others likewise.
-
-        Guarantee: `privacy_loss(sensitivity)` proves the target; this was checked. Noise of variance T v in T steps is
-            as private as noise of variance v in one, which is where the search starts.
-        """
-        check_kind("sensitivity", sensitivity, Sensitivity)
-        check_kind("feasible", feasible, FeasibleSet)
-        rows = records_of(sensitivity, proved=frozenset(Relation))
-        once = of_ball_sum(
-            radius=whole_number("resolution", resolution, lower=1),
-            dimensions=feasible.middle.size,
-            rows=rows,
-            relation=sensitivity.relation,
-        )
-        variance = Gaussian.calibrated(once, epsilon=epsilon, delta=delta).sigma_squared * positive_integer(
-            "steps", steps
-        )
-        excess, below = positive_rational("epsilon", epsilon), probability("delta", delta)
-        for _ in range(100):
-            noise = Gaussian(sigma_squared=variance)
-            found = cls(feasible=feasible, steps=steps, resolution=resolution, noise=noise, **public)
-            if found.privacy_loss(sensitivity).delta(excess).upper <= below:
-                return found
-            variance *= _FINER
-        raise InvalidParameterError("no Gaussian noise was proved to meet this target. Give noise= yourself.")
-
-    @property
-    def mechanism(self) -> ClippedSum:
-        """The noisy sum of clipped gradients that every step releases."""
-        return ClippedSum(noise=self.noise, columns=self.feasible.middle.size, radius=self.clip, steps=self.resolution)
-
-    def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
-        """What all steps together reveal about a unit.
-
-        Args:
-            sensitivity: of the number of rows: of_count(rows=..., groups=1, cells=1, relation=...).
-        """
-        return self.mechanism.privacy_loss(sensitivity) * self.steps
+        for name, kind in (("loss", Loss), ("feasible", FeasibleSet), ("plan", TrainingPlan)):
+            check_kind(name, getattr(self, name), kind)
+        if self.plan.dimensions != self.feasible.middle.size:
+            raise InvalidParameterError(
+                f"plan must have dimensions={self.feasible.middle.size}, one for each parameter"
+            )
+        started(self.feasible, self.start)
 
     @property
     def bound(self) -> float:
         """Bound on the excess of the mean loss at the average, in expectation: R^2 / (2 a T) + a M / 2 + D b.
 
         R is the distance from the start to the farthest feasible point, D the diameter, a the step size,
-        M = clip^2 + d deviation^2, and b = 2 sqrt(d) clip / resolution more than rounding takes from the mean gradient.
-        It holds for exactly `size` rows whose gradients are no longer than `clip`: see `Loss.lipschitz`. The proof is
-        that of `descend`, with the expectation of the squared norm in place of G^2.
+        M = clip^2 (1 + (1 - q) / (q n)) + d deviation^2 for samples of a share q, and b = 2 sqrt(d) clip / lattice more
+        than rounding takes from the mean gradient. It holds for exactly `size` rows whose gradients are no longer than
+        `clip`: see `Loss.lipschitz`. The proof is that of `descend`, with the expectation of the squared norm of an
+        unbiased gradient in place of G^2.
         """
-        _, radius = started(self.feasible, None)
-        step, rounding = self._step_size, 2 * math.sqrt(self.feasible.middle.size) * self._unit * self.size
-        return radius**2 / (2 * step * self.steps) + step * self._moment / 2 + self.feasible.diameter * rounding
+        _, radius = started(self.feasible, self.start)
+        step, rounding = self._step_size, 2 * math.sqrt(self.plan.dimensions) * float(self.plan.clip.step)
+        return radius**2 / (2 * step * self.plan.steps) + step * self._moment / 2 + self.feasible.diameter * rounding
+
+    def last_iterate_loss(self, *, row_norm: Real) -> LastIterateLoss:
+        """What the last point alone would reveal, in exact arithmetic with real-valued noise: for comparison.
+
+        Rounding to a lattice and to floats is not covered, so this may not be booked: `plan.privacy_loss()` is.
+
+        Args:
+            row_norm: the largest norm of a row; no gradient may then be clipped.
+
+        Raises: UnprovedError unless the number of rows is public, all of them are used in every step, no gradient is
+            longer than the clip, and a step does not expand.
+        """
+        plan, steepest = self.plan, self.loss.lipschitz(row_radius=row_norm, feasible=self.feasible)
+        if plan.relation is AddRemove or plan.sampler.share() != 1 or steepest > plan.clip.norm:
+            raise UnprovedError(
+                "the last iterate is accounted for under replace, with all rows in every step, where no gradient is "
+                f"clipped. Take Poisson(rate=1) and Clip(norm={steepest:.6g}), or use plan.privacy_loss()."
+            )
+        return LastIterateLoss(
+            steps=plan.steps,
+            noise_multiplier=plan.noise_multiplier / 2,
+            learning_rate=Fraction(self._step_size),
+            smoothness=Fraction(self.loss.smoothness(row_radius=row_norm)),
+            diameter=Fraction(self.feasible.diameter),
+            gradient_sensitivity=2 * plan.clip.norm / self.size,
+        )
 
     @silence()
     def release(self, rows: object, labels: object, *, bits: Bits = SECURE) -> Released[Descent]:
@@ -156,32 +112,30 @@ class NoisyDescent(metaclass=InWords):
             labels: secret; shape (rows,).
             bits: leave it out, except in tests.
         """
-        mechanism, safe = self.mechanism, True
-        found_rows, _ = table(rows, "rows", columns=mechanism.columns)
+        found_rows, _ = table(rows, "rows", columns=self.plan.dimensions)
         found_labels = numbers(labels, "labels")
+        self.loss.gradients(self.feasible.middle, found_rows, found_labels)  # refuses shapes that do not fit
+        batches = self.plan.batches(len(found_rows), bits=bits)
 
         def noisy(parameters: Floats, _: int) -> Floats:
-            nonlocal safe
-            found = mechanism.release(self.loss.gradients(parameters, found_rows, found_labels), bits=bits)
-            safe = safe and found.safe
-            return np.asarray(found.value).astype(np.float64) * self._unit
+            batch = next(batches)
+            gradients = self.loss.gradients(parameters, found_rows[batch], found_labels[batch])
+            return self.plan.mean_gradient(gradients, expected_rows=self.size, bits=bits)
 
-        first, _ = started(self.feasible, None)
-        average, last = walk(noisy, self.feasible, first, steps=self.steps, step_size=self._step_size)
-        return Released(Descent(average=average, last=last, bound=self.bound), safe)
-
-    @property
-    def _unit(self) -> float:
-        """A lattice step of the sum, as a part of the mean gradient."""
-        return float(self.clip / (self.resolution * self.size))
+        first, _ = started(self.feasible, self.start)
+        average, last = walk(noisy, self.feasible, first, steps=self.plan.steps, step_size=self._step_size)
+        return Released(Descent(average=average, last=last, bound=self.bound), bits.safe)
 
     @property
     def _moment(self) -> float:
         """Bound on the expected squared norm of a noisy mean gradient."""
-        return float(self.clip) ** 2 + self.feasible.middle.size * (self.noise.standard_deviation() * self._unit) ** 2
+        plan, share = self.plan, float(self.plan.sampler.share())
+        noise = float(plan.noise_multiplier * plan.clip.norm) / (share * self.size)
+        sampling = 1 + (1 - share) / (share * self.size)
+        return float(plan.clip.norm) ** 2 * sampling + plan.dimensions * noise**2
 
     @property
     def _step_size(self) -> float:
         if self.step_size is not None:
             return float(self.step_size)
-        return started(self.feasible, None)[1] / math.sqrt(self.steps * self._moment)
+        return started(self.feasible, self.start)[1] / math.sqrt(self.plan.steps * self._moment)

@@ -1,0 +1,71 @@
+"""The exponential mechanism over a grid of parameters, each moved into the feasible set.
+
+Proof of the bound: docs/theory/learning/erm.md, "Exponential mechanism".
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.erm.problem import Method, Problem
+from deniable.learning.losses import products
+from deniable.mechanisms import ExponentialMechanism
+from deniable.noise.bits import Bits
+from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.rows import Floats
+
+_STEPS = 2**20  # integer steps to half of the largest oscillation of the loss of one row
+_MOST_CELLS = 2**20  # losses that are held at once
+
+
+class Exponential(Method):
+    """Choose a point of the set with probability ~ exp(-rate * sum of losses).
+
+    The scores of a row are its losses at all candidates, moved by half of their range: a number that shifts all
+    candidates alike changes no choice. They are integers within half of the largest oscillation, or cut to it: G R, or
+    less where the loss says so, under replace twice that (erratum E27: the usual G R is under add/remove).
+    """
+
+    def __init__(self, problem: Problem, candidates: int) -> None:
+        self.problem = problem
+        places = int(candidates ** (1 / problem.columns) * (1 + 1e-12))
+        if places < 2:
+            raise InvalidParameterError(
+                f"candidates must be at least 2^{problem.columns}, two for each parameter, got {candidates}. In so "
+                "many dimensions use method='objective'."
+            )
+        project, middle = problem.feasible.project, problem.feasible.middle
+        reach = problem.feasible.farthest(middle)
+        away = 1e6 * reach * np.eye(problem.columns)  # projected, it tells how far the set reaches in each direction
+        ends = [[project(middle + sign * way)[i] for i, way in enumerate(away)] for sign in (-1, 1)]
+        axes = [np.linspace(low, high, places) for low, high in zip(*ends, strict=True)]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, problem.columns)
+        self._points = np.array([project(point) for point in grid])
+        largest = problem.loss.largest(row_radius=problem.row_norm, feasible=problem.feasible)
+        self._half = min(problem.steep * reach, largest / 2)
+        price, moves = problem.price, of_ball_sum(radius=_STEPS, dimensions=1, rows=1, relation=problem.relation)
+        self.mechanism = ExponentialMechanism.calibrated(
+            moves, epsilon=price.epsilon, delta=price.delta or None, rho=price.rho
+        )
+        self.loss = price.stated(self.mechanism.privacy_loss(moves))
+        self.how = f"The exponential mechanism chose one of {len(grid)} points."
+        spacing = np.linalg.norm([axis[1] - axis[0] for axis in axes])
+        rate = float(self.mechanism.rate) * _STEPS / self._half * problem.size
+        near = np.arange(1, places + 1)
+        farther = problem.steep * np.maximum(0.5, near - 1) * spacing
+        self.bound = float((farther + problem.columns * np.log(places / near) / rate).min() + 2 * self._half / _STEPS)
+
+    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
+        chosen = self.mechanism.release(-self.scores(rows, labels), bits=bits).value
+        return np.asarray(self._points[chosen])
+
+    def scores(self, rows: Floats, labels: Floats) -> NDArray[np.int64]:
+        """The sums of the scores of rows at every candidate, the smaller the better."""
+        total, size = np.zeros(len(self._points), dtype=np.int64), max(1, _MOST_CELLS // len(self._points))
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            losses = self.problem.loss.values(products(rows[part], self._points), labels[part, np.newaxis])
+            middle = losses.max(axis=1, keepdims=True) / 2 + losses.min(axis=1, keepdims=True) / 2
+            scaled = np.rint((losses - middle) * (_STEPS / self._half))
+            total += np.clip(scaled, -_STEPS, _STEPS).astype(np.int64).sum(axis=0)
+        return total

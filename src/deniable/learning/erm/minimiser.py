@@ -1,0 +1,261 @@
+"""Private empirical risk minimisation: four mechanisms behind one interface, and a picture that compares them."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.learning.descent import NoisyDescent
+from deniable.learning.descent.projected import started
+from deniable.learning.erm.exact import minimise
+from deniable.learning.erm.exponential import Exponential
+from deniable.learning.erm.perturbation import Objective, Output
+from deniable.learning.erm.problem import Method, Problem
+from deniable.learning.estimators.estimator import Estimator, Work, same_length
+from deniable.learning.losses import Loss
+from deniable.learning.plan import Clip, TrainingPlan
+from deniable.learning.rates import noisy_descent_steps
+from deniable.learning.sets import FeasibleSet
+from deniable.mechanisms.price import Price
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, shown, whole_number
+from deniable.privacy import AddRemove, Relation
+from deniable.privacy.call import check_kind
+from deniable.rows import Container, Floats
+from deniable.statistics.statistic import without_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METHODS = ("exponential", "output", "objective", "gradient")
+_MOST_STEPS = 400
+
+
+class RiskMinimiser(Estimator):
+    """Parameters of a linear model in a feasible set, with a small sum of losses over private rows.
+
+    | method | how | guarantee |
+    |---|---|---|
+    | `exponential` | chooses among `candidates` points of a grid, in few dimensions | pure or approximate |
+    | `output` | adds noise to the minimiser with a penalty | pure (Laplace) or approximate (Gaussian) |
+    | `objective` | adds a random linear term to the sum, and minimises | pure or approximate |
+    | `gradient` | descends by `steps` noisy gradients of all rows | approximate |
+
+    Rows are cut to the norm `row_norm`, labels to the range of the loss; a row that holds anything else counts as zero.
+    Real-valued noise in a norm of its own (the Gamma law of the literature) is drawn nowhere: pure noise is Laplace on
+    each coordinate, which is longer by about a factor sqrt(2).
+
+    Args:
+        loss, feasible: what is minimised, and where.
+        expected_rows: about how many rows there are, from public knowledge; sets strengths and bounds, not privacy.
+        method: one of the four.
+        epsilon, delta: what it may cost.
+        relation: AddRemove or Replace.
+        row_norm: the largest l2 norm of a row.
+        regularisation: of `output` and `objective`: the penalty is half of it times the squared distance to the start,
+            beside the sum of losses. By default the one of the best bound. Where it is too weak for epsilon, the
+            objective takes a stronger one: `regularisation_` says which.
+        steps: of `gradient`.
+        candidates: of `exponential`: the largest number of points.
+        start: public parameters, such as a model of public rows; the middle of the set if they are left out.
+
+    `coef_` are the parameters, `excess_risk_` bounds how far the expected mean loss is above the least, for exactly
+    `expected_rows` rows.
+
+    Guarantee: `privacy_loss_`; it follows from integers and from certified minimisers, rounding included.
+    Raises: UnprovedError in `fit` if rounding kept a minimiser from being certified, beyond some 10^8 rows; nothing is
+        released then, and no noise drawn again.
+    Source: Chaudhuri, Monteleoni, Sarwate (2011); Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Iyengar et al.
+        (2019), "Towards practical differentially private convex optimization"; docs/theory/learning/erm.md.
+
+    >>> from deniable.learning import L2Ball, Logistic, RiskMinimiser
+    >>> rows, labels = [[0.6, 0.8], [0.6, -0.8]] * 500, [1, -1] * 500
+    >>> model = RiskMinimiser(
+    ...     loss=Logistic(), feasible=L2Ball(radius=5, columns=2), expected_rows=1000, epsilon=1, delta="1e-6"
+    ... )
+    >>> bool(model.fit(rows, labels).coef_[1] > 1)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Loss,
+        feasible: FeasibleSet,
+        expected_rows: int,
+        method: str = "objective",
+        epsilon: Real | None = None,
+        delta: Real = 0,
+        relation: Relation = AddRemove,
+        row_norm: Real = 1,
+        regularisation: Real | None = None,
+        steps: int | None = None,
+        candidates: int = 4096,
+        start: ArrayLike | None = None,
+    ) -> None:
+        self.loss = loss
+        self.feasible = feasible
+        self.expected_rows = expected_rows
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.row_norm = row_norm
+        self.regularisation = regularisation
+        self.steps = steps
+        self.candidates = candidates
+        self.start = start
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        problem = self._problem()
+        method = self._method(problem)
+        same_length(X, y)
+        problem.read(without_rows(X), without_rows(y))
+
+        def train(bits: Bits) -> Mapping[str, Any]:
+            rows, labels = problem.read(X, y)
+            found = method.draw(rows, labels, bits)
+            return {"coef_": found, "excess_risk_": method.bound, "regularisation_": method.regularisation}
+
+        return Work(loss=method.loss, how=method.how, train=train, relation=problem.relation, delta=problem.price.delta)
+
+    def _problem(self) -> Problem:
+        check_kind("loss", self.loss, Loss)
+        check_kind("feasible", self.feasible, FeasibleSet)
+        return Problem(
+            loss=self.loss,
+            feasible=self.feasible,
+            start=started(self.feasible, self.start)[0],
+            size=positive_integer("expected_rows", self.expected_rows),
+            row_norm=positive_rational("row_norm", self.row_norm),
+            price=Price.of(self.epsilon, self.delta, None),
+            relation=Relation(self.relation),
+        )
+
+    def _method(self, problem: Problem) -> Method:
+        if self.method not in METHODS:
+            raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}")
+        if self.method == "exponential":
+            return Exponential(problem, whole_number("candidates", self.candidates, lower=2, upper=2**20))
+        if self.method == "gradient":
+            return _Gradient(problem, self.steps)
+        given = self.regularisation
+        strength = None if given is None else float(positive_rational("regularisation", given))
+        return (Output if self.method == "output" else Objective)(problem, strength)
+
+
+class _Gradient(Method):
+    """Noisy descent over all rows, with the number of steps at which noise and optimisation weigh the same."""
+
+    def __init__(self, problem: Problem, steps: int | None) -> None:
+        price = problem.price
+        assert price.epsilon is not None
+        if not price.delta:
+            raise InvalidParameterError("method='gradient' needs delta > 0: its noise is Gaussian. Or use 'objective'.")
+        best = noisy_descent_steps(columns=problem.columns, size=problem.size, epsilon=price.epsilon, delta=price.delta)
+        self._descent = NoisyDescent(
+            loss=problem.loss,
+            feasible=problem.feasible,
+            plan=TrainingPlan.calibrate(
+                epsilon=price.epsilon,
+                delta=price.delta,
+                steps=min(best, _MOST_STEPS) if steps is None else positive_integer("steps", steps),
+                dimensions=problem.columns,
+                clip=Clip(norm=problem.steep),  # type: ignore[arg-type]
+                relation=problem.relation,
+            ),
+            size=problem.size,
+            start=tuple(problem.start.tolist()),
+        )
+        self.loss, self.bound = price.stated(self._descent.plan.privacy_loss()), self._descent.bound
+        self.how = f"{self._descent.plan.steps} steps of descent with noise on the sum of gradients."
+
+    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
+        return self._descent.release(rows, labels, bits=bits).value.average
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskComparison:
+    """Mean losses of several methods at several epsilons, on the rows that they were fitted to: not for publication.
+
+    Args:
+        epsilons: of the fits.
+        risks: the mean loss of each method, averaged over runs, shape (epsilons,).
+        floor: the least mean loss in the set, up to a ten-thousandth of the curvature; without privacy.
+    """
+
+    epsilons: tuple[float, ...]
+    risks: Mapping[str, Floats]
+    floor: float
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Risk against epsilon, and the floor.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes new ones.
+
+        Raises: MissingExtraError if matplotlib is not installed.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        for name, values in self.risks.items():
+            ax.plot(self.epsilons, values, marker="o", label=name)
+        ax.axhline(self.floor, linestyle="--", color="#223344", label="without privacy")
+        ax.set(xscale="log", xlabel="epsilon", ylabel="mean loss on the rows of the fit")
+        ax.legend()
+        return ax
+
+
+def compare_minimisers(
+    rows: Container,
+    labels: Container,
+    *,
+    epsilons: Sequence[Real],
+    methods: Sequence[str] = METHODS,
+    runs: int = 5,
+    bits: Bits = SECURE,
+    **public: Any,
+) -> RiskComparison:
+    """Fit by each method at each epsilon and compare the mean losses: for public or made-up rows, to choose a method.
+
+    Args:
+        rows, labels: public; the comparison is not private.
+        epsilons: each greater than 0.
+        methods: some of the four.
+        runs: fits of each, of which the mean is taken.
+        bits: leave it out, except in tests.
+        public: parameters of `RiskMinimiser`.
+
+    >>> from deniable.learning import L2Ball, Logistic, compare_minimisers
+    >>> found = compare_minimisers(
+    ...     [[0.6, 0.8], [0.6, -0.8]] * 200, [1, -1] * 200, epsilons=[0.5, 8], runs=2, loss=Logistic(),
+    ...     feasible=L2Ball(radius=5, columns=2), expected_rows=400, delta="1e-6"
+    ... )
+    >>> sorted(found.risks)
+    ['exponential', 'gradient', 'objective', 'output']
+    """
+    problem = RiskMinimiser(**public, epsilon=1)._problem()
+    read, known = problem.read(rows, labels)
+    weak = 1e-4 * len(read) * min(problem.curved, 1.0)
+    best = minimise(problem, read, known, weak, np.zeros(problem.columns))
+
+    def risk(method: str, epsilon: Real) -> float:
+        model = RiskMinimiser(**public, method=method, epsilon=epsilon)
+        planned = model._method(model._problem())
+        draws = [planned.draw(read, known, bits) for _ in range(positive_integer("runs", runs))]
+        return float(np.mean([problem.loss.mean(found, read, known) for found in draws]))
+
+    return RiskComparison(
+        epsilons=tuple(float(positive_rational("epsilons", each)) for each in epsilons),
+        risks={method: np.array([risk(method, each) for each in epsilons]) for method in methods},
+        floor=problem.loss.mean(best, read, known),
+    )

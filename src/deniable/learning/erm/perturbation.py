@@ -1,0 +1,151 @@
+"""Output and objective perturbation: the exact minimiser of a penalised sum, hidden by noise on it or inside of it.
+
+Proofs: docs/theory/learning/erm.md.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.erm.exact import CERTIFIED, minimise
+from deniable.learning.erm.problem import Method, Problem
+from deniable.mechanisms import Gaussian, Laplace
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.noise import rounded
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, PureLoss, Relation, Sensitivity, calibrate
+from deniable.privacy.around.training.objective import ObjectivePerturbationLoss
+from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.rows import Floats
+
+_FINE, _COARSE = 2**20, 2**10  # lattice steps to the distance of neighbouring outputs
+_INNER = 2**40  # steps to the scale of the noise inside of the objective
+_FARTHEST = 2**44  # steps to the farthest point, which floats count with room to spare
+_COVER = 128  # what hides that minimisers are approximate costs 1/128 of epsilon, or mu = 1/128
+
+
+class _Penalised(Method):
+    """What both share: a penalty that makes the minimiser stable, and a released point on a lattice."""
+
+    problem: Problem
+    regularisation: float
+    noise: AdditiveNoise
+    step: float
+
+    def _moves(self, steps: int, relation: Relation) -> Sensitivity:
+        """How far rounded points may be apart, in lattice steps, where exact ones are by `steps`."""
+        most = steps + math.isqrt(self.problem.columns) + 2
+        radius = most if relation is AddRemove else -(-most // 2)
+        return of_ball_sum(radius=radius, dimensions=self.problem.columns, rows=1, relation=relation)
+
+    def _step(self, distance: float, steps: int) -> float:
+        """The width of a lattice step of which there are `steps` to a distance, rounded up."""
+        step = distance * (1 + 2.0**-40) / steps
+        if self.problem.feasible.farthest(np.zeros(self.problem.columns)) > _FARTHEST * step:
+            raise InvalidParameterError(f"regularisation is too strong to tell points apart: {self.regularisation:.4g}")
+        return step
+
+    def _released(self, point: Floats, bits: Bits) -> Floats:
+        found = self.noise.release(np.rint(point / self.step).astype(np.int64), bits=bits).value
+        return self.problem.feasible.project(np.asarray(found).astype(np.float64) * self.step)
+
+    def _excess(self, tilt: float) -> float:
+        """Bound on the excess: by the penalty, by a linear term with E|b|^2 = tilt, by the noise on the output."""
+        problem, strength = self.problem, self.regularisation
+        inside = (strength * problem.radius**2 / 2 + tilt / (2 * strength)) / problem.size
+        length = math.sqrt(problem.columns) * (self.noise.standard_deviation() + 1) * self.step
+        return inside + problem.steep * (length + 2 * CERTIFIED * problem.steep / strength)
+
+    @property
+    def _multiplier(self) -> float:
+        """About the standard deviation of noise for a sensitivity of 1 in l2, which penalties are chosen for."""
+        price = self.problem.price
+        assert price.epsilon is not None
+        if not price.delta:
+            return math.sqrt(2 * self.problem.columns) / float(price.epsilon)
+        return math.sqrt(2 * math.log(1 / price.delta) + 2 * float(price.epsilon)) / float(price.epsilon)
+
+
+class Output(_Penalised):
+    """Release the minimiser with noise on it.
+
+    One term moves the minimiser by at most L / strength, its approximation by tau / strength on either side.
+    """
+
+    def __init__(self, problem: Problem, strength: float | None) -> None:
+        self.problem = problem
+        reach = problem.moved * problem.steep
+        curved = problem.size * problem.curved * problem.columns * (self._multiplier * reach / problem.radius) ** 2
+        self.regularisation = max(curved ** (1 / 3), 1e-9 * reach) if strength is None else strength
+        self.step = self._step((reach + 2 * CERTIFIED * problem.steep) / self.regularisation, _FINE)
+        sensitivity = self._moves(_FINE, problem.relation)
+        self.noise = problem.price.noise(sensitivity)
+        self.loss = problem.price.stated(self.noise.privacy_loss(sensitivity))
+        self.how = (
+            f"{self.noise.kind.capitalize()} noise on the minimiser with penalty {self.regularisation:.4g}, which is "
+            "certified by its gradient."
+        )
+        self.bound = self._excess(0.0)
+
+    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
+        none = np.zeros(self.problem.columns)
+        point = minimise(self.problem, rows, labels, self.regularisation, none)
+        return self._released(point, bits)
+
+
+class Objective(_Penalised):
+    """Release the minimiser of the sum and a random linear term, drawn once.
+
+    The term is a real Gaussian (or Laplace, for delta = 0) vector, of which rounding is known; the minimiser for the
+    real vector is private. What is computed is within 2 tau / strength of it, and a little noise on the output pays for
+    the difference, which rounding to machine numbers makes necessary too.
+    """
+
+    def __init__(self, problem: Problem, strength: float | None) -> None:
+        self.problem = problem
+        price, replaced = problem.price, problem.moved == 2
+        assert price.epsilon is not None
+        left = price.epsilon * (1 - Fraction(1, _COVER))
+        shared = 2 if replaced and price.delta else 1  # a Gaussian term is proved for one row at a time
+        least = problem.curved / math.expm1(left / 2 / shared)
+        chosen = math.sqrt(problem.columns) * self._multiplier * problem.moved * problem.steep / problem.radius
+        strength = max(chosen, least) if strength is None else strength
+        self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else least
+        ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
+        if price.delta:
+            self._law: rounded.Continuous = rounded.Normal()
+            sensitivity = self._moves(_COARSE, AddRemove)
+            cover = GaussianDPLoss(Fraction(1, _COVER))
+            self.noise = Gaussian.calibrated(sensitivity, mu_squared=cover.mu**2)
+
+            def total(multiplier: Fraction) -> PrivacyLoss:
+                both = ObjectivePerturbationLoss(noise_multiplier=multiplier, curvature=ratio) + cover
+                return both.under_replace() if replaced else both
+
+            multiplier = calibrate(total, over=(0, 10**6), epsilon=price.epsilon, delta=price.delta)
+            self.loss = price.stated(total(multiplier))
+        else:
+            self._law, sensitivity = rounded.Laplace(), self._moves(_COARSE, problem.relation)
+            self.noise = Laplace.calibrated(sensitivity, epsilon=price.epsilon / _COVER)
+            jacobian = Fraction(math.log1p(float(ratio))) * (1 + Fraction(1, 2**40))
+            l1 = problem.moved * Fraction(math.isqrt(problem.columns << 80) + 1, 2**40)
+            multiplier, self.loss = l1 / (left - jacobian), PureLoss(price.epsilon)
+        self._scale = float(multiplier) * problem.steep * (1 + 2.0**-40)
+        rounding = math.sqrt(problem.columns) * self._scale / _INNER
+        self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE)
+        self.how = (
+            f"{type(self._law).__name__} noise of scale {self._scale:.4g} on the gradient of the sum with penalty "
+            f"{self.regularisation:.4g}, whose minimiser is certified by its gradient."
+        )
+        self.bound = self._excess(problem.columns * (self._law.standard_deviation() * self._scale) ** 2)
+
+    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
+        problem, limit = self.problem, rounded.LARGEST_BOUND
+        steps = rounded.sample(
+            self._law, centre=0, scale=_INNER, lower=-limit, upper=limit, size=problem.columns, bits=bits
+        )
+        tilt = steps.astype(np.float64) * (self._scale / _INNER)
+        point = minimise(problem, rows, labels, self.regularisation, tilt)
+        return self._released(point, bits)

@@ -1,0 +1,103 @@
+"""What is minimised: the sum of a loss over private rows, on a feasible set, with everything public about it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.losses import Loss
+from deniable.learning.sets import FeasibleSet
+from deniable.mechanisms.price import Price
+from deniable.mechanisms.vectors.clipping import squared_norms
+from deniable.noise.bits import Bits
+from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.rows import Container, Floats, numbers, silence, table
+
+_UP = 1 + 2.0**-40  # float rounding then never takes a bound below the truth
+_DOWN = 1 - 2.0**-40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """The public facts of a minimisation.
+
+    Args:
+        loss, feasible, start: of which, where, and from where.
+        size: the public number of rows.
+        row_norm: rows are cut to this l2 norm.
+        price: what it may cost; relation: between neighbours.
+    """
+
+    loss: Loss
+    feasible: FeasibleSet
+    start: Floats
+    size: int
+    row_norm: Fraction
+    price: Price
+    relation: Relation
+
+    @property
+    def columns(self) -> int:
+        return self.start.size
+
+    @property
+    def moved(self) -> int:
+        """How many terms of the sum one unit can add or remove."""
+        return 1 if self.relation is AddRemove else 2
+
+    @cached_property
+    def steep(self) -> float:
+        """L: no gradient of a row is longer, anywhere in the set."""
+        return self.loss.lipschitz(row_radius=self.row_norm, feasible=self.feasible) * _UP
+
+    @cached_property
+    def curved(self) -> float:
+        """The largest curvature of the loss of a row.
+
+        Raises: InvalidParameterError where the loss has a corner.
+        """
+        found = self.loss.smoothness(row_radius=self.row_norm) * _UP
+        if found == np.inf:
+            raise InvalidParameterError(
+                f"{type(self.loss).__name__} has a corner, where a minimiser cannot be certified. Use HuberisedHinge, "
+                "or method='exponential' or 'gradient'."
+            )
+        return found
+
+    @cached_property
+    def radius(self) -> float:
+        """From the start to the farthest feasible point."""
+        return self.feasible.farthest(self.start) * _UP
+
+    @silence()
+    def read(self, rows: Container | object, labels: Container | object) -> tuple[Floats, Floats]:
+        """Rows cut to their norm, and labels. A row with anything that is no finite number is zero, at label 0."""
+        found, _ = table(rows, "X", columns=self.columns)
+        if found.shape[1] != self.columns:
+            raise InvalidParameterError(f"X must have {self.columns} columns, as the set has, got {found.shape[1]}")
+        known = numbers(labels, "y")
+        whole = np.isfinite(found).all(axis=1) & ~np.isnan(known)
+        found, known = np.where(whole[:, np.newaxis], found, 0.0), np.where(whole, known, 0.0)
+        longest = float(self.row_norm) * _DOWN
+        return found * (longest / np.maximum(np.sqrt(squared_norms(found)), longest))[:, np.newaxis], self.loss._labels(
+            known
+        )
+
+
+class Method:
+    """A way to minimise: everything about it that is decided before a row is read.
+
+    loss: what it reveals. how: a sentence for the note. bound: on the expected excess of the mean loss over its least
+    value in the set, for exactly `size` rows. regularisation: the strength of the penalty, where there is one.
+    """
+
+    loss: PrivacyLoss
+    how: str
+    bound: float
+    regularisation: float | None = None
+
+    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
+        """The private parameters, in the set."""
+        raise NotImplementedError
