@@ -1,5 +1,6 @@
 """Private learning: plans and estimators; losses, feasible sets, descents, and how near to the best they end."""
 
+from deniable.learning.clips import AdaptiveClip, Clip
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
 from deniable.learning.erm import RiskComparison, RiskMinimiser, compare_minimisers
@@ -16,7 +17,7 @@ from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squa
 from deniable.learning.pate.account import VoteAccount
 from deniable.learning.pate.teachers import Answers, Teachers
 from deniable.learning.pate.vote import Vote
-from deniable.learning.plan import Clip, Poisson, TrainingPlan
+from deniable.learning.plan import TrainingPlan, TrainingRun
 from deniable.learning.rates import (
     descent_bound,
     exponential_excess_risk,
@@ -24,10 +25,13 @@ from deniable.learning.rates import (
     noisy_descent_steps,
     optimal_rate,
 )
+from deniable.learning.samplers import BallsInBins, FixedSize, Poisson, ShuffledEpochs, TruncatedPoisson
 from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
+    "AdaptiveClip",
     "Answers",
+    "BallsInBins",
     "Banded",
     "Box",
     "Buffered",
@@ -35,6 +39,7 @@ __all__ = [
     "DecisionTreeClassifier",
     "Descent",
     "FeasibleSet",
+    "FixedSize",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Hinge",
@@ -50,11 +55,14 @@ __all__ = [
     "Poisson",
     "RiskComparison",
     "RiskMinimiser",
+    "ShuffledEpochs",
     "Simplex",
     "Squared",
     "Teachers",
     "TrainingPlan",
+    "TrainingRun",
     "Tree",
+    "TruncatedPoisson",
     "Uses",
     "Vote",
     "VoteAccount",

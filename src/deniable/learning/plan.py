@@ -1,118 +1,44 @@
-"""The plan of a training run: who is sampled, how gradients are clipped, the noise, and what all of it reveals.
+"""The plan of a training run: who is sampled, how gradients are clipped, the noise, what all of it reveals; and runs.
 
 Today's libraries lose privacy where sampler, clip, noise and accountant each keep their own copy of one fact. Here they
 are one immutable value, and its loss is read from the mechanism that adds the noise.
 """
 
+import hashlib
 import json
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import Annotated, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
+from deniable.learning.samplers import SAMPLERS, Places, Poisson, Sampler
 from deniable.mechanisms import ClippedSum, Gaussian
 from deniable.mechanisms.integers import Integers
-from deniable.noise import bernoulli
+from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown, whole_number
-from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, calibrate, of_count
-from deniable.privacy.call import InWords, read_fields
+from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
+from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
-from deniable.rows import Floats, silence
+from deniable.rows import Container, Floats, labels, silence, table
+from deniable.statistics.statistic import Payer
 
-_FINEST = 2**30  # lattice steps to the clipping norm
+__all__ = ["Clip", "Poisson", "TrainingPlan", "TrainingRun"]
+
+Sums = NDArray[np.int64] | Sequence[NDArray[np.int64]]
+
 _LARGEST = 2**27  # numbers in a gradient
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampler(metaclass=InWords):
-    """Which rows a step looks at. A subclass draws them and says what that does to the loss: one cannot change alone.
-
-    The rows of a step are secret, and so is their number, which may be 0.
-    """
-
-    kind: ClassVar[str]
-
-    @abstractmethod
-    def draw(self, rows: int, bits: Bits) -> NDArray[np.int64]:
-        """Places of the rows of one step, in order."""
-
-    @abstractmethod
-    def share(self) -> Fraction:
-        """The expected share of the rows that a step looks at: public."""
-
-    @abstractmethod
-    def privacy_loss(self, mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
-        """The loss of one step, whose mechanism sees the sample of units with one row each."""
-
-    @abstractmethod
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Poisson(Sampler):
-    """Each row joins each step with probability `rate`, independently of all others; a rate of 1 takes all rows.
-
-    Guarantee: the coins are exact, so the step is the Poisson sample that `PrivacyLoss.poisson_sampled` is proved for.
-    """
-
-    kind: ClassVar[str] = "poisson"
-
-    rate: Annotated[Fraction, positive_rational] = Fraction(1)
-
-    def __post_init__(self) -> None:
-        read_fields(self)
-        if self.rate > 1:
-            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
-
-    def draw(self, rows: int, bits: Bits) -> NDArray[np.int64]:
-        return np.flatnonzero(bernoulli.sample(p=self.rate, size=rows, bits=bits))
-
-    def share(self) -> Fraction:
-        return self.rate
-
-    def privacy_loss(self, mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
-        if self.rate == 1:
-            return mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=relation))
-        once = mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=AddRemove))
-        return once.poisson_sampled(rate=self.rate, relation=relation)
-
-    def to_data(self) -> dict[str, object]:
-        return {"sampler": self.kind, "rate": str(self.rate)}
-
-
-_SAMPLERS: dict[str, type[Sampler]] = {"poisson": Poisson}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clip(metaclass=InWords):
-    """The gradient of a row is cut to an l2 norm of at most `norm`, and rounded towards 0 to `lattice` steps a norm.
-
-    A gradient that is zero stays zero, and one with an entry that is NaN or infinite counts as zero.
-    """
-
-    norm: Annotated[Fraction, positive_rational] = Fraction(1)
-    lattice: Annotated[int, partial(whole_number, lower=1, upper=_FINEST)] = 2**20
-
-    def __post_init__(self) -> None:
-        read_fields(self)
-
-    @property
-    def step(self) -> Fraction:
-        """The width of a lattice step, in the unit of the norm."""
-        return self.norm / self.lattice
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingPlan(metaclass=InWords):
+class TrainingPlan(Part):
     """A fixed number of steps, each of which adds up clipped gradients of sampled rows, with Gaussian noise.
 
     Every step draws, clips and adds noise, also where the sample is empty; sums are divided by a public number.
@@ -124,9 +50,10 @@ class TrainingPlan(metaclass=InWords):
         steps: how many; fixed before any row is read.
         dimensions: numbers in a gradient.
         relation: AddRemove (the number of rows is private) or Replace.
-        unit: who is protected. A unit owns one row here.
+        unit: who is protected: one row, or all rows that have one value of `column`, which then come into a step
+            together; their gradients are averaged before they are clipped, so a unit may have any number of them.
 
-    Guarantee: `privacy_loss()`, which is that of `ClippedSum` on the sample, `steps` times.
+    Guarantee: `privacy_loss()`, which the sampler makes from that of `ClippedSum` on its samples.
     Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), arXiv:1607.00133, on a lattice.
 
     >>> from deniable.learning import Poisson, TrainingPlan
@@ -144,17 +71,18 @@ class TrainingPlan(metaclass=InWords):
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
 
     def __post_init__(self) -> None:
-        read_fields(self)
+        super().__post_init__()
         object.__setattr__(self, "relation", Relation(self.relation))
         for name, kind in (("sampler", Sampler), ("clip", Clip), ("unit", PrivacyUnit)):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidParameterError(f"{name} must be a {kind.__name__}, got {shown(getattr(self, name))}")
-        if self.unit.column is not None:
+        if self.unit.ids > 1:
+            raise UnprovedError("a plan protects one value of a column: name a column with ids=1, or group() its loss")
+        if self.relation not in self.privacy_loss().relations:
             raise UnprovedError(
-                f"a plan protects units of one row, and {self.unit} may have many. Give one row to every "
-                f"{self.unit.noun}, for example its average, and leave out the column of the unit."
+                f"{type(self.sampler).__name__} is proved under replace, where the number of rows is public. Say "
+                "relation=Replace, or use Poisson or BallsInBins."
             )
-        _ = self.mechanism
 
     @cached_property
     def mechanism(self) -> ClippedSum:
@@ -162,100 +90,93 @@ class TrainingPlan(metaclass=InWords):
         steps = self.clip.lattice
         return ClippedSum(
             noise=Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2),
-            columns=self.dimensions,
+            columns=self.clip.columns(self.dimensions),
             radius=self.clip.norm,
             steps=steps,
         )
 
     def privacy_loss(self) -> PrivacyLoss:
         """What the whole run reveals about one unit; the same for all data."""
-        return self.sampler.privacy_loss(self.mechanism, self.relation) * self.steps
+        return self.sampler.privacy_loss(self.mechanism, self.relation, self.steps)
 
     @classmethod
     def calibrate(
-        cls,
-        *,
-        epsilon: Real,
-        delta: Real,
-        steps: int,
-        dimensions: int,
-        sampler: Sampler | None = None,
-        clip: Clip | None = None,
-        relation: Relation = AddRemove,
-        unit: PrivacyUnit | None = None,
+        cls, *, epsilon: Real | None = None, delta: Real | None = None, rho: Real | None = None, **settings: Any
     ) -> "TrainingPlan":
-        """The plan with the least noise that is proved to keep (epsilon, delta).
+        """The plan with the least noise that is proved to keep (epsilon, delta), or rho where all rows are looked at.
 
         Args:
             epsilon, delta: of the whole run.
-            steps, dimensions, sampler, clip, relation, unit: as in the plan.
+            rho: in their place, of zero-concentrated privacy; samples have none.
+            settings: steps, dimensions, sampler, clip, relation and unit, as in the plan.
 
         Raises: InvalidParameterError if no noise keeps them.
         """
-        start = cls(
-            noise_multiplier=Fraction(1),
-            steps=steps,
-            dimensions=dimensions,
-            sampler=Poisson() if sampler is None else sampler,
-            clip=Clip() if clip is None else clip,
-            relation=relation,
-            unit=PrivacyUnit() if unit is None else unit,
-        )
-        return _calibrated(start, positive_rational("epsilon", epsilon), positive_rational("delta", delta))
+        start = cls(noise_multiplier=Fraction(1), **settings)
+        if rho is None:
+            goal = [positive_rational(name, value) for name, value in (("epsilon", epsilon), ("delta", delta))]
+            return _calibrated(start, *goal)
+        spent = start.privacy_loss().rho
+        if spent is None or epsilon is not None or delta is not None:
+            raise InvalidParameterError("give rho alone, where steps look at all rows; else epsilon with delta")
+        square = spent / positive_rational("rho", rho)
+        return replace(start, noise_multiplier=Fraction(math.isqrt(math.floor(square * 10**18)) + 1, 10**9))
 
-    def batches(self, rows: int, *, bits: Bits = SECURE) -> Iterator[NDArray[np.int64]]:
-        """Places of the rows of each step: always `steps` of them, some of which may be empty.
-
-        Args:
-            rows: how many there are; secret under add/remove.
-            bits: leave it out, except in tests.
-        """
-        return (self.sampler.draw(rows, bits) for _ in range(self.steps))
-
-    @silence()
-    def mean_gradient(self, gradients: Floats, *, expected_rows: int, bits: Bits = SECURE) -> Floats:
-        """The noisy sum of clipped gradients over the public number of rows that a step is expected to have.
+    def run(
+        self,
+        rows: int,
+        *,
+        expected_rows: int,
+        units: Container | None = None,
+        ledger: Payer | None = None,
+        checkpoint: str | None = None,
+        bits: Bits = SECURE,
+    ) -> "TrainingRun":
+        """Pay for the whole plan, and begin its steps; or go on from a checkpoint, which was paid for.
 
         Args:
-            gradients: of the rows of one batch, of shape (rows, dimensions); secret.
-            expected_rows: public; in the whole table, not in the batch.
+            rows: how many rows there are; secret under add/remove.
+            expected_rows: about how many rows (or units, if they own several) there are, as the public knows it.
+            units: whose row it is, one entry a row, where `unit` has a column. A row of nobody takes no part.
+            ledger: who pays before anything is drawn or read; None: the caller keeps the books.
+            checkpoint: what `TrainingRun.checkpoint` gave, for the same rows in the same order. Go on from the last one
+                and only once: a step that is taken again, with fresh draws, reveals more than was paid for.
             bits: leave it out, except in tests.
-        """
-        noisy = self.mechanism.release(gradients, bits=bits).value
-        step = float(self.clip.step / self.sampler.share() / expected_rows)
-        return np.asarray(noisy.astype(np.float64) * step)
 
-    def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, bits: Bits = SECURE) -> list[Integers]:
+        >>> plan = TrainingPlan(sampler=Poisson(rate="1/10"), noise_multiplier=2, steps=20, dimensions=2)
+        >>> run, rows, weights = plan.run(500, expected_rows=500), np.ones((500, 2)), np.zeros(2)
+        >>> for batch in run:
+        ...     weights -= 0.1 * run.mean_gradient(weights - rows[batch])
+        """
+        if ledger is not None and not callable(getattr(ledger, "pay", None)):
+            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
+        run = TrainingRun(self, rows, expected_rows, units, bits)
+        if checkpoint is not None:
+            run._restore(checkpoint)
+        elif ledger is not None:
+            text = self.to_json()
+            question = hashlib.sha256(text.encode()).hexdigest()
+            ledger.pay(self.privacy_loss(), question=question, text=text, safe=bits.safe, units=units is not None)
+        return run
+
+    def noisy(self, sums: Sums, *, bits: Bits = SECURE) -> list[Integers]:
         """The sums of one step with its noise, for gradients that were clipped and added up elsewhere.
 
-        A sum in floats is multiplied by lattice / norm and rounded once, to the nearest integer. The caller keeps every
-        row's part within `clip.lattice` steps in l2, rounding included: rounding the whole sum moves the difference of
+        A sum in floats is divided by `clip.step` and rounded once, to the nearest integer. The caller keeps every row's
+        part within `clip.norm_steps` steps in l2, rounding included: rounding the whole sum moves the difference of
         two sums by up to one step in each number, so by sqrt(dimensions) steps, and float addition by its own error.
 
         Args:
-            sums: secret integers in lattice steps, as one array or a list of arrays with `dimensions` entries in all.
+            sums: secret integers in lattice steps, as one array or a list of arrays with `mechanism.columns` entries in
+                all: `dimensions`, and a last one for the count of an adaptive clip.
             bits: leave it out, except in tests.
 
         Returns: noisy integers as a list with the shapes of `sums`; times `clip.step` they are in the unit of the norm.
-        Raises: InvalidParameterError if the number of entries is not `dimensions`.
         """
-        parts = list(sums) if isinstance(sums, list | tuple) else [sums]
-        if sum(np.size(part) for part in parts) != self.dimensions:
-            raise InvalidParameterError(f"sums must have {self.dimensions} entries in all, one for each number")
+        parts = _parts(sums)
+        if sum(np.size(part) for part in parts) != self.mechanism.columns:
+            raise InvalidParameterError(f"sums must have {self.mechanism.columns} entries in all")
         return [self.mechanism.noise.release(part, bits=bits).value for part in parts]
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-        return {
-            "plan": "training",
-            "sampler": self.sampler.to_data(),
-            "clip": {"norm": str(self.clip.norm), "lattice": self.clip.lattice},
-            "noise_multiplier": str(self.noise_multiplier),
-            "steps": self.steps,
-            "dimensions": self.dimensions,
-            "relation": self.relation.value,
-            "unit": self.unit.noun,
-        }
 
     def to_json(self) -> str:
         """Canonical JSON text: equal plans have equal text."""
@@ -268,16 +189,155 @@ class TrainingPlan(metaclass=InWords):
         Raises: InvalidParameterError if it is no plan.
         """
         data = read_json(text, "a training plan")
-        if not isinstance(data, Mapping) or data.get("plan") != "training":
-            raise InvalidParameterError(f"a training plan needs a field 'plan' that says 'training', got {shown(data)}")
         try:
-            values = {name: value for name, value in data.items() if name != "plan"}
-            sampler = dict(values.pop("sampler"))
-            kind = _SAMPLERS[sampler.pop("sampler")]
-            clip, noun = Clip(**values.pop("clip")), values.pop("unit")
-            return TrainingPlan(sampler=kind(**sampler), clip=clip, unit=PrivacyUnit(noun=noun), **values)
+            values: dict[str, Any] = dict(data)  # type: ignore[call-overload]
+            if values.pop("kind") != "TrainingPlan":
+                raise KeyError("kind")
+            for name, kinds in (("sampler", SAMPLERS), ("clip", CLIPS)):
+                values[name] = made_of("kind", values[name], kinds)
+            return TrainingPlan(unit=PrivacyUnit(**values.pop("unit")), **values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidParameterError(f"these are not the fields of a training plan: {shown(data)}") from error
+
+
+class TrainingRun:
+    """The steps of a plan: iterate over it for the places of the rows of each, and release once in every step.
+
+    `TrainingPlan.run` makes it and has an example. No step is left out, also where its batch is empty, or taken twice.
+    `step` counts steps that were begun, `norm` is that of the clip in this step, `safe` is False with test bits.
+    """
+
+    def __init__(self, plan: TrainingPlan, rows: int, expected_rows: int, units: Container | None, bits: Bits) -> None:
+        if not isinstance(bits, Bits):
+            raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
+        self.plan, self.step, self.safe, self.norm = plan, 0, bits.safe, float(plan.clip.norm)
+        self._rows = whole_number("rows", rows, lower=0)
+        self._units, self._bits, self._next_norm = units, bits, self.norm
+        self._expected = plan.sampler.share() * whole_number("expected_rows", expected_rows, lower=1)
+        self._codes = self._allotted = self._batch = None  # type: Places | None
+        whose = plan.unit.column is not None
+        if whose != (units is not None) or (whose and len(units) != rows):  # type: ignore[arg-type]
+            raise InvalidParameterError(
+                "units says whose row it is, one entry a row, and goes with a plan whose unit has a column, such as "
+                "unit=PrivacyUnit(column='patient', noun='patient')"
+            )
+        if plan.relation is Replace and units is None and getattr(plan.sampler, "population", rows) != rows:
+            raise InvalidParameterError("population of the sampler must be the number of rows, which is public")
+
+    def __iter__(self) -> Iterator[Places]:
+        return self
+
+    @silence()
+    def __next__(self) -> Places:
+        if self._batch is not None:
+            raise InvalidParameterError(
+                "every step releases, also one whose batch is empty: call mean_gradient or noisy before the next batch"
+            )
+        if self.step == self.plan.steps:
+            raise StopIteration
+        place = self.step % self.plan.sampler.period
+        if place == 0 or self._allotted is None:
+            self._allotted = self.plan.sampler.allot(self._owners(), self._bits)
+        self.step, self.norm = self.step + 1, self._next_norm
+        taking = self._allotted if self._codes is None else np.append(self._allotted, -1)[self._codes]
+        self._batch = np.flatnonzero(taking == place)
+        return self._batch
+
+    @property
+    def scale(self) -> float:
+        """What one lattice step of a noisy sum of this step is in the mean gradient."""
+        return self.norm / self.plan.clip.norm_steps / float(self._expected)
+
+    @silence()
+    def mean_gradient(self, gradients: Floats) -> Floats:
+        """The noisy sum of clipped gradients over the public number of rows that a step is expected to have.
+
+        Args:
+            gradients: of the rows of this step's batch, in its order, of shape (rows, dimensions); secret. Those of one
+                unit are averaged, and count as one row.
+
+        Raises: InvalidParameterError for another shape, or a second release in one step.
+        """
+        plan, batch = self.plan, self._current()
+        found, _ = table(gradients, "gradients", columns=plan.dimensions)
+        if found.shape != (len(batch), plan.dimensions):
+            raise InvalidParameterError(f"gradients must have {plan.dimensions} numbers for each row of the batch")
+        if self._codes is not None:
+            found = _averages(found, self._codes[batch])
+        total = np.zeros(plan.mechanism.columns, dtype=np.int64)
+        for part in chunks(found):
+            total += plan.clip.integers(part, self.norm).sum(axis=0)
+        return self._released([total])[0][: plan.dimensions].astype(np.float64) * self.scale
+
+    def noisy(self, sums: Sums, *, within: int = 0) -> list[Integers]:
+        """The noisy sums of this step, for gradients that were clipped to `norm` and added up elsewhere.
+
+        Args:
+            sums: as in `TrainingPlan.noisy`, without the count; times `scale` they are the mean gradient.
+            within: for an adaptive clip, the rows with norm at most `norm`, less all others of the batch; secret.
+        """
+        count = [np.array([within * clip.count_steps])] if isinstance(clip := self.plan.clip, AdaptiveClip) else []
+        return self._released([*_parts(sums), *count])[: len(_parts(sums))]
+
+    def checkpoint(self) -> str:
+        """What `TrainingPlan.run` needs to go on after this step, as JSON text; weights are the caller's to keep.
+
+        It is as private as the rows: it may say which of them come next.
+        """
+        if self._batch is not None:
+            raise InvalidParameterError("a checkpoint is taken between steps: release this one first")
+        kept = self._allotted if self.step % self.plan.sampler.period else None
+        facts = {"run": "training", "plan": self.plan.to_data(), "step": self.step, "norm": self._next_norm}
+        return json.dumps(facts | {"safe": self.safe, "allotted": None if kept is None else kept.tolist()})
+
+    def _restore(self, checkpoint: str) -> None:
+        data = read_json(checkpoint, "a checkpoint")
+        if not isinstance(data, Mapping) or data.get("plan") != self.plan.to_data() or data.get("run") != "training":
+            raise InvalidParameterError("this is no checkpoint of this plan. Go on with the plan that was paid for.")
+        try:
+            self.step = whole_number("step", data["step"], lower=0, upper=self.plan.steps)
+            self.norm = self._next_norm = float(data["norm"])
+            self.safe = self.safe and data["safe"] is True
+            self._allotted = None if data["allotted"] is None else np.array(data["allotted"], dtype=np.int64)
+            if (self._allotted is None) != (self.step % self.plan.sampler.period == 0):
+                raise KeyError("allotted")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InvalidParameterError("these are not the fields of a checkpoint") from error
+        if self._allotted is not None and self._allotted.shape != (self._owners(),):
+            raise InvalidParameterError("this checkpoint is of other rows. Give the same ones in the same order.")
+
+    def _current(self) -> Places:
+        if self._batch is None:
+            raise InvalidParameterError("a step releases once: take the next batch first")
+        return self._batch
+
+    def _released(self, parts: list[NDArray[np.int64]]) -> list[Integers]:
+        self._current()
+        found = self.plan.noisy(parts, bits=self._bits)
+        if isinstance(self.plan.clip, AdaptiveClip):
+            self._next_norm = self.plan.clip.next_norm(self.norm, float(found[-1].flat[-1]) / float(self._expected))
+        self._batch = None
+        return found
+
+    def _owners(self) -> int:
+        """How many units there are; where they own several rows, these are read."""
+        if self._units is None:
+            return self._rows
+        if self._codes is None:
+            self._codes = labels(self._units, "units")
+        return int(self._codes.max(initial=-1)) + 1
+
+
+def _parts(sums: Sums) -> list[NDArray[np.int64]]:
+    return [sums] if isinstance(sums, np.ndarray) else list(sums)
+
+
+def _averages(rows: Floats, codes: Places) -> Floats:
+    """One row for each of the codes: the mean of its rows, of which one that is not finite counts as zero."""
+    owners, places = np.unique(codes, return_inverse=True)
+    total = np.zeros((len(owners), rows.shape[1]))
+    np.add.at(total, places, np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0))
+    return total / np.bincount(places, minlength=len(owners))[:, np.newaxis]
 
 
 @lru_cache(maxsize=64)
@@ -285,9 +345,7 @@ def _calibrated(start: TrainingPlan, epsilon: Fraction, delta: Fraction) -> Trai
     def loss(noise: Fraction) -> PrivacyLoss:
         return replace(start, noise_multiplier=noise).privacy_loss()
 
-    if (
-        start.sampler.share() == 1
-    ):  # a hair more noise than one release of real Gaussian noise of the same mu would need
+    if start.sampler.share() == 1:  # a hair more than one release of real Gaussian noise of the same mu needs
         moved = 1 if start.relation is AddRemove else 2
         guess = moved * math.sqrt(start.steps / float(largest_mu_squared(epsilon, delta)))
         found = replace(start, noise_multiplier=Fraction(math.ceil(guess * 1e6 * (1 + 1e-7)), 10**6))

@@ -11,9 +11,9 @@ import pytest
 import deniable as dn
 from deniable.audit import replay
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.learning import Clip, LogisticRegression, Poisson, TrainingPlan
+from deniable.learning import AdaptiveClip, Clip, FixedSize, LogisticRegression, Poisson, TrainingPlan, TrainingRun
 from deniable.learning.estimators.logistic import probabilities
-from deniable.noise.bits import DeterministicBits
+from deniable.noise.bits import SECURE, DeterministicBits
 from deniable.privacy import Budget, PrivacyUnit, Replace
 from tests.audit.draws import RELEASES
 
@@ -230,6 +230,22 @@ def test_one_row_changes_nothing_but_what_mechanisms_release(plan: TrainingPlan,
         assert replayed(lambda given: shown(*given, plan), data, with_row(data, row, label)) == 0
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"clip": AdaptiveClip()},
+        {"clip": Clip(stabiliser=1)},
+        {"unit": PrivacyUnit(column="person", noun="person")},
+        {"sampler": FixedSize(size=3, population=8), "relation": Replace},
+    ],
+    ids=str,
+)
+def test_plans_that_do_not_fit_are_refused_before_anything_is_paid(given: dict[str, Any]) -> None:
+    model = LogisticRegression(**PUBLIC, plan=TrainingPlan(noise_multiplier=5, steps=18, dimensions=4, **given))
+    with pytest.raises(InvalidParameterError):
+        model.fit(*survey(9), ledger=Refusing())
+
+
 def test_division_by_the_batch_that_was_drawn_is_caught() -> None:
     """Erratum E58."""
 
@@ -247,11 +263,17 @@ def test_division_by_the_batch_that_was_drawn_is_caught() -> None:
 def test_a_step_that_is_left_out_for_an_empty_batch_is_caught() -> None:
     """Erratum E59."""
 
-    class Skipping(TrainingPlan):
-        def batches(self, rows: int, **options: Any) -> Any:
-            return (batch for batch in super().batches(rows, **options) if len(batch))
+    class Skipping(TrainingRun):
+        def __next__(self) -> Any:
+            while not len(batch := super().__next__()):
+                self._batch = None
+            return batch
 
-    plan = Skipping(noise_multiplier=5, steps=18, dimensions=4, sampler=Poisson(rate="1/2"))
+    class SkippingPlan(TrainingPlan):
+        def run(self, rows: int, *, expected_rows: int, bits: Any = SECURE, **_: object) -> TrainingRun:
+            return Skipping(self, rows, expected_rows, None, bits)
+
+    plan = SkippingPlan(noise_multiplier=5, steps=18, dimensions=4, sampler=Poisson(rate="1/2"))
     data = (np.zeros((0, 2)), np.zeros(0, dtype=object))
     assert replayed(lambda given: shown(*given, plan), data, with_row(data, [0, 0], "no")) == np.inf
 

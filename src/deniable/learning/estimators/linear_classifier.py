@@ -187,6 +187,7 @@ class LinearClassifier(Classifier):
         size = self._expected(rows)
         plan, loss = self._plan((features.count + 2) * outputs, size)
         speed = self._speed(plan, size)
+        plan.run(rows, expected_rows=size)  # a sampler or unit that does not fit is refused here
 
         def train(bits: Bits) -> dict[str, Any]:
             seen, weights = _descend(self, features, (X, labels.places(y)), plan, size=size, speed=speed, bits=bits)
@@ -216,10 +217,11 @@ class LinearClassifier(Classifier):
         if self.plan is not None:
             if self.epsilon is not None:
                 raise InvalidParameterError("a plan has its own epsilon. Give the plan, or epsilon, not both.")
-            if not isinstance(self.plan, TrainingPlan) or self.plan.dimensions != dimensions:
+            own = self.plan
+            if not isinstance(own, TrainingPlan) or own.dimensions != dimensions or not own.clip.is_flat:
                 raise InvalidParameterError(
                     f"plan must be a TrainingPlan with dimensions={dimensions}: a weight for each feature and two "
-                    "more, for each class if there are more than two"
+                    "more, for each class if there are more than two; its clip has a norm and a lattice alone"
                 )
             return self.plan, self.plan.privacy_loss()
         if self.epsilon is None or self.delta is None:
@@ -273,11 +275,12 @@ def _descend(
     steps = min(plan.clip.lattice // fine, 2**15)
     expected = float(plan.sampler.share() * size * fine * steps)
     shape = (plan.dimensions // (features.count + 2), features.count + 2)
-    batches = (None if plan.sampler.share() == 1 else batch for batch in plan.batches(len(labels), bits=bits))
+    run = plan.run(len(labels), expected_rows=size, bits=bits)
+    batches = (None if plan.sampler.share() == 1 else batch for batch in run)
 
     def noisy(exact: NDArray[np.int64]) -> Floats:
         """The mean over the rows that are expected, in the unit of the exact rows."""
-        return plan.noisy(exact, bits=bits)[0].astype(np.float64) / expected
+        return run.noisy(exact)[0].astype(np.float64) / expected
 
     seen, mean, first = Rows(features, fine), np.zeros(features.count + 1), plan.steps // _CENTRED
     units = seen.units(values)

@@ -1,0 +1,228 @@
+"""Samplers: which rows take part in which step, and what that does to the loss of a run.
+
+A sampler makes its own loss, so no plan can draw rows in one way and be accounted as if they were drawn in another.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.clips import Part
+from deniable.mechanisms import ClippedSum
+from deniable.noise import bernoulli, uniform
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import positive_rational, shown, whole_number
+from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, Relation, Replace, of_count
+
+Places = NDArray[np.int64]
+_Whole = Annotated[int, partial(whole_number, lower=1, upper=2**31)]
+
+SHUFFLED_LOADER = (
+    "a loader that shuffles draws no Poisson sample, and costs more than one. Take the batches of plan.run(...), or "
+    "declare what it does with sampler=ShuffledEpochs(size=..., population=...) and relation=Replace."
+)
+"""What to tell somebody whose batches come from elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler(Part):
+    """Which rows a step looks at: secret, as is their number, which may be 0. Units with several rows count as one.
+
+    A subclass draws them and says what that does to the loss: one cannot change alone.
+    """
+
+    @property
+    def period(self) -> int:
+        """How many steps are drawn at once."""
+        return 1
+
+    @abstractmethod
+    def allot(self, rows: int, bits: Bits) -> Places:
+        """The step, among the next `period`, in which each row takes part; -1 for a row that takes part in none."""
+
+    @abstractmethod
+    def share(self) -> Fraction:
+        """The expected share of the rows that a step looks at: public."""
+
+    @abstractmethod
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        """The loss of `steps` steps under `relation`, or under the only one for which it is proved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Sampler):
+    """Each row joins each step with probability `rate`, independently of all others; a rate of 1 takes all rows.
+
+    Guarantee: the coins are exact, so the step is the Poisson sample that `PrivacyLoss.poisson_sampled` is proved for.
+
+    >>> Poisson(rate="1/50").share()
+    Fraction(1, 50)
+    """
+
+    rate: Annotated[Fraction, positive_rational] = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate > 1:
+            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
+
+    def allot(self, rows: int, bits: Bits) -> Places:
+        return bernoulli.sample(p=self.rate, size=rows, bits=bits).astype(np.int64) - 1
+
+    def share(self) -> Fraction:
+        return self.rate
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        if self.rate == 1:
+            return _once(mechanism, relation) * steps
+        return _to_sample(mechanism, AddRemove).poisson_sampled(rate=self.rate, relation=relation) * steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedPoisson(Poisson):
+    """A Poisson sample at a rate below 1 of which `cap` rows, drawn at random, are kept where it has more.
+
+    Args:
+        population: a public bound on the number of rows: the guarantee is for tables with no more, and rows beyond are
+            never drawn.
+
+    Guarantee: `PrivacyLoss.capped_poisson_sampled`, proved in docs/theory/privacy/sampling.md.
+
+    >>> TruncatedPoisson(rate="1/100", cap=160, population=10_000).share()
+    Fraction(1, 100)
+    """
+
+    cap: _Whole
+    population: _Whole
+
+    def allot(self, rows: int, bits: Bits) -> Places:
+        found = super().allot(min(rows, self.population), bits)
+        chosen = np.flatnonzero(found == 0)
+        found[chosen[_shuffled(len(chosen), bits)[self.cap :]]] = -1
+        return _filled(found, rows)
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        once, cap, population = _to_sample(mechanism, AddRemove), self.cap, self.population
+        return once.capped_poisson_sampled(rate=self.rate, cap=cap, population=population, relation=relation) * steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSize(Sampler):
+    """A uniformly random set of `size` rows in each step, under replace; `population` is the public number of rows.
+
+    Guarantee: `PrivacyLoss.sampled_without_replacement` of a row that is exchanged, which moves a sum by twice the
+        norm: not the loss of a Poisson sample, which is far smaller (Lebeda et al. 2024, arXiv:2405.20769).
+
+    >>> FixedSize(size=50, population=1000).share()
+    Fraction(1, 20)
+    """
+
+    size: _Whole
+    population: _Whole
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size > self.population:
+            raise InvalidParameterError(f"size must be at most population={self.population}, got {self.size}")
+
+    def allot(self, rows: int, bits: Bits) -> Places:
+        found = np.empty(self.population, dtype=np.int64)
+        found[_shuffled(self.population, bits)] = np.arange(self.population) // self.size
+        return _filled(np.where(found < self.period, found, -1), rows)
+
+    def share(self) -> Fraction:
+        return Fraction(self.size, self.population)
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        once = _to_sample(mechanism, Replace)
+        return once.sampled_without_replacement(size=self.size, population=self.population) * steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledEpochs(FixedSize):
+    """Every epoch puts the rows in random order and cuts them into batches of `size`, the last of which has the rest.
+
+    This is what a shuffled loader does.
+
+    Guarantee: under replace an exchanged row takes part in one step of each epoch, so an epoch costs what one step on
+        all rows does; for any order, hence for a random one, because delta is jointly convex.
+
+    >>> ShuffledEpochs(size=300, population=1000).period
+    4
+    """
+
+    @property
+    def period(self) -> int:
+        return -(-self.population // self.size)
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        return _once(mechanism, Replace) * -(-steps // self.period)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallsInBins(Sampler):
+    """Each row joins exactly one of every `bins` steps, drawn uniformly and independently of all others.
+
+    An epoch has `bins` steps; one that is cut short costs a whole one.
+
+    Guarantee: `PrivacyLoss.randomly_allocated`, once an epoch.
+    Source: Chua et al. (2024), arXiv:2412.16802; Feldman, Shenfeld (2025), arXiv:2502.08202.
+
+    >>> BallsInBins(bins=100).share()
+    Fraction(1, 100)
+    """
+
+    bins: Annotated[int, partial(whole_number, lower=1, upper=10**6)]
+
+    @property
+    def period(self) -> int:
+        return self.bins
+
+    def allot(self, rows: int, bits: Bits) -> Places:
+        return uniform.below(self.bins, size=rows, bits=bits)
+
+    def share(self) -> Fraction:
+        return Fraction(1, self.bins)
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        epochs = -(-steps // self.bins)
+        once = _to_sample(mechanism, AddRemove)
+        return once.randomly_allocated(of=epochs * self.bins, uses=epochs, relation=relation)
+
+
+_ALL: tuple[type[Sampler], ...] = (Poisson, TruncatedPoisson, FixedSize, ShuffledEpochs, BallsInBins)
+SAMPLERS = {each.__name__: each for each in _ALL}
+
+
+def _shuffled(count: int, bits: Bits) -> Places:
+    """A uniformly random order: that of random words, all of which are drawn again if two agree."""
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words)
+        if (words[order[1:]] != words[order[:-1]]).all():
+            return order
+
+
+def _once(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
+    return mechanism.privacy_loss(of_count(rows=1, groups=1, cells=1, relation=relation))
+
+
+def _to_sample(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
+    """The loss of a step on all rows, by its mu where the lattice is too fine for a table of its law."""
+    loss = _once(mechanism, relation)
+    square = loss.mu_squared
+    if square is None or loss.laws() is not None:
+        return loss
+    return GaussianDPLoss(Fraction(math.isqrt(math.floor(square * 10**30)) + 1, 10**15))
+
+
+def _filled(found: Places, rows: int) -> Places:
+    """What is allotted to `rows` rows; those without a place take no part."""
+    return np.append(found[:rows], np.full(max(rows - len(found), 0), -1))
