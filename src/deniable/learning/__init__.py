@@ -5,12 +5,18 @@ from deniable.learning.correlated import Banded, Buffered, Tree, Uses
 from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
 from deniable.learning.erm import RiskComparison, RiskMinimiser, compare_minimisers
 from deniable.learning.estimators import (
+    PCA,
+    CategoricalNB,
     DecisionTreeClassifier,
+    GaussianMixture,
+    GaussianNB,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     KMeans,
     LinearSVM,
     LogisticRegression,
+    NearestCentroid,
+    StandardScaler,
 )
 from deniable.learning.groups import accuracy_by_group
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
@@ -29,17 +35,21 @@ from deniable.learning.samplers import BallsInBins, FixedSize, Poisson, Shuffled
 from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
+    "PCA",
     "AdaptiveClip",
     "Answers",
     "BallsInBins",
     "Banded",
     "Box",
     "Buffered",
+    "CategoricalNB",
     "Clip",
     "DecisionTreeClassifier",
     "Descent",
     "FeasibleSet",
     "FixedSize",
+    "GaussianMixture",
+    "GaussianNB",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Hinge",
@@ -51,6 +61,7 @@ __all__ = [
     "Logistic",
     "LogisticRegression",
     "Loss",
+    "NearestCentroid",
     "NoisyDescent",
     "Poisson",
     "RiskComparison",
@@ -58,6 +69,7 @@ __all__ = [
     "ShuffledEpochs",
     "Simplex",
     "Squared",
+    "StandardScaler",
     "Teachers",
     "TrainingPlan",
     "TrainingRun",

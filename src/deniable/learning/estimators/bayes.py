@@ -1,0 +1,196 @@
+"""Classifiers from noisy counts and moments of each class: naive Bayes and nearest centroid."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.estimator import Classifier, Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, Moments, Priced, log_total
+from deniable.learning.estimators.reading import Bounds, Features, Labels
+from deniable.mechanisms.price import Price
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real, positive_rational, shown
+from deniable.privacy import of_count
+from deniable.rows import Container, Floats, array_of, distinct, places_of, silence
+from deniable.rows.tables import frame_of, grid
+from deniable.statistics.statistic import without_rows
+
+_FLOOR = 0.003  # of variances of features in [-1, 1]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GaussianNB(Priced, Classifier):
+    """Predict the class under which independent normal features are most probable.
+
+    Noisy counts and moments of each class are released once. Variances are drawn to what the classes have in common, as
+    far as they differ by no more than noise, and the variance of the noise of a mean is added to them.
+
+    Args:
+        bounds: a pair (lower, upper) for all features, or a list with one pair for each.
+        classes: all labels that may occur, in the order of `classes_`.
+        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
+
+    Guarantee: `privacy_loss_`: a row moves the sums of its class alone, by a vector of bounded norm.
+    Source: Vaidya, Shafiq, Basu, Hong (2013); noise and shrinkage: docs/theory/learning/moments.md.
+
+    >>> from deniable.learning import GaussianNB
+    >>> rows, labels = [[0.1], [0.2], [0.8], [0.9]] * 500, ["low", "low", "high", "high"] * 500
+    >>> model = GaussianNB(bounds=[(0, 1)], classes=["low", "high"], epsilon=1).fit(rows, labels)
+    >>> model.predict([[0.05], [0.95]]).tolist()
+    ['low', 'high']
+    """
+
+    _means: ClassVar[str] = "theta_"
+    bounds: Bounds
+    classes: Sequence[object]
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        same_length(X, y)
+        labels = Labels.of(self.classes, y)
+        box = BoxMoments(self, Features.of(self.bounds, X), blocks=len(labels.classes))
+
+        def train(bits: Bits) -> dict[str, Any]:
+            places = box.places(X)
+            chosen = np.equal.outer(labels.places(y), np.arange(box.blocks)).astype(np.float64)
+            found = box.release(len(places), lambda some: (chosen[some], places[some]), bits)
+            shares, variances = self._law(found)
+            return {
+                "classes_": np.array(labels.classes),
+                "n_features_in_": box.features.count,
+                "class_count_": found.counts,
+                "class_prior_": shares,
+                self._means: box.middle + box.half * found.means,
+                "var_": variances * box.half**2,
+                "_fitted": (box, shares, found.means, variances),
+            }
+
+        return self._work("counts and moments of each class were released", box.noise, box.loss, train)
+
+    def predict_proba(self, X: Container) -> Floats:
+        """The probability of each class for each row, of shape (rows, classes)."""
+        self._check_fitted()
+        box, shares, means, variances = self._fitted
+        with silence():
+            logs = np.log(shares) - np.log(variances).sum(axis=1) / 2
+            for column, mean, variance in zip(box.places(X)[:, 0].T, means.T, variances.T, strict=True):
+                logs = logs - (column[:, np.newaxis] - mean) ** 2 / (2 * variance)
+            return np.asarray(np.exp(logs - log_total(logs)))
+
+    def _law(self, found: Moments) -> tuple[Floats, Floats]:
+        """Shares of the classes, and variances nearer to the common ones the less noise lets differences be seen."""
+        common = np.clip(np.average(found.variances, axis=0, weights=found.counts), _FLOOR, 1.0)
+        apart, doubt = found.variances - common, found.doubt**2
+        differ = np.maximum((apart**2 - doubt).mean(axis=1, keepdims=True), 1e-5)
+        variances = np.clip(common + apart * differ / (differ + doubt), _FLOOR, 1.0) + found.blur**2
+        return found.counts / found.counts.sum(), variances
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NearestCentroid(GaussianNB):
+    """Predict the class whose noisy mean is nearest, with features divided by the width of their bounds.
+
+    It is `GaussianNB` with equal chances of the classes and one variance for all, of the same parameters and guarantee.
+
+    >>> from deniable.learning import NearestCentroid
+    >>> model = NearestCentroid(bounds=[(0, 1)], classes=[0, 1], epsilon=1).fit([[0.1], [0.9]] * 900, [0, 1] * 900)
+    >>> model.predict([[0.2]]).tolist()
+    [0]
+    """
+
+    _means = "centroids_"
+
+    def _law(self, found: Moments) -> tuple[Floats, Floats]:
+        common = np.clip(np.average(found.variances, axis=0, weights=found.counts).mean(), _FLOOR, 1.0)
+        return np.full(len(found.counts), 1 / len(found.counts)), np.full(found.means.shape, common)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CategoricalNB(Priced, Classifier):
+    """Predict a class from independent categories, by noisy counts of each category in each class.
+
+    Args:
+        categories: for each feature, the list of all values that count; another one counts in other features alone.
+        classes: all labels that may occur, in the order of `classes_`.
+        alpha: what is added to every count after the noise, and after counts below 0 became 0.
+        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
+
+    Guarantee: `privacy_loss_`: a row moves one count of each feature and one of the classes, each by 1.
+
+    >>> from deniable.learning import CategoricalNB
+    >>> rows, labels = [["rain", "cold"], ["sun", "warm"]] * 500, ["stay", "go"] * 500
+    >>> public = {"categories": [["rain", "sun"], ["cold", "warm"]], "classes": ["stay", "go"]}
+    >>> CategoricalNB(**public, epsilon=1).fit(rows, labels).predict([["sun", "warm"]]).tolist()
+    ['go']
+    """
+
+    categories: Sequence[Sequence[object]]
+    classes: Sequence[object]
+    alpha: Real = 1
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        same_length(X, y)
+        labels, categories = Labels.of(self.classes, y), _categories(self.categories)
+        alpha, price = float(positive_rational("alpha", self.alpha)), Price.of(self.epsilon, self.delta, self.rho)
+        _places(without_rows(X), categories)
+        ends = np.cumsum([1, *map(len, categories)])
+        shape = (len(labels.classes), int(ends[-1]))
+        reach = of_count(rows=1, groups=len(ends), cells=shape[0] * shape[1], relation=self.relation)
+        noise = price.noise(reach)
+
+        def train(bits: Bits) -> dict[str, Any]:
+            exact = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.int64)  # the last ones for what is not declared
+            known = labels.places(y)
+            for place, start, end in zip(_places(X, categories), ends, ends[1:], strict=False):
+                np.add.at(exact, (known, np.where(start + place < end, start + place, shape[1])), 1)
+            exact[:, 0] = np.bincount(known, minlength=len(exact))
+            noisy = noise.release(exact[:-1, :-1], bits=bits).value.astype(np.float64)
+            counts = np.maximum(noisy, 0.0) + alpha
+            prior = np.log(counts[:, 0] / counts[:, 0].sum())
+            told = [np.log(part / part.sum(axis=1, keepdims=True)) for part in np.split(counts, ends[:-1], axis=1)[1:]]
+            return {
+                "classes_": np.array(labels.classes),
+                "n_features_in_": len(categories),
+                "class_count_": counts[:, 0],
+                "class_log_prior_": prior,
+                "feature_log_prob_": told,
+                "_fitted": (categories, prior, told),
+            }
+
+        return self._work("counts were released", noise, price.stated(noise.privacy_loss(reach)), train)
+
+    def predict_proba(self, X: Container) -> Floats:
+        """The probability of each class for each row, of shape (rows, classes)."""
+        self._check_fitted()
+        categories, logs, chances = self._fitted
+        with silence():
+            for place, told in zip(_places(X, categories), chances, strict=True):
+                logs = logs + np.column_stack([told, np.zeros(len(told))]).T[place]
+            return np.asarray(np.exp(logs - log_total(logs)))
+
+
+def _categories(declared: Any) -> tuple[tuple[Any, ...], ...]:
+    kinds = (list, tuple, np.ndarray, range)
+    parts: list[Any] = list(declared) if isinstance(declared, kinds) else []
+    if not parts or not all(isinstance(each, kinds) and len(each) for each in parts):
+        raise InvalidParameterError(f"categories must be a list of lists, one for each feature, got {shown(declared)}")
+    return tuple(distinct(tuple(values)) for values in parts)
+
+
+def _places(rows: Any, categories: tuple[tuple[Any, ...], ...]) -> list[NDArray[np.int64]]:
+    """For each feature the places of its values among the categories; their number for one that is not there."""
+    array = None if isinstance(rows, list | tuple) else array_of(rows)
+    if (frame := frame_of(rows, "X")) is not None:
+        columns = [part.to_native() for part in frame.iter_columns()]
+    elif array is not None and array.ndim == 2:
+        columns = list(array.T)
+    else:
+        columns = list(grid(rows, "X", len(categories), lambda given, _: (given.values,))[0][0].T)
+    if len(columns) != len(categories):
+        raise InvalidParameterError(f"X must have {len(categories)} columns, as categories has, got {len(columns)}")
+    return [np.asarray(places_of(column, keys)) for column, keys in zip(columns, categories, strict=True)]

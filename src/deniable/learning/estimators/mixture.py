@@ -1,0 +1,152 @@
+"""Mixtures of normal laws, by expectation and maximisation with noise."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.estimator import Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, Priced, log_total
+from deniable.learning.estimators.reading import Bounds, Features
+from deniable.learning.losses import products
+from deniable.mechanisms.vectors.clipping import squared_norms
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import shown, whole_number
+from deniable.rows import Container, Floats, silence
+
+_REACH = 2.5  # deviations of a component from its mean to where a step looks
+_START = 0.1  # variance of each feature in [-1, 1] before the first step
+_LEAST = 1e-4, 0.02  # variance in [-1, 1] at all, and in the coordinates of a step
+_LOST = 4  # deviations of its noise within which a count says that a component has no rows
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GaussianMixture(Priced):
+    """Fit a mixture of normal laws by a fixed number of noisy steps of expectation and maximisation.
+
+    A step sees each row from every component: its distance from the mean, in deviations of that component as known by
+    then, cut to 2.5 in each direction, times the responsibility for the row. So noise shrinks with the components. They
+    start spread over the bounds; one that has lost its rows takes half of the largest.
+
+    Args:
+        bounds: a pair (lower, upper) for all features, or a list with one pair for each.
+        n_components, steps: how many components there are; how many steps.
+        covariance_type: "diag" or "full", which takes more noise.
+        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
+
+    Guarantee: `privacy_loss_`: responsibilities add up to 1, so a row moves a step by one vector of bounded norm.
+    Source: Park, Foulds, Chaudhuri, Welling (2017), arXiv:1605.06995, with docs/theory/learning/moments.md.
+
+    >>> from deniable.learning import GaussianMixture
+    >>> rows = [[-5 + x / 100] for x in range(100)] * 20 + [[4 + x / 100] for x in range(100)] * 20
+    >>> model = GaussianMixture(bounds=[(-10, 10)], n_components=2, epsilon=1, delta="1e-6").fit(rows)
+    >>> sorted(model.means_.round().ravel().tolist())
+    [-5.0, 4.0]
+    """
+
+    _estimator_type = "density_estimator"
+    bounds: Bounds
+    n_components: int
+    covariance_type: Literal["diag", "full"] = "diag"
+    steps: int = 12
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        same_length(X, X)
+        if self.covariance_type not in ("diag", "full"):
+            raise InvalidParameterError(f"covariance_type must be 'diag' or 'full', got {shown(self.covariance_type)}")
+        blocks, steps = (whole_number(name, getattr(self, name), lower=1) for name in ("n_components", "steps"))
+        full = self.covariance_type == "full"
+        box = BoxMoments(self, Features.of(self.bounds, X), blocks=blocks, releases=steps, cross=full)
+
+        def train(bits: Bits) -> dict[str, Any]:
+            from scipy.stats import qmc
+
+            places, size = box.places(X)[:, 0], box.features.count
+            spread = 2 * qmc.Halton(size, scramble=False).random(blocks + 1)[1:] - 1
+            state = _State(np.ones(blocks), spread, np.tile(_START * np.eye(size), (blocks, 1, 1)))
+            for step in range(steps):
+                state = _stepped(state, places, box, bits)
+                if step < steps - 1:
+                    state = _without_lost(state, _LOST * box.deviation)
+            covariances = state.covariances * np.outer(box.half, box.half)
+            return {
+                "n_features_in_": size,
+                "weights_": state.sizes / state.sizes.sum(),
+                "means_": box.middle + box.half * state.means,
+                "covariances_": covariances if full else np.diagonal(covariances, axis1=1, axis2=2),
+                "_fitted": (box, state),
+            }
+
+        return self._work(f"moments of each component were released {steps} times", box.noise, box.loss, train)
+
+    def score_samples(self, X: Container) -> Floats:
+        """The logarithm of the density at each row."""
+        return np.asarray(log_total(self._logs(X))[:, 0])
+
+    def score(self, X: Container, y: Container | None = None) -> float:
+        """The mean logarithm of the density: private on private rows, and no part of `privacy_loss_`."""
+        return float(self.score_samples(X).mean())
+
+    def predict_proba(self, X: Container) -> Floats:
+        """The responsibility of each component for each row, of shape (rows, components)."""
+        return np.asarray(np.exp(self._logs(X) - log_total(self._logs(X))))
+
+    def predict(self, X: Container) -> NDArray[np.int64]:
+        """The most probable component of each row."""
+        return np.asarray(self._logs(X).argmax(axis=1))
+
+    def _logs(self, X: Container) -> Floats:
+        self._check_fitted()
+        box, state = self._fitted
+        with silence():
+            return np.asarray(_seen(state, box.places(X)[:, 0])[0] - np.log(box.half).sum())
+
+
+class _State(NamedTuple):
+    """Components as they are known, of features in [-1, 1]."""
+
+    sizes: Floats
+    means: Floats
+    covariances: Floats
+
+
+def _seen(state: _State, places: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of weight times density, (rows, components), and rows in deviations from every component."""
+    inverses = np.linalg.inv(np.linalg.cholesky(state.covariances))
+    seen = [products(places - mean, inverse) for mean, inverse in zip(state.means, inverses, strict=True)]
+    scale = np.log(state.sizes / state.sizes.sum()) + np.log(np.diagonal(inverses, axis1=1, axis2=2)).sum(axis=1)
+    squares = np.column_stack([squared_norms(part) for part in seen])
+    return scale - squares / 2 - places.shape[1] * np.log(2 * np.pi) / 2, np.stack(seen, axis=1)
+
+
+def _stepped(state: _State, places: Floats, box: BoxMoments, bits: Bits) -> _State:
+    def parts(some: slice) -> tuple[Floats, Floats]:
+        logs, seen = _seen(state, places[some])
+        return np.exp(logs - log_total(logs)), np.clip(seen / _REACH, -1.0, 1.0)
+
+    found, wide = box.release(len(places), parts, bits), _REACH * np.linalg.cholesky(state.covariances)
+    means = np.clip(state.means + (wide @ found.means[:, :, np.newaxis])[:, :, 0], -1.0, 1.0)
+    inner = _between(found.covariances + found.blur[:, :, np.newaxis] ** 2 * np.eye(places.shape[1]), _LEAST[1])
+    return _State(found.counts, means, _between(wide @ inner @ wide.transpose(0, 2, 1), _LEAST[0]))
+
+
+def _without_lost(state: _State, least: float) -> _State:
+    """The same, where each component with fewer rows takes half of the largest, along its longest axis."""
+    sizes, means, covariances = (part.copy() for part in state)
+    for lost in np.flatnonzero(sizes < least):
+        values, axes = np.linalg.eigh(covariances[largest := sizes.argmax()])
+        away, both = axes[:, -1] * np.sqrt(values[-1]), [lost, largest]
+        sizes[both] = sizes[largest] / 2
+        means[both] = np.clip([means[largest] + away, means[largest] - away], -1.0, 1.0)
+        covariances[both] = covariances[largest] - np.outer(away, away) / 2
+    return _State(sizes, means, covariances)
+
+
+def _between(matrices: Floats, least: float) -> Floats:
+    """Symmetric matrices with eigenvalues between `least` and 1."""
+    values, axes = np.linalg.eigh((matrices + matrices.transpose(0, 2, 1)) / 2)
+    return np.asarray((axes * np.clip(values, least, 1.0)[:, np.newaxis, :]) @ axes.transpose(0, 2, 1))

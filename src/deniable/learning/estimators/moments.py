@@ -1,0 +1,142 @@
+"""Noisy counts, means and covariances of rows between public bounds, for each class or component."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.estimator import Estimator, Work
+from deniable.learning.estimators.reading import Features
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.price import Price
+from deniable.mechanisms.vectors.clipping import clipped
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real
+from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.privacy.sensitivity.vectors import of_ball_sum
+from deniable.rows import Container, Floats
+
+_STEPS = 2**20  # of the lattice to the largest norm
+_TOGETHER = 2**18  # numbers that are looked at together
+_LARGEST = 2**20  # numbers in one release
+_WIDEST = 1e100  # bounds whose squares are floats
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Priced(Estimator):
+    """An estimator whose fit costs epsilon, epsilon and delta, or rho."""
+
+    _fitted: ClassVar[Any]  # what `train` keeps for predictions
+    epsilon: Real | None = None
+    delta: Real | None = None
+    rho: Real | None = None
+    relation: Relation = AddRemove
+
+    def _work(
+        self, what: str, noise: AdditiveNoise, loss: PrivacyLoss, train: Callable[[Bits], Mapping[str, Any]]
+    ) -> Work:
+        delta = self.delta or (0 if loss.pure_epsilon is not None else "1e-6")
+        how = f"{what} with {noise.kind} noise."
+        return Work(loss=loss, how=how, train=train, relation=self.relation, delta=delta)
+
+
+class Moments(NamedTuple):
+    """Noisy moments of the rows of each block, in places between -1 and 1.
+
+    Args:
+        counts, means: at least 1, of shape (blocks,); in [-1, 1], of shape (blocks, features).
+        covariances, variances: of shape (blocks, features, features); their diagonals, which noise may make negative.
+        blur, doubt: standard deviations of the noise of a mean, of shape (blocks, 1), and of every variance.
+    """
+
+    counts: Floats
+    means: Floats
+    covariances: Floats
+    variances: Floats
+    blur: Floats
+    doubt: Floats
+
+
+class BoxMoments:
+    """Moments of features, in places t in [-1, 1] between their bounds, by noisy sums.
+
+    A row has a weight of at least 0 in each block, and at most 1 in all: 1 for its class, or responsibilities. What is
+    added up are weights times (c, t, w (2 t^2 - 1), 2 w t_i t_j for i < j), with c and w as the proof says.
+
+    Args:
+        model: what all releases cost together, and the relation.
+        blocks, releases: how many there are; cross: whether products of two features are part of it.
+
+    Guarantee: `loss`: that of the noise at l2 = steps and l1 = sqrt(columns) steps, twice that under replace.
+    Proof: docs/theory/learning/moments.md; both norms of the integers of every row are checked.
+    """
+
+    def __init__(
+        self, model: Priced, features: Features, *, blocks: int = 1, releases: int = 1, cross: bool = False
+    ) -> None:
+        size = features.count
+        if max(np.abs(features.lower).max(), np.abs(features.upper).max()) > _WIDEST:
+            raise InvalidParameterError(f"bounds must be at most {_WIDEST:g} in absolute value. Use another unit.")
+        self.features, self.blocks, self.releases, self.cross = features, blocks, releases, cross
+        self.middle, self.half = features.lower / 2 + features.upper / 2, features.upper / 2 - features.lower / 2
+        self._pairs = np.triu_indices(size if cross else 0, 1)
+        self.columns = 1 + 2 * size + len(self._pairs[0])
+        if blocks * self.columns > _LARGEST:
+            raise InvalidParameterError(f"a model may have {_LARGEST} numbers at most. Use fewer features or classes.")
+        self._constant, self._weight = size**0.25, size ** (-1 / 3) if cross else math.sqrt(0.5)
+        squares = size * (1 + self._weight**2) + len(self._pairs[0]) * (2 * self._weight) ** 2
+        self.radius = math.sqrt(self._constant**2 + squares)  # where all |t| are 1; no vector is longer
+        price = Price.of(model.epsilon, model.delta, model.rho)
+        ball = of_ball_sum(radius=_STEPS, dimensions=self.columns, rows=1, relation=model.relation)
+        self.sensitivity = replace(ball, coordinates=self.columns * blocks)
+        self.noise = price.noises([self.sensitivity] * releases)[0]
+        self.loss = price.stated(self.noise.privacy_loss(self.sensitivity) * releases)
+        self.deviation = self.noise.standard_deviation() * self.radius / _STEPS / self._constant  # of counts
+
+    def places(self, values: Container) -> Floats:
+        """Rows in [-1, 1], of shape (rows, 1, features)."""
+        found = (self.features.cut(values) - self.middle) / self.half
+        return np.clip(found, -1.0, 1.0)[:, np.newaxis, :]
+
+    def vectors(self, weights: Floats, places: Floats) -> Floats:
+        """What is added up, for weights (rows, blocks) and places (rows, 1, features) or (rows, blocks, features)."""
+        first, second = self._pairs
+        count = np.full((*places.shape[:-1], 1), self._constant)
+        products = 2 * self._weight * places[..., first] * places[..., second]
+        found = np.concatenate([count, places, self._weight * (2 * places**2 - 1), products], axis=-1)
+        return np.asarray((weights[:, :, np.newaxis] * found).reshape(len(weights), self.blocks * self.columns))
+
+    def release(self, rows: int, parts: Callable[[slice], tuple[Floats, Floats]], bits: Bits) -> Moments:
+        """The moments of the rows: `parts` gives weights and places of some of them, row by row alike; secret."""
+        width = self.blocks * self.columns
+        total, together = np.zeros(width, dtype=np.int64), max(1, _TOGETHER // width)
+        for start in range(0, rows, together):
+            found = clipped(self.vectors(*parts(slice(start, start + together))), radius=self.radius, steps=_STEPS)
+            found[np.abs(found).sum(axis=1) ** 2 > self.columns * _STEPS**2] = 0
+            total += found.sum(axis=0)
+        noisy = self.noise.release(total, bits=bits).value.astype(np.float64)
+        return self._moments(noisy.reshape(self.blocks, self.columns) * (self.radius / _STEPS))
+
+    def _moments(self, sums: Floats) -> Moments:
+        size, (first, second) = self.features.count, self._pairs
+        counts = np.maximum(sums[:, 0] / self._constant, 1.0)
+        _, values, squares, products = np.split(sums / counts[:, np.newaxis], [1, 1 + size, 1 + 2 * size], axis=1)
+        means, blur = np.clip(values, -1.0, 1.0), (self.deviation * self._constant / counts)[:, np.newaxis]
+        covariances = np.zeros((len(sums), size, size))
+        covariances[:, first, second] = products / (2 * self._weight) - values[:, first] * values[:, second]
+        covariances += covariances.transpose(0, 2, 1)
+        variances = (squares / self._weight + 1) / 2 - values**2 + blur**2
+        covariances[:, range(size), range(size)] = variances
+        doubt = np.hypot(blur / (2 * self._weight), 2 * np.abs(means) * blur)
+        return Moments(counts, means, covariances, variances, blur, doubt)
+
+
+def log_total(logs: Floats) -> Floats:
+    """log(sum(exp)) of every row, of shape (rows, 1), each row by the same operations."""
+    most, total = logs.max(axis=1, keepdims=True), np.zeros((len(logs), 1))
+    for column in (logs - most).T:
+        total += np.exp(column)[:, np.newaxis]
+    return np.asarray(most + np.log(total))

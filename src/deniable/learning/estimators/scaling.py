@@ -1,0 +1,126 @@
+"""Transformers by noisy moments: the standard scaler and principal components."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from deniable.learning.estimators.estimator import Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, Moments, Priced
+from deniable.learning.estimators.reading import Bounds, Features
+from deniable.learning.losses import products
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real, positive_rational, whole_number
+from deniable.rows import Container, Floats, silence, table
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StandardScaler(Priced):
+    """Scale every feature to mean 0 and variance 1, by noisy moments. No variance is below the deviation of its noise.
+
+    Args:
+        bounds: a pair (lower, upper) for all features, or a list with one pair for each.
+        clip: what goes out is cut to [-clip, clip], so that the next step of a pipeline can declare these as its
+            bounds; without it `bounds_` are known after the fit.
+        epsilon, delta, rho: what the fit may cost: epsilon alone, epsilon and delta, or rho.
+        relation: AddRemove, or Replace where the number of rows is public.
+
+    Guarantee: `privacy_loss_`, that of one noisy sum of vectors of bounded norm: docs/theory/learning/moments.md.
+
+    >>> from deniable.learning import StandardScaler
+    >>> scaler = StandardScaler(bounds=[(0, 100)], epsilon=1, clip=3).fit([[20.0], [40.0]] * 5000)
+    >>> scaler.transform([[30.0], [1000.0]]).round(1).tolist(), scaler.bounds_
+    ([[0.0], [3.0]], [(-3.0, 3.0)])
+    """
+
+    _estimator_type = "transformer"
+    _cross: ClassVar[bool] = False
+    bounds: Bounds
+    clip: Real | None = None
+
+    def fit_transform(self, X: Container, y: Container | None = None, **options: Any) -> Floats:
+        """Fit and transform the same rows: what is returned is private."""
+        return self.fit(X, y, **options).transform(X)
+
+    def transform(self, X: Container) -> Floats:
+        """The changed rows, of shape (rows, features): private where the rows are."""
+        self._check_fitted()
+        with silence():
+            features, mean, matrix, lower, upper = self._fitted
+            return np.clip(products(features.cut(X) - mean, matrix), lower, upper)
+
+    def inverse_transform(self, X: Container) -> Floats:
+        """Transformed rows in the unit of the features."""
+        self._check_fitted()
+        _, mean, matrix, _, _ = self._fitted
+        rows, _ = table(X, "X", columns=len(matrix))
+        return np.asarray(products(rows, np.linalg.pinv(matrix)) + mean)
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        same_length(X, X)
+        features = Features.of(self.bounds, X)
+        reach = None if self.clip is None else float(positive_rational("clip", self.clip))
+        box = BoxMoments(self, features, cross=self._cross)
+
+        def train(bits: Bits) -> dict[str, Any]:
+            places = box.places(X)
+            found = box.release(len(places), lambda some: (np.ones((len(places[some]), 1)), places[some]), bits)
+            mean = box.middle + box.half * found.means[0]
+            matrix, told = self._told(found, box.half)
+            ends = [matrix * (end - mean) for end in (features.lower, features.upper)]
+            lower, upper = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+            if reach is not None:
+                lower, upper = np.full(len(lower), -reach), np.full(len(upper), reach)
+            return told | {
+                "n_features_in_": features.count,
+                "n_samples_seen_": float(found.counts[0]),
+                "mean_": mean,
+                "bounds_": list(zip(lower.tolist(), upper.tolist(), strict=True)),
+                "_fitted": (features, mean, matrix, lower, upper),
+            }
+
+        return self._work("moments of the features were released", box.noise, box.loss, train)
+
+    def _told(self, found: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
+        """The matrix that differences from the mean are multiplied by, and what else is kept."""
+        variances = np.clip(found.variances[0], np.minimum(found.doubt[0], 1.0), 1.0) * half**2
+        return np.diag(variances**-0.5), {"var_": variances, "scale_": np.sqrt(variances)}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PCA(StandardScaler):
+    """Turn features into their principal components, by noisy moments; the largest loading of each is positive.
+
+    Noise makes the first of `explained_variance_` too large.
+
+    Args:
+        bounds, clip, epsilon, delta, rho, relation: as in `StandardScaler`.
+        n_components: how many are kept; None keeps all.
+
+    Source: Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss"; the guarantee is that of `StandardScaler`.
+
+    >>> from deniable.learning import PCA
+    >>> rows = [[x / 10, x / 10] for x in range(-10, 11)] * 500
+    >>> model = PCA(bounds=[(-1, 1), (-1, 1)], n_components=1, epsilon=1, delta="1e-6").fit(rows)
+    >>> model.components_.round(1).tolist()
+    [[0.7, 0.7]]
+    """
+
+    _cross: ClassVar[bool] = True
+    n_components: int | None = None
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        most = Features.of(self.bounds, X).count
+        whole_number("n_components", most if self.n_components is None else self.n_components, lower=1, upper=most)
+        return super()._planned(X, y)
+
+    def _told(self, found: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
+        values, axes = np.linalg.eigh(found.covariances[0] * np.outer(half, half))
+        variances, components = np.maximum(values[::-1], 0.0), axes.T[::-1][: self.n_components]
+        peaks = np.abs(components).argmax(axis=1)[:, np.newaxis]
+        components = components * np.sign(np.take_along_axis(components, peaks, axis=1))
+        kept, total = variances[: self.n_components], max(variances.sum(), np.finfo(np.float64).tiny)
+        told = {"components_": components, "n_components_": len(components)}
+        return components, told | {"explained_variance_": kept, "explained_variance_ratio_": kept / total}
