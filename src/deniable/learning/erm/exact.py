@@ -16,8 +16,7 @@ CERTIFIED = 2.0**-20
 def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, tilt: Floats) -> Floats:
     """The minimiser over the set of: sum of losses + strength/2 |w - start|^2 + <tilt, w>.
 
-    Accelerated projected descent; the number of steps follows from public numbers and the number of rows alone, and is
-    enough whatever the rows hold.
+    By accelerated projected descent, with steps that follow from public numbers and the number of rows alone.
 
     Guarantee: within tau / strength of the exact minimiser, for tau = CERTIFIED * problem.steep and the float rows as
         exact numbers. Checked at the end, rounding included: with J curved by at most M and P the projection,
@@ -43,11 +42,7 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
 def distance_bound(  # noqa: PLR0917 - the terms of the sum, in order
     problem: Problem, rows: Floats, labels: Floats, strength: float, tilt: Floats, point: Floats
 ) -> float:
-    """Bound on the distance from a feasible point to the minimiser.
-
-    Sums over rows are rounded once (`fsum`); a term of them is wrong by what rounding the prediction and the slope
-    takes, and the projection by a few units of its argument.
-    """
+    """Bound on the distance from a feasible point to the minimiser, with rounding: `fsum` rounds a sum once."""
     most = len(rows) * problem.curved + strength
     slopes = problem.loss.slopes(products(rows, point[np.newaxis])[:, 0], labels)
     total = np.array([math.fsum(column) for column in (rows * slopes[:, np.newaxis]).T.tolist()])

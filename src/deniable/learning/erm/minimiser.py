@@ -36,6 +36,7 @@ METHODS = ("exponential", "output", "objective", "gradient")
 _MOST_STEPS = 400
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskMinimiser(Estimator):
     """Parameters of a linear model in a feasible set, with a small sum of losses over private rows.
 
@@ -47,8 +48,7 @@ class RiskMinimiser(Estimator):
     | `gradient` | descends by `steps` noisy gradients of all rows | approximate |
 
     Rows are cut to the norm `row_norm`, labels to the range of the loss; a row that holds anything else counts as zero.
-    Real-valued noise in a norm of its own (the Gamma law of the literature) is drawn nowhere: pure noise is Laplace on
-    each coordinate, which is longer by about a factor sqrt(2).
+    Pure noise is Laplace on each coordinate: longer by about sqrt(2) than the Gamma law of the literature, but exact.
 
     Args:
         loss, feasible: what is minimised, and where.
@@ -82,34 +82,18 @@ class RiskMinimiser(Estimator):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: Loss,
-        feasible: FeasibleSet,
-        expected_rows: int,
-        method: str = "objective",
-        epsilon: Real | None = None,
-        delta: Real = 0,
-        relation: Relation = AddRemove,
-        row_norm: Real = 1,
-        regularisation: Real | None = None,
-        steps: int | None = None,
-        candidates: int = 4096,
-        start: ArrayLike | None = None,
-    ) -> None:
-        self.loss = loss
-        self.feasible = feasible
-        self.expected_rows = expected_rows
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.row_norm = row_norm
-        self.regularisation = regularisation
-        self.steps = steps
-        self.candidates = candidates
-        self.start = start
+    loss: Loss
+    feasible: FeasibleSet
+    expected_rows: int
+    method: str = "objective"
+    epsilon: Real | None = None
+    delta: Real = 0
+    relation: Relation = AddRemove
+    row_norm: Real = 1
+    regularisation: Real | None = None
+    steps: int | None = None
+    candidates: int = 4096
+    start: ArrayLike | None = None
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         problem = self._problem()
@@ -181,12 +165,9 @@ class _Gradient(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class RiskComparison:
-    """Mean losses of several methods at several epsilons, on the rows that they were fitted to: not for publication.
+    """Mean losses on the rows of the fit, not for publication: `risks` of each method, one for each epsilon.
 
-    Args:
-        epsilons: of the fits.
-        risks: the mean loss of each method, averaged over runs, shape (epsilons,).
-        floor: the least mean loss in the set, up to a ten-thousandth of the curvature; without privacy.
+    `floor` is the least mean loss in the set, without privacy, up to a ten-thousandth of the curvature.
     """
 
     epsilons: tuple[float, ...]
@@ -194,10 +175,7 @@ class RiskComparison:
     floor: float
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Risk against epsilon, and the floor.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes new ones.
+        """Draw risk against epsilon, and the floor, on matplotlib axes, new ones by default.
 
         Raises: MissingExtraError if matplotlib is not installed.
         """
@@ -205,8 +183,7 @@ class RiskComparison:
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         for name, values in self.risks.items():
             ax.plot(self.epsilons, values, marker="o", label=name)
         ax.axhline(self.floor, linestyle="--", color="#223344", label="without privacy")
@@ -228,10 +205,8 @@ def compare_minimisers(
     """Fit by each method at each epsilon and compare the mean losses: for public or made-up rows, to choose a method.
 
     Args:
-        rows, labels: public; the comparison is not private.
-        epsilons: each greater than 0.
-        methods: some of the four.
-        runs: fits of each, of which the mean is taken.
+        rows, labels: public, for the comparison is not private.
+        runs: fits of each method at each epsilon, of which the mean is taken.
         bits: leave it out, except in tests.
         public: parameters of `RiskMinimiser`.
 

@@ -29,10 +29,22 @@ _COVER = 128  # what hides that minimisers are approximate costs 1/128 of epsilo
 class _Penalised(Method):
     """What both share: a penalty that makes the minimiser stable, and a released point on a lattice."""
 
-    problem: Problem
     regularisation: float
     noise: AdditiveNoise
     step: float
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.weakest = problem, 1e-6 * problem.size * problem.curved
+        price, columns = problem.price, problem.columns
+        assert price.epsilon is not None
+        spread = 2 * math.log(1 / price.delta) + 2 * float(price.epsilon) if price.delta else 2 * columns
+        self.guess = math.sqrt(spread * columns) / float(price.epsilon) * problem.moved * problem.steep / problem.radius
+        """About the expected length of noise for the gradient, over the radius: what penalties are chosen for."""
+
+    def _given(self, strength: float) -> float:
+        if strength < self.weakest:
+            raise InvalidParameterError(f"regularisation must be at least {self.weakest:.4g} to certify a minimiser")
+        return strength
 
     def _moves(self, steps: int, relation: Relation) -> Sensitivity:
         """How far rounded points may be apart, in lattice steps, where exact ones are by `steps`."""
@@ -58,60 +70,42 @@ class _Penalised(Method):
         length = math.sqrt(problem.columns) * (self.noise.standard_deviation() + 1) * self.step
         return inside + problem.steep * (length + 2 * CERTIFIED * problem.steep / strength)
 
-    @property
-    def _multiplier(self) -> float:
-        """About the standard deviation of noise for a sensitivity of 1 in l2, which penalties are chosen for."""
-        price = self.problem.price
-        assert price.epsilon is not None
-        if not price.delta:
-            return math.sqrt(2 * self.problem.columns) / float(price.epsilon)
-        return math.sqrt(2 * math.log(1 / price.delta) + 2 * float(price.epsilon)) / float(price.epsilon)
-
 
 class Output(_Penalised):
-    """Release the minimiser with noise on it.
-
-    One term moves the minimiser by at most L / strength, its approximation by tau / strength on either side.
-    """
+    """Release the minimiser with noise on it: a term moves it by at most L / strength, and tau / strength more."""
 
     def __init__(self, problem: Problem, strength: float | None) -> None:
-        self.problem = problem
-        reach = problem.moved * problem.steep
-        curved = problem.size * problem.curved * problem.columns * (self._multiplier * reach / problem.radius) ** 2
-        self.regularisation = max(curved ** (1 / 3), 1e-9 * reach) if strength is None else strength
-        self.step = self._step((reach + 2 * CERTIFIED * problem.steep) / self.regularisation, _FINE)
+        super().__init__(problem)
+        best = (problem.size * problem.curved * self.guess**2) ** (1 / 3)
+        self.regularisation = max(best, self.weakest) if strength is None else self._given(strength)
+        reach = (problem.moved + 2 * CERTIFIED) * problem.steep
+        self.step = self._step(reach / self.regularisation, _FINE)
         sensitivity = self._moves(_FINE, problem.relation)
         self.noise = problem.price.noise(sensitivity)
         self.loss = problem.price.stated(self.noise.privacy_loss(sensitivity))
-        self.how = (
-            f"{self.noise.kind.capitalize()} noise on the minimiser with penalty {self.regularisation:.4g}, which is "
-            "certified by its gradient."
-        )
+        self.how = f"{self.noise.kind.capitalize()} noise on the minimiser with penalty {self.regularisation:.4g}."
         self.bound = self._excess(0.0)
 
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
-        none = np.zeros(self.problem.columns)
-        point = minimise(self.problem, rows, labels, self.regularisation, none)
-        return self._released(point, bits)
+        tilt = np.zeros(self.problem.columns)
+        return self._released(minimise(self.problem, rows, labels, self.regularisation, tilt), bits)
 
 
 class Objective(_Penalised):
     """Release the minimiser of the sum and a random linear term, drawn once.
 
-    The term is a real Gaussian (or Laplace, for delta = 0) vector, of which rounding is known; the minimiser for the
-    real vector is private. What is computed is within 2 tau / strength of it, and a little noise on the output pays for
-    the difference, which rounding to machine numbers makes necessary too.
+    The minimiser for a real Gaussian (or Laplace) vector is private. What is computed, for the rounding of that vector,
+    is near to it, and a little noise on the output pays for the difference.
     """
 
     def __init__(self, problem: Problem, strength: float | None) -> None:
-        self.problem = problem
+        super().__init__(problem)
         price, replaced = problem.price, problem.moved == 2
         assert price.epsilon is not None
         left = price.epsilon * (1 - Fraction(1, _COVER))
         shared = 2 if replaced and price.delta else 1  # a Gaussian term is proved for one row at a time
         least = problem.curved / math.expm1(left / 2 / shared)
-        chosen = math.sqrt(problem.columns) * self._multiplier * problem.moved * problem.steep / problem.radius
-        strength = max(chosen, least) if strength is None else strength
+        strength = max(self.guess, least, self.weakest) if strength is None else self._given(strength)
         self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else least
         ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
         if price.delta:
@@ -136,8 +130,8 @@ class Objective(_Penalised):
         rounding = math.sqrt(problem.columns) * self._scale / _INNER
         self.step = self._step(2 * (CERTIFIED * problem.steep + rounding) / self.regularisation, _COARSE)
         self.how = (
-            f"{type(self._law).__name__} noise of scale {self._scale:.4g} on the gradient of the sum with penalty "
-            f"{self.regularisation:.4g}, whose minimiser is certified by its gradient."
+            f"{type(self._law).__name__} noise of scale {self._scale:.4g} on the gradient of the sum, with penalty "
+            f"{self.regularisation:.4g}, before it is minimised."
         )
         self.bound = self._excess(problem.columns * (self._law.standard_deviation() * self._scale) ** 2)
 
@@ -147,5 +141,4 @@ class Objective(_Penalised):
             self._law, centre=0, scale=_INNER, lower=-limit, upper=limit, size=problem.columns, bits=bits
         )
         tilt = steps.astype(np.float64) * (self._scale / _INNER)
-        point = minimise(problem, rows, labels, self.regularisation, tilt)
-        return self._released(point, bits)
+        return self._released(minimise(problem, rows, labels, self.regularisation, tilt), bits)

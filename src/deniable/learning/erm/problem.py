@@ -21,14 +21,7 @@ _DOWN = 1 - 2.0**-40
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """The public facts of a minimisation.
-
-    Args:
-        loss, feasible, start: of which, where, and from where.
-        size: the public number of rows.
-        row_norm: rows are cut to this l2 norm.
-        price: what it may cost; relation: between neighbours.
-    """
+    """The public facts of a minimisation: `size` rows, cut to the l2 norm `row_norm`."""
 
     loss: Loss
     feasible: FeasibleSet
@@ -59,12 +52,12 @@ class Problem:
         Raises: InvalidParameterError where the loss has a corner.
         """
         found = self.loss.smoothness(row_radius=self.row_norm) * _UP
-        if found == np.inf:
-            raise InvalidParameterError(
-                f"{type(self.loss).__name__} has a corner, where a minimiser cannot be certified. Use HuberisedHinge, "
-                "or method='exponential' or 'gradient'."
-            )
-        return found
+        if found < np.inf:
+            return found
+        raise InvalidParameterError(
+            f"{type(self.loss).__name__} has a corner, where a minimiser cannot be certified. Use HuberisedHinge, or "
+            "method='exponential' or 'gradient'."
+        )
 
     @cached_property
     def radius(self) -> float:
@@ -81,9 +74,8 @@ class Problem:
         whole = np.isfinite(found).all(axis=1) & ~np.isnan(known)
         found, known = np.where(whole[:, np.newaxis], found, 0.0), np.where(whole, known, 0.0)
         longest = float(self.row_norm) * _DOWN
-        return found * (longest / np.maximum(np.sqrt(squared_norms(found)), longest))[:, np.newaxis], self.loss._labels(
-            known
-        )
+        factors = longest / np.maximum(np.sqrt(squared_norms(found)), longest)
+        return found * factors[:, np.newaxis], self.loss._labels(known)
 
 
 class Method:

@@ -91,4 +91,4 @@ class HalfNormalLaw(LossLaw):
         return np.asarray(math.log(2) - self._shift + log_ndtr(-t - self._s))
 
     def _units(self, t: Floats) -> Floats:
-        return np.asarray((64 + 16 * (t + self._s) ** 2) * UNIT)
+        return np.asarray((64 + 16 * (t + self._s) ** 2) * UNIT)  # of logarithms of tails
