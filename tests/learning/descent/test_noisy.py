@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.learning import Clip, L2Ball, Logistic, NoisyDescent, Squared, TrainingPlan, descend
+from deniable.learning import Clip, FixedSize, L2Ball, Logistic, NoisyDescent, Squared, TrainingPlan, descend
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
@@ -49,6 +49,33 @@ def test_the_intended_formula_of_the_notes_fails_at_a_large_epsilon() -> None:
     assert delta_of(mu, 10) == pytest.approx(2.88e-5, rel=0.01)
     plan = TrainingPlan.calibrate(epsilon=10, delta="1e-5", steps=4, dimensions=1, relation=Replace)
     assert delta_of(2 * 2 / float(plan.noise_multiplier), 10) <= 1e-5
+
+
+def test_one_row_a_step_is_not_accounted_by_the_formula_of_the_notes() -> None:
+    """E35, E37: sigma = 0.0105 G with T = 1, n = 1000, epsilon = 1 has delta >= 1e-3; the plan says at least so."""
+    sampler = FixedSize(size=1, population=1000)
+    noise = Fraction(2 * math.sqrt(2 * math.log(1e6)) / 1000)
+    plan = TrainingPlan(noise_multiplier=noise, steps=1, dimensions=1, sampler=sampler, relation=Replace)
+    assert plan.privacy_loss().delta(1).upper >= 1e-3
+    louder = TrainingPlan.calibrate(epsilon=1, delta="1e-6", steps=20, dimensions=1, sampler=sampler, relation=Replace)
+    assert louder.noise_multiplier > 10 * noise
+
+
+def test_one_row_a_step_descends_too() -> None:
+    rows, labels = people()
+    plan = TrainingPlan(
+        noise_multiplier=Fraction(1, 10),
+        steps=400,
+        dimensions=2,
+        sampler=FixedSize(size=1, population=50),
+        relation=Replace,
+    )
+    descent = quiet(plan=plan)
+    found = descent.release(rows, labels, bits=DeterministicBits(1)).value
+    best = descend(lambda x: Logistic().gradients(x, rows, labels).mean(axis=0), BALL, steps=2000, lipschitz=1).last
+    excess = Logistic().mean(found.average, rows, labels) - Logistic().mean(best, rows, labels)
+    assert 0 < excess < descent.bound
+    assert descent.bound > 1.3 * quiet(steps=400).bound  # one row of 50 is told apart from their mean
 
 
 def test_without_noise_it_is_projected_descent() -> None:

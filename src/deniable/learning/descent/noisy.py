@@ -7,6 +7,7 @@ from typing import Annotated
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.descent.projected import Descent, started, walk
+from deniable.learning.estimators.estimator import same_length
 from deniable.learning.losses import Loss
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.sets import FeasibleSet
@@ -16,7 +17,8 @@ from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.privacy.around.training.iteration import LastIterateLoss
 from deniable.privacy.call import InWords, check_kind, read_fields
 from deniable.privacy.relation import AddRemove
-from deniable.rows import Floats, numbers, silence, table
+from deniable.rows import Container, Floats, numbers, silence, table
+from deniable.statistics.statistic import Payer, without_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,29 +104,30 @@ class NoisyDescent(metaclass=InWords):
         )
 
     @silence()
-    def release(self, rows: object, labels: object, *, bits: Bits = SECURE) -> Released[Descent]:
+    def release(
+        self, rows: Container, labels: Container, *, ledger: Payer | None = None, bits: Bits = SECURE
+    ) -> Released[Descent]:
         """The private average and last point, and the bound; all of it may be published if it is safe.
-
-        Pay before: this draws noise and asks no ledger.
 
         Args:
             rows: secret; a table of shape (rows, columns). A row with a value that is no number adds nothing.
             labels: secret; shape (rows,).
+            ledger: who pays before a row is read; None: the caller keeps the books.
             bits: leave it out, except in tests.
         """
-        found_rows, _ = table(rows, "rows", columns=self.plan.dimensions)
-        found_labels = numbers(labels, "labels")
-        self.loss.gradients(self.feasible.middle, found_rows, found_labels)  # refuses shapes that do not fit
-        batches = self.plan.batches(len(found_rows), bits=bits)
+        first, _ = started(self.feasible, self.start)
+        self.loss.gradients(
+            first, without_rows(rows), without_rows(labels)
+        )  # refuses types and columns that do not fit
+        run = self.plan.run(same_length(rows, labels), expected_rows=self.size, ledger=ledger, bits=bits)
+        found_rows, found_labels = table(rows, "rows", columns=self.plan.dimensions)[0], numbers(labels, "labels")
 
         def noisy(parameters: Floats, _: int) -> Floats:
-            batch = next(batches)
-            gradients = self.loss.gradients(parameters, found_rows[batch], found_labels[batch])
-            return self.plan.mean_gradient(gradients, expected_rows=self.size, bits=bits)
+            batch = next(run)
+            return run.mean_gradient(self.loss.gradients(parameters, found_rows[batch], found_labels[batch]))
 
-        first, _ = started(self.feasible, self.start)
         average, last = walk(noisy, self.feasible, first, steps=self.plan.steps, step_size=self._step_size)
-        return Released(Descent(average=average, last=last, bound=self.bound), bits.safe)
+        return Released(Descent(average=average, last=last, bound=self.bound), run.safe)
 
     @property
     def _moment(self) -> float:
