@@ -1,0 +1,174 @@
+"""Time and memory of a step with clipped per-example gradients against a plain step, in the same run.
+
+    python benchmarks/learning/per_example.py [--peer] [--threads 1] [--device cuda]
+
+A step is forward, backward, clipping and an update without noise, on one batch of 256 made-up rows. Steps of
+both kinds take turns, and the table shows ratios of medians. With --peer, Opacus takes turns too. Memory is the growth
+of the resident set over the steps, each way in a process of its own.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+ROWS = 256
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.first, self.second, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        read = self.first(inputs)
+        query, key, value = (
+            one(read).unflatten(2, (self.heads, -1)).transpose(1, 2) for one in (self.query, self.key, self.value)
+        )
+        shares = torch.softmax(query @ key.mT / query.shape[3] ** 0.5, -1)
+        inputs = inputs + self.out((shares @ value).transpose(1, 2).flatten(2))
+        return inputs + self.down(functional.gelu(self.up(self.second(inputs))))
+
+
+class Transformer(nn.Module):
+    def __init__(self, table: int = 500, width: int = 192) -> None:
+        super().__init__()
+        self.table, self.blocks = nn.Embedding(table, width), nn.Sequential(*[Block(width, 4) for _ in range(2)])
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.head(self.norm(self.blocks(self.table(inputs))).mean(1))
+
+
+def problem(name: str, device: str) -> tuple[nn.Module, Tensor, Tensor]:
+    torch.manual_seed(0)
+    images, targets = torch.randn(ROWS, 1, 28, 28), torch.randint(0, 10, (ROWS,))
+    if name == "cnn":  # 26,010 parameters
+        model: nn.Module = nn.Sequential(
+            nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.ReLU(),
+            nn.MaxPool2d(2, 1), nn.Flatten(), nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, 10),
+        )  # fmt: skip
+    elif name == "mlp":  # 1.05 million
+        model = nn.Sequential(
+            nn.Flatten(), nn.Linear(784, 768), nn.ReLU(), nn.Linear(768, 576), nn.ReLU(), nn.Linear(576, 10)
+        )
+    else:  # 1.0 million
+        model, images = Transformer(), torch.randint(0, 500, (ROWS, 32))
+    return model.to(device), images.to(device), targets.to(device)
+
+
+def step_of(way: str, model: nn.Module, inputs: Tensor, targets: Tensor) -> Callable[[], None]:
+    parameters = list(model.parameters())
+    optimizer = torch.optim.SGD(parameters, lr=0.01)
+    if way == "plain":
+
+        def step() -> None:
+            optimizer.zero_grad()
+            functional.cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+
+    elif way.startswith("opacus"):
+        from opacus import PrivacyEngine
+
+        data = torch.utils.data.TensorDataset(inputs, targets)
+        mode = way.partition("-")[2]
+        extra = {"criterion": nn.CrossEntropyLoss()} if mode == "ghost" else {}
+        made = PrivacyEngine().make_private(
+            module=model, optimizer=optimizer, data_loader=torch.utils.data.DataLoader(data, batch_size=ROWS),
+            noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False, grad_sample_mode=mode, **extra,
+        )  # fmt: skip
+        private, stepper, loss = made[0], made[1], made[2] if mode == "ghost" else nn.CrossEntropyLoss()
+
+        def step() -> None:
+            stepper.zero_grad()
+            loss(private(inputs), targets).backward()
+            stepper.step()
+
+    else:
+        from deniable.learning.torch import ClippedGradients
+
+        clipped = ClippedGradients(
+            model, lambda output, target: functional.cross_entropy(output, target, reduction="none"), norm=1, method=way
+        )
+
+        def step() -> None:
+            for parameter, total in zip(parameters, clipped(inputs, targets), strict=True):
+                parameter.grad = (total / ROWS).to(parameter.dtype)
+            optimizer.step()
+
+    return step
+
+
+def seconds(step: Callable[[], None], device: str) -> float:
+    start = time.perf_counter()
+    step()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def memory(name: str, way: str, device: str) -> float:
+    """Megabytes that steps add to what the process held before."""
+    step = step_of(way, *problem(name, device))
+    if device == "cuda":
+        for _ in range(3):
+            step()
+        return torch.cuda.max_memory_allocated() / 2**20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        step()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=15)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--models", nargs="*", default=["cnn", "mlp", "transformer"])
+    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
+    if asked.memory:
+        print(json.dumps(memory(*asked.memory, asked.device)))
+        return
+    ways = ["plain", "layers", "vmap", *(["opacus-hooks", "opacus-ghost"] if asked.peer else [])]
+    print("| model | way | seconds | of plain | MB | of plain |\n|---|---|---|---|---|---|")
+    for name in asked.models:
+        steps = {way: step_of(way, *problem(name, asked.device)) for way in ways}
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for turn in range(asked.steps + 2):
+            for way, step in steps.items():
+                once = seconds(step, asked.device)
+                if turn > 1:
+                    taken[way].append(once)
+        command = [
+            sys.executable,
+            __file__,
+            "--threads",
+            str(asked.threads),
+            "--device",
+            asked.device,
+            "--memory",
+            name,
+        ]
+        used = {way: float(subprocess.run([*command, way], capture_output=True, check=True).stdout) for way in ways}
+        for way in ways:
+            middle, plain = statistics.median(taken[way]), statistics.median(taken["plain"])
+            print(f"| {name} | {way} | {middle:.4f} | {middle / plain:.2f} | {used[way]:.0f} | "
+                  f"{used[way] / max(used['plain'], 1):.2f} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Sums of clipped gradients, one gradient for each example, in about the time of a plain step."""
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
+from deniable.learning.torch.pieces import Dense, Grams, Piece
+from deniable.learning.torch.rehearsal import agree, made_up, only, refuse, refuse_mixing, untouched
+
+_KEPT = 2.0**-7  # of the norm, for rounding: a quarter of it for each of two sums, for all else, and for the caller
+_WAYS = ("layers", "vmap", "loop")
+
+
+class ClippedGradients:
+    """Sums over the examples of a batch of their clipped gradients.
+
+    Args:
+        model: a module whose tensor arguments all have the examples in their first dimension.
+        loss: of the model's output and the targets: one number for each example, so `reduction="none"`.
+        norm: l2 norm, over all trainable parameters together, that the gradient of an example is cut to.
+        method: "auto" takes known layers apart, for little more than a plain step, and else runs the whole model under
+            torch.func.vmap, or example by example; "layers", "vmap" and "loop" say which.
+        memory: bytes that gradients of single examples may take at a time.
+        example: inputs and targets of three made-up examples, where those fail that are made from types and shapes.
+
+    Guarantee: sums with and without an example differ by at most (1 - 2^-9) `norm` in l2 norm, rounding included, if
+        what the model computes for one example does not depend on the others, which the first call tests on made-up
+        rows. An example that is not finite on the way, or where something has a norm above 2^25, counts as zero.
+    Raises: InvalidParameterError if examples are mixed, the loss averages, or other parameters became trainable.
+    Source: Goodfellow (2015), arXiv:1510.01799; Bu, Wang, Zha, Karypis (2023), arXiv:2210.00038; rounding is derived in
+        docs/theory/learning/torch.md.
+
+    >>> import torch
+    >>> from deniable.learning.torch import ClippedGradients
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> clipped = ClippedGradients(model, lambda output, target: output[:, 0] * target, norm=1)
+    >>> [total] = clipped(torch.tensor([[30.0, 40.0], [0.0, 0.25]]), torch.ones(2))
+    >>> print(total.numpy().round(1))
+    [[0.6 1. ]]
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[[Any, Any], Tensor],
+        *,
+        norm: float,
+        method: str = "auto",
+        memory: int = 2**29,
+        example: tuple[Any, Any] | None = None,
+    ) -> None:
+        refuse(model)
+        if not 2**-10 <= norm <= 2**20:
+            raise InvalidParameterError(f"norm must be in [2**-10, 2**20], got {norm}. Multiply the loss by a constant")
+        if method not in ("auto", *_WAYS):
+            raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(_WAYS)}, got {method!r}")
+        self.model, self.loss, self.norm, self.memory, self.example = model, loss, float(norm), memory, example
+        self.parameters = list(trainable(model).values())
+        self.norms = torch.zeros(0, dtype=torch.float64)  # of the gradients in the last batch, rounded up: secret
+        self.way = ""  # how gradients are found: one of layers, vmap and loop; known after the first call
+        self._ways = _WAYS if method == "auto" else (method,)
+        self._cast: dict[str, Any] = {}
+        self._layers = layers_of(model)
+        first = {id(parameter): name for name, parameter in trainable(model).items()}
+        places = [(f"{at}.{name}".lstrip("."), id(one)) for at, inner in model.named_modules()
+                  for name, one in inner.named_parameters(recurse=False)]  # fmt: skip
+        self._names = {place: first[one] for place, one in places if one in first}  # where each parameter stands
+        self._bytes = 1  # that the gradients of one example take
+
+    def __call__(self, inputs: Any, targets: Any, *, of: int | None = None) -> list[Tensor]:
+        """The sum of clipped gradients for each trainable parameter, in float64: secret.
+
+        Args:
+            inputs: a tensor, a tuple of positional or a dict of named arguments, examples first.
+            targets: what the loss takes, examples first.
+            of: the size of the batch, where this is a part of it.
+        """
+        if list(map(id, trainable(self.model).values())) != list(map(id, self.parameters)):
+            raise InvalidParameterError(
+                "other parameters are trainable than when this was made. Freeze layers and add adapters before"
+            )
+        if torch.get_float32_matmul_precision() != "highest":
+            raise InvalidParameterError('rounding is coarse. Call torch.set_float32_matmul_precision("highest")')
+        examples, kind = _count((inputs, targets)), self.parameters[0].device.type
+        self._cast = {"enabled": torch.is_autocast_enabled(kind), "dtype": torch.get_autocast_dtype(kind)}
+        with torch.autocast(kind, enabled=False), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "There is a performance drop")  # where torch.func goes row by row
+            if not self.way:
+                self._rehearse(inputs, targets)
+            return self._sums(inputs, targets, examples, max(of or 0, examples))
+
+    def _sums(self, inputs: Any, targets: Any, examples: int, of: int) -> list[Tensor]:
+        totals = {id(parameter): torch.zeros_like(parameter, dtype=torch.float64) for parameter in self.parameters}
+        pieces = self._pieces(self.way, inputs, targets) if examples else None
+        step, norms = max(1, self.memory // self._bytes), [self.norms[:0]]
+        for start in range(0, examples, step):
+            assert pieces is not None
+            rows = slice(start, min(start + step, examples))
+            with torch.no_grad():
+                norms.append(self._add(pieces(rows), (rows.stop - start) / of, totals))
+        self.norms = torch.cat(norms)
+        return list(totals.values())
+
+    def _add(self, found: list[Piece], share: float, totals: dict[int, Tensor]) -> Tensor:
+        """Norms of some examples, rounded up; their clipped gradients are added to the totals."""
+        grams: Grams = {}
+        squares = torch.stack([piece.norms(grams) for piece in found])
+        grams.clear()
+        norms = squares.sum(0).sqrt()
+        lost = ~torch.isfinite(norms)
+        factors = ((1 - _KEPT) * self.norm / norms.clamp(min=2.0**-40)).clamp(max=1).masked_fill(lost, 0)
+        reaches = (squares.sqrt().masked_fill(lost, 0) @ factors).tolist()
+        allowed = _KEPT / 4 * self.norm * share / len(found) ** 0.5
+        anything = bool(lost.any())
+        for piece, reach in zip(found, reaches, strict=True):
+            if anything:
+                piece.drop(lost)
+            totals[id(piece.parameter)].add_(piece.total(factors, reach, allowed))
+        return norms.masked_fill(lost, torch.inf)
+
+    def _pieces(self, way: str, inputs: Any, targets: Any) -> Callable[[slice], list[Piece]]:
+        if way == "layers":
+            calls, examples = self._listen(inputs, targets), _count(inputs)
+            return lambda rows: [piece for call in calls for piece in call.pieces(rows, examples)]
+        return partial(self._whole if way == "vmap" else self._loop, inputs, targets)
+
+    def _listen(self, inputs: Any, targets: Any) -> list[Call]:
+        """One forward and backward pass that forms no gradients of weights: what layers read, and what came back.
+
+        Raises: RuntimeError if they do not tell all.
+        """
+        calls: list[Call] = []
+
+        def hear(layer: Layer, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+            calls.append(Call(layer, (args, kwargs)))
+            outputs, shape = tree_flatten(output)
+            for index, one in enumerate(outputs):
+                if isinstance(one, Tensor) and one.is_floating_point():
+                    # a copy of the first outputs, since a leaf could not be changed in place
+                    outputs[index] = one if one.requires_grad else one.detach().requires_grad_().clone()
+                    outputs[index].register_hook(partial(calls[-1].returned.__setitem__, index))
+            return tree_unflatten(outputs, shape)
+
+        hooks = [one.module.register_forward_hook(partial(hear, one), with_kwargs=True) for one in self._layers]
+        try:
+            for parameter in self.parameters:
+                parameter.requires_grad_(False)
+            with torch.enable_grad():
+                torch.autograd.backward(self._losses(inputs, targets).sum())
+        finally:
+            for parameter in self.parameters:
+                parameter.requires_grad_(True)
+            for hook in hooks:
+                hook.remove()
+        if not calls or len({id(call.layer) for call in calls}) < len(calls):
+            raise RuntimeError('a layer is used more than once. Use method="vmap"')
+        return calls
+
+    def _whole(self, inputs: Any, targets: Any, rows: slice) -> list[Piece]:
+        def loss(values: dict[str, Tensor], *row: Tensor) -> Tensor:
+            one, target = filled((inputs, targets), row)
+            return self._losses(one, target, values)[0]
+
+        return by_vmap(loss, trainable(self.model), [leaf[rows] for leaf in tensors((inputs, targets))])
+
+    def _loop(self, inputs: Any, targets: Any, rows: slice) -> list[Piece]:
+        found = []
+        for row in range(rows.start, rows.stop):
+            one = slice(row, row + 1)
+            with torch.enable_grad():
+                loss = self._losses(only(inputs, one), only(targets, one)).sum()
+                found.append(torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True))
+        return [
+            Dense(each, torch.stack(rows)) for each, rows in zip(self.parameters, zip(*found, strict=True), strict=True)
+        ]
+
+    def _losses(self, inputs: Any, targets: Any, values: dict[str, Tensor] | None = None) -> Tensor:
+        args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+        args = args if isinstance(args, tuple) else (args,)
+        cast = self._cast if values is None else {"enabled": False}  # under torch.func some layers cannot be cast
+        with torch.autocast(self.parameters[0].device.type, **cast):
+            if values is None:
+                losses = self.loss(self.model(*args, **kwargs), targets)
+            else:  # by place, since torch.func loses the parameters of modules that stand in a model twice
+                placed = {place: values[name] for place, name in self._names.items()}
+                output = torch.func.functional_call(self.model, placed, args, kwargs, tie_weights=False)
+                losses = self.loss(output, targets)
+        if not isinstance(losses, Tensor) or losses.shape != (_count(inputs),):
+            raise InvalidParameterError(
+                "the loss must give one number for each example, of shape (examples,). A mean over the batch scales "
+                'every gradient by the secret size of the batch: build the loss with reduction="none"'
+            )
+        return losses
+
+    def _rehearse(self, inputs: Any, targets: Any) -> None:
+        """Find the first way that gives the gradients of made-up rows as a loop does.
+
+        Raises: InvalidParameterError if there is none.
+        """
+        inputs, targets = self.example or (made_up(inputs), made_up(targets, low=0.1))
+        cast, self._cast = self._cast, {"enabled": False}
+        try:
+            with untouched(self.model):
+                self.model.train()
+                refuse_mixing(self._losses, inputs, targets)
+                self.model.eval()
+                self._choose(inputs, targets)
+        except (RuntimeError, ValueError, TypeError, LookupError) as error:
+            if isinstance(error, InvalidParameterError):
+                raise
+            words = f"model or loss fail on made-up rows: {error}. Give three that they can read as example="
+            raise InvalidParameterError(words) from error
+        finally:
+            self._cast = cast
+
+    def _choose(self, inputs: Any, targets: Any) -> None:
+        two, rows = only((inputs, targets), slice(0, 2)), slice(0, 2)
+        expected = self._loop(inputs, targets, rows)
+        for way in self._ways:
+            with suppress(RuntimeError, ValueError, TypeError, LookupError):
+                found = self._pieces(way, *two)(rows)
+                if agree(found, expected) and (way != "layers" or any(one.norms({}).any() for one in expected)):
+                    self.way, self._bytes = way, sum(piece.bytes() for piece in found) // 2
+                    return
+        raise InvalidParameterError("no way finds the gradients of single examples. Give example= with rows of yours")
+
+
+def _count(inputs: Any) -> int:
+    sizes = {leaf.shape[:1] for leaf in tensors(inputs)}
+    if len(sizes) != 1 or not (first := sizes.pop()):
+        raise InvalidParameterError(
+            "every tensor that model and loss are given must have the examples in its first dimension. Keep others as "
+            "buffers of the model"
+        )
+    return first[0]

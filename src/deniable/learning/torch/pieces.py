@@ -1,0 +1,141 @@
+"""Per-example gradients of one parameter in three shapes: their norms, rounded up, and their weighted sums.
+
+Rounding cannot break a norm, and no sum is farther from the exact one than asked: docs/theory/learning/torch.md derives
+the bounds. All numbers here are secret.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from deniable.errors import InvalidParameterError
+
+UNIT = 2.0**-24  # rounding of float32
+LARGEST = 2.0**50  # squared norms above it count as infinite, so that underflow stays far below the least norm
+_CACHE = 2**18  # numbers that stay near the processor
+Grams = dict[tuple[int, torch.Size], Tensor]
+
+
+@dataclass
+class Piece(ABC):
+    """Gradients of one parameter, one for each example of a batch."""
+
+    parameter: Tensor
+
+    @abstractmethod
+    def norms(self, grams: Grams) -> Tensor:
+        """Upper bounds, of shape (examples,), on the squared norms of what `total` adds up, infinite if in doubt.
+
+        Args:
+            grams: Gram matrices by the tensor they are of, for layers that read the same input.
+        """
+
+    @abstractmethod
+    def drop(self, lost: Tensor) -> None:
+        """Set the gradients of these examples to zero, whatever they hold."""
+
+    @abstractmethod
+    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+        """The sum of factor times gradient, at most `allowed` in l2 norm from the exact one.
+
+        Args:
+            factors: of shape (examples,).
+            reach: the sum of factor times norm.
+        """
+
+    def bytes(self) -> int:
+        """What all of it takes."""
+        return sum(one.nbytes for one in vars(self).values() if isinstance(one, Tensor) and one is not self.parameter)
+
+
+def _contract(left: Tensor, right: Tensor, reach: float, allowed: float) -> Tensor:
+    """left^T right: in float32, in parts where that is needed to stay within `allowed`, else in float64."""
+    for parts in (1, 4, 16):
+        if parts <= len(left) and 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * reach <= allowed:
+            pairs = zip(left.tensor_split(parts), right.tensor_split(parts), strict=True)
+            total = None
+            for one, other in pairs:
+                total = one.mT @ other if total is None else total.add_(one.mT @ other)
+            assert total is not None
+            return total
+    return left.double().mT @ right.double()
+
+
+@dataclass
+class Dense(Piece):
+    """Gradients as they are, of shape (examples, *shape of the parameter)."""
+
+    gradients: Tensor
+
+    def norms(self, grams: Grams) -> Tensor:
+        inner = self.gradients.flatten(2) if self.gradients.dim() > 2 else self.gradients[:, None]
+        squared = torch.linalg.vector_norm(inner, dim=2).double().square().sum(1)
+        return (squared * (1 + 1.02 * UNIT * (2 * inner.shape[2] + 8))).where(squared < LARGEST, torch.inf)
+
+    def drop(self, lost: Tensor) -> None:
+        self.gradients = self.gradients.masked_fill(lost.view(-1, *[1] * (self.gradients.dim() - 1)), 0)
+
+    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+        inner = self.gradients.flatten(1)
+        return _contract(factors.to(inner.dtype)[:, None], inner, reach, allowed).reshape(self.parameter.shape)
+
+
+@dataclass
+class Product(Piece):
+    """Gradients b_i^T a_i that are never formed; a_i, of shape (T, d), went into a layer, b_i, (T, p), came back."""
+
+    inputs: Tensor
+    outputs: Tensor
+
+    def norms(self, grams: Grams) -> Tensor:
+        key = (self.inputs.data_ptr(), self.inputs.shape)
+        if key not in grams:
+            grams[key] = self.gram()
+        first, second = grams[key], self.outputs @ self.outputs.mT
+        squared = (first * second).sum(2).sum(1)
+        one, other = (gram.diagonal(dim1=1, dim2=2) for gram in (first, second))
+        unsigned = (one.sqrt() * other.sqrt()).sum(1).double() ** 2  # what errors are relative to
+        depth = self.inputs.shape[2] + self.outputs.shape[2] + 4 * first.shape[1] + 12
+        if depth > 2**18:
+            raise InvalidParameterError('a layer is too wide to bound its rounding. Use method="vmap"')
+        bound = squared + 1.05 * depth * UNIT * unsigned
+        return bound.where((one.amax(1) < LARGEST) & (other.amax(1) < LARGEST), torch.inf)
+
+    def gram(self) -> Tensor:
+        """Inner products of what went in at the places of each example, of shape (examples, T, T)."""
+        return self.inputs @ self.inputs.mT
+
+    def drop(self, lost: Tensor) -> None:
+        self.inputs, self.outputs = (side.masked_fill(lost.view(-1, 1, 1), 0) for side in (self.inputs, self.outputs))
+
+    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+        sides = [self.outputs, self.inputs]
+        smaller = 0 if self.outputs.shape[2] < self.inputs.shape[2] else 1
+        sides[smaller] = sides[smaller] * factors.to(self.inputs.dtype).view(-1, 1, 1)
+        left, right = sides
+        if left.shape[1] == 1:
+            return _contract(left[:, 0], right[:, 0], reach, allowed).reshape(self.parameter.shape)
+        # Each gradient is rounded by itself, as its norm allows for; then only sums over examples remain.
+        most = allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4  # sums one after another that keep to what is allowed
+        each = int(max(1, min(_CACHE // self.parameter.numel(), most / 2, len(left))))
+        room = left.new_empty(each, left.shape[2], right.shape[2])
+        total = room.new_zeros(room.shape[1:], dtype=torch.float32 if most > each + len(left) / each else torch.float64)
+        for one, other in zip(left.split(each), right.split(each), strict=True):
+            found = torch.bmm(one.mT, other, out=room[: len(one)])
+            total.add_(found.sum(0) if each > 1 else found[0])
+        return total.reshape(self.parameter.shape)
+
+
+@dataclass
+class Lookup(Product):
+    """Gradients of a table: what went in are codes of its rows, of shape (examples, T, 1), in place of flags."""
+
+    def gram(self) -> Tensor:
+        return (self.inputs == self.inputs.mT).to(self.outputs.dtype)
+
+    def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
+        values = (self.outputs.double() * factors.view(-1, 1, 1)).flatten(0, 1)
+        return values.new_zeros(self.parameter.shape).index_add_(0, self.inputs.flatten(), values)
