@@ -45,6 +45,18 @@ def test_public_rows_have_intervals_of_a_sample(model: LogisticRegression) -> No
     assert "gap" in found._repr_html_()
 
 
+def test_the_gap_to_a_model_is_that_of_the_same_group(model: LogisticRegression) -> None:
+    class Guess:
+        classes_ = ("low", "high")
+
+        def predict(self, rows: Any) -> Any:
+            return ["low"] * len(rows)
+
+    found = by_group(model, models={"guess": Guess(), "3": model}, beside="3", public=True)
+    few, many = found["accuracy"].reshape(2, 2)
+    assert found["gap"].tolist() == [*(many - few), 0, 0]
+
+
 def test_private_rows_pay_for_noisy_counts(model: LogisticRegression) -> None:
     """Intervals at 95% that hold too seldom, in less than 90% of 200 draws, fail for one correct seed in 500."""
     truth, bits = by_group(model, public=True)["accuracy"], DeterministicBits(2)
@@ -106,6 +118,7 @@ def test_bad_input_is_refused(model: LogisticRegression) -> None:
         {"models": {}, "public": True},
         {"groups": GROUPS[:3], "public": True},
         {"values": ["one"], "public": True},
+        {"beside": "y", "public": True},
         {"models": {"x": object()}, "public": True},
     ):
         with pytest.raises(InvalidParameterError):

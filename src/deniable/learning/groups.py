@@ -28,15 +28,17 @@ _NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. Wh
 
 def accuracy_by_group(
     models: Mapping[str, Any], X: Container, y: Container, groups: Container, *, values: Sequence[object],
-    public: bool = False, epsilon: Real | None = None, delta: Real = 0, relation: Relation = AddRemove,
-    ledger: Payer | None = None, bits: Bits = SECURE,
+    beside: str | None = None, public: bool = False, epsilon: Real | None = None, delta: Real = 0,
+    relation: Relation = AddRemove, ledger: Payer | None = None, bits: Bits = SECURE,
 ) -> Release:  # fmt: skip
-    """The accuracy of models in each group, and how far it is below that of the best group; `.plot("gap")` draws it.
+    """The accuracy of models in each group, and its gap to another model or to the best group; `.plot("gap")` draws it.
 
     Args:
         models: fitted classifiers by name, such as their epsilons; of this library where rows are private.
         X, y, groups: rows that were not trained on, their labels and their groups.
         values: all groups that are asked about; public.
+        beside: the model, such as one without noise, whose accuracy in the same group the gap is taken from; by default
+            that of the best group.
         public: the rows may be seen: it costs nothing, and intervals are those of a sample (Clopper-Pearson).
         epsilon, delta: what noisy counts of private rows may cost; intervals are those of the noise.
         relation, ledger, bits: as everywhere.
@@ -52,8 +54,9 @@ def accuracy_by_group(
     [0.0, 0.5]
     """
     known, price = Labels.of(list(values), groups), None if public else Price.of(epsilon, delta, None)
-    if not same_length(X, y) == same_length(X, groups) or not models or not isinstance(models, Mapping):
-        raise InvalidParameterError("X, y and groups need one entry for each row, and models one name each")
+    same_length(X, y), same_length(X, groups)
+    if not isinstance(models, Mapping) or not models or beside not in (None, *models):
+        raise InvalidParameterError("models must map names to fitted classifiers, and beside be one of the names")
     readers = {name: Labels.of(list(getattr(model, "classes_", ())), y) for name, model in models.items()}
     for name, model in models.items() if price else ():
         if not isinstance(model, Classifier):
@@ -74,12 +77,13 @@ def accuracy_by_group(
         counts: NDArray[Any] = exact if noise is None else noise.release(exact, bits=bits).value
     rows, right = np.tile(counts[0], len(models)), counts[1:].ravel()
     share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)
-    best = share.reshape(-1, size).max(axis=1).repeat(size)
+    grid = share.reshape(-1, size)
+    best = grid.max(axis=1, keepdims=True) if beside is None else grid[list(models).index(beside)]
     parts: list[Key | Measure | Estimate] = [
         Key(name="model", values=[name for name in models for _ in range(size)]),
         Key(name="group", values=list(known.classes) * len(models)),
         Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows)),
-        Estimate(name="gap", estimates=best - share),
+        Estimate(name="gap", estimates=(best - grid).ravel()),
     ]
     noisy: tuple[Noisy, ...] = ()
     if noise is not None:
