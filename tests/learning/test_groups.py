@@ -6,7 +6,7 @@ from scipy import stats
 
 from deniable import Budget, Ledger, PrivacyUnit
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.learning import LogisticRegression, TrainingPlan, accuracy_by_group
+from deniable.learning import LogisticRegression, accuracy_by_group
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Replace
 
@@ -14,8 +14,8 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(0, 1, (2000, 1))
 GROUPS = np.where(RNG.uniform(size=2000) < 0.9, "many", "few")
 LABELS = np.where((ROWS[:, 0] > 0.5) == (GROUPS == "many"), "high", "low")  # the other way round for the few
-PLAN = TrainingPlan(noise_multiplier=10, steps=30, dimensions=2)
-PUBLIC: dict[str, Any] = {"bounds": [(0, 1)], "classes": ["low", "high"], "expected_rows": 2000, "plan": PLAN}
+PUBLIC: dict[str, Any] = {"bounds": [(0, 1)], "classes": ["low", "high"], "expected_rows": 2000}
+PUBLIC |= {"epsilon": 3, "delta": "1e-5"}
 
 
 @pytest.fixture(scope="module")
