@@ -32,8 +32,6 @@ from deniable.statistics.statistic import Payer
 
 __all__ = ["Clip", "Poisson", "TrainingPlan", "TrainingRun"]
 
-Sums = NDArray[np.int64] | Sequence[NDArray[np.int64]]
-
 _LARGEST = 2**27  # numbers in a gradient
 
 
@@ -159,25 +157,6 @@ class TrainingPlan(Part):
             ledger.pay(self.privacy_loss(), question=question, text=text, safe=bits.safe, units=units is not None)
         return run
 
-    def noisy(self, sums: Sums, *, bits: Bits = SECURE) -> list[Integers]:
-        """The sums of one step with its noise, for gradients that were clipped and added up elsewhere.
-
-        A sum in floats is divided by `clip.step` and rounded once, to the nearest integer. The caller keeps every row's
-        part within `clip.norm_steps` steps in l2, rounding included: rounding the whole sum moves the difference of
-        two sums by up to one step in each number, so by sqrt(dimensions) steps, and float addition by its own error.
-
-        Args:
-            sums: secret integers in lattice steps, as one array or a list of arrays with `mechanism.columns` entries in
-                all: `dimensions`, and a last one for the count of an adaptive clip.
-            bits: leave it out, except in tests.
-
-        Returns: noisy integers as a list with the shapes of `sums`; times `clip.step` they are in the unit of the norm.
-        """
-        parts = _parts(sums)
-        if sum(np.size(part) for part in parts) != self.mechanism.columns:
-            raise InvalidParameterError(f"sums must have {self.mechanism.columns} entries in all")
-        return [self.mechanism.noise.release(part, bits=bits).value for part in parts]
-
     def to_json(self) -> str:
         """Canonical JSON text: equal plans have equal text."""
         return json.dumps(self.to_data(), sort_keys=True)
@@ -269,15 +248,22 @@ class TrainingRun:
             total += plan.clip.integers(part, self.norm).sum(axis=0)
         return self._released([total])[0][: plan.dimensions].astype(np.float64) * self.scale
 
-    def noisy(self, sums: Sums, *, within: int = 0) -> list[Integers]:
+    def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, within: int = 0) -> list[Integers]:
         """The noisy sums of this step, for gradients that were clipped to `norm` and added up elsewhere.
 
+        A sum in floats is multiplied by norm_steps / norm and rounded once, to the nearest integer. The caller keeps
+        every row's part within `clip.norm_steps` steps in l2, rounding included: rounding the whole sum moves two sums
+        apart by up to one step in each number, so by sqrt(dimensions) steps, and float addition by its own error.
+
         Args:
-            sums: as in `TrainingPlan.noisy`, without the count; times `scale` they are the mean gradient.
+            sums: secret integers in lattice steps: an array, or a list of arrays with `dimensions` entries in all.
             within: for an adaptive clip, the rows with norm at most `norm`, less all others of the batch; secret.
+
+        Returns: a list with the shapes of `sums`; times `scale` they are the mean gradient.
         """
+        parts = [sums] if isinstance(sums, np.ndarray) else list(sums)
         count = [np.array([within * clip.count_steps])] if isinstance(clip := self.plan.clip, AdaptiveClip) else []
-        return self._released([*_parts(sums), *count])[: len(_parts(sums))]
+        return self._released([*parts, *count])[: len(parts)]
 
     def checkpoint(self) -> str:
         """What `TrainingPlan.run` needs to go on after this step, as JSON text; weights are the caller's to keep.
@@ -313,7 +299,10 @@ class TrainingRun:
 
     def _released(self, parts: list[NDArray[np.int64]]) -> list[Integers]:
         self._current()
-        found = self.plan.noisy(parts, bits=self._bits)
+        mechanism = self.plan.mechanism
+        if sum(np.size(part) for part in parts) != mechanism.columns:
+            raise InvalidParameterError(f"sums must have {self.plan.dimensions} entries in all, as dimensions says")
+        found = [mechanism.noise.release(part, bits=self._bits).value for part in parts]
         if isinstance(self.plan.clip, AdaptiveClip):
             self._next_norm = self.plan.clip.next_norm(self.norm, float(found[-1].flat[-1]) / float(self._expected))
         self._batch = None
@@ -326,10 +315,6 @@ class TrainingRun:
         if self._codes is None:
             self._codes = labels(self._units, "units")
         return int(self._codes.max(initial=-1)) + 1
-
-
-def _parts(sums: Sums) -> list[NDArray[np.int64]]:
-    return [sums] if isinstance(sums, np.ndarray) else list(sums)
 
 
 def _averages(rows: Floats, codes: Places) -> Floats:

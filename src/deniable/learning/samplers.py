@@ -24,12 +24,6 @@ from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, Relation, R
 Places = NDArray[np.int64]
 _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**31)]
 
-SHUFFLED_LOADER = (
-    "a loader that shuffles draws no Poisson sample, and costs more than one. Take the batches of plan.run(...), or "
-    "declare what it does with sampler=ShuffledEpochs(size=..., population=...) and relation=Replace."
-)
-"""What to tell somebody whose batches come from elsewhere."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler(Part):
