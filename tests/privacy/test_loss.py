@@ -43,6 +43,7 @@ from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, KaryRes
 from deniable.privacy.around.stated import StatedLoss
 from deniable.privacy.around.training.correlated import CorrelatedLoss, ToeplitzStrategy
 from deniable.privacy.around.training.iteration import LastIterateLoss
+from deniable.privacy.around.training.objective import ObjectivePerturbationLoss
 from deniable.privacy.charge import Charge
 from deniable.privacy.losses import (
     DiscreteTruncatedLaplaceLoss,
@@ -111,6 +112,7 @@ samples = st.one_of(
         batches=st.integers(1, 4),
         steps_after=st.integers(0, 2),
     ),
+    st.builds(ObjectivePerturbationLoss, noise_multiplier=small, curvature=small),
     st.builds(SampledGaussianGroupLoss, small, rate=st.just("1/5"), size=st.just(2)),
     st.builds(GroupLoss, st.builds(ApproximateLoss, small, st.just("1/1000")), st.integers(1, 5)),
     st.builds(ShuffledLoss, st.builds(AnyRandomizer, epsilon=small), st.integers(1, 20)),

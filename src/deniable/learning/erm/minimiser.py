@@ -188,6 +188,8 @@ class RiskComparison:
             ax.plot(self.epsilons, values, marker="o", label=name)
         ax.axhline(self.floor, linestyle="--", color="#223344", label="without privacy")
         ax.set(xscale="log", xlabel="epsilon", ylabel="mean loss on the rows of the fit")
+        ax.set_xticks(self.epsilons, [f"{each:g}" for each in self.epsilons])
+        ax.minorticks_off()
         ax.legend()
         return ax
 
