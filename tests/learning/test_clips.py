@@ -36,6 +36,12 @@ def test_no_row_leaves_the_ball(clip: Clip, norm: float) -> None:
 
 
 @pytest.mark.parametrize("clip", CLIPS, ids=str)
+def test_an_empty_batch_is_a_step_like_any_other(clip: Clip) -> None:
+    run = TrainingPlan(clip=clip, noise_multiplier=1, steps=2, dimensions=3).run(0, expected_rows=1)
+    assert [run.mean_gradient(np.zeros((len(batch), 3))).all() for batch in run] == [True, True]
+
+
+@pytest.mark.parametrize("clip", CLIPS, ids=str)
 def test_a_row_is_the_same_integers_wherever_it_stands(clip: Clip) -> None:
     rows = np.random.default_rng(1).normal(size=(501, 3))
     whole = clip.integers(rows, 1.0)

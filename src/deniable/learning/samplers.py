@@ -97,10 +97,9 @@ class TruncatedPoisson(Poisson):
     population: _Whole
 
     def allot(self, rows: int, bits: Bits) -> Places:
-        found = super().allot(min(rows, self.population), bits)
-        chosen = np.flatnonzero(found == 0)
-        found[chosen[_shuffled(len(chosen), bits)[self.cap :]]] = -1
-        return _filled(found, rows)
+        found, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
+        found[chosen[_shuffled(len(chosen), bits)[: self.cap]]] = 0
+        return found
 
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         once, cap, population = _to_sample(mechanism, AddRemove), self.cap, self.population
@@ -127,9 +126,9 @@ class FixedSize(Sampler):
             raise InvalidParameterError(f"size must be at most population={self.population}, got {self.size}")
 
     def allot(self, rows: int, bits: Bits) -> Places:
-        found = np.empty(self.population, dtype=np.int64)
+        found = np.full(max(rows, self.population), -1)
         found[_shuffled(self.population, bits)] = np.arange(self.population) // self.size
-        return _filled(np.where(found < self.period, found, -1), rows)
+        return np.where(found < self.period, found, -1)[:rows]
 
     def share(self) -> Fraction:
         return Fraction(self.size, self.population)
@@ -215,8 +214,3 @@ def _to_sample(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
     if square is None or loss.laws() is not None:
         return loss
     return GaussianDPLoss(Fraction(math.isqrt(math.floor(square * 10**30)) + 1, 10**15))
-
-
-def _filled(found: Places, rows: int) -> Places:
-    """What is allotted to `rows` rows; those without a place take no part."""
-    return np.append(found[:rows], np.full(max(rows - len(found), 0), -1))
