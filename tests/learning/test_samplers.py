@@ -103,6 +103,28 @@ def test_draws_have_the_law_of_the_definition(sampler: Sampler, chances: Callabl
     assert all(abs(seen[at] / runs - p) <= 5 * math.sqrt(p * (1 - p) / runs) for at, p in law.items())
 
 
+@pytest.mark.parametrize(("sampler", "relation", "chances", "attained"), CASES, ids=str)
+def test_whole_runs_have_the_law_that_was_enumerated(
+    sampler: Sampler, relation: Relation, chances: Callable[[int], Chances], attained: bool
+) -> None:
+    """700 runs of two steps, nine cells each; five standard errors: false alarms below 1e-4. Twin: two rows less."""
+    rows, runs, bits = np.array([-1, -1, 1]), 700, DeterministicBits(11)
+    made, seen = plan(sampler, relation), np.zeros((3, 3))
+    for _ in range(runs):
+        run = made.run(3, expected_rows=3, bits=bits)
+        one, other = (int(np.sign(run.noisy(rows[batch].sum(keepdims=True))[0][0])) for batch in run)
+        seen[one + 1, other + 1] += 1
+
+    def cells(table: tuple[int, ...]) -> np.ndarray:
+        parts = np.split(law(table, chances, sampler.period), [12, 13], axis=0)
+        return np.array([[cell.sum() for cell in np.split(part, [12, 13], axis=1)] for part in parts])
+
+    def apart(expected: np.ndarray) -> float:
+        return float((np.abs(seen / runs - expected) / np.sqrt(expected * (1 - expected) / runs)).max())
+
+    assert apart(cells((-1, -1, 1))) < 5 < apart(cells((0, 0, 1)))
+
+
 @pytest.mark.parametrize("sampler", [FixedSize(size=1, population=3), ShuffledEpochs(size=1, population=3)], ids=str)
 def test_other_draws_accounted_as_poisson_would_be_too_cheap(sampler: FixedSize) -> None:
     """The twin: the loss of a Poisson sample of the same share is exceeded by a table (Lebeda et al. 2024)."""
