@@ -159,7 +159,7 @@ def test_odd_rows_are_a_fit_like_any_other(given: list[object], method: str) -> 
     assert model.cluster_centers_.shape == (3, 2)
     assert (np.abs(model.cluster_centers_) <= 10).all()
     assert sorted(name for name in vars(model) if name.endswith("_")) == [
-        "budget_left_", "cluster_centers_", "n_features_in_", "note_", "path_", "privacy_loss_", "safe_",
+        "budget_left_", "cluster_centers_", "n_features_in_", "path_", "privacy_loss_", "safe_",
     ]  # fmt: skip
 
 

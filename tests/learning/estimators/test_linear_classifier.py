@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 from deniable.audit import replay
-from deniable.learning import Clip, LinearSVM, LogisticRegression, TrainingPlan
+from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.learning import (
+    AdaptiveClip,
+    Clip,
+    FixedSize,
+    LinearSVM,
+    LogisticRegression,
+    TrainingPlan,
+)
 from deniable.learning.estimators.linear_classifier import Rows, gradient_sum, predictions
 from deniable.learning.estimators.reading import Features
 from deniable.noise.bits import DeterministicBits
+from deniable.privacy import PrivacyUnit, Replace
 from tests.audit.draws import RELEASES
 
 PUBLIC: dict[str, Any] = {"bounds": [(0, 10), (-1, 1)], "classes": [0, 1], "expected_rows": 30}
@@ -118,3 +127,25 @@ def test_no_release_moves_by_more_than_the_plan_states(kind: type[LogisticRegres
         claim = claimed.privacy_loss()
         found = replay(run, *pair, samplers=RELEASES, sensitivity=0, claim=claim, delta=1e-5)
         assert (found.epsilon > 0) == violated
+
+
+def test_a_plan_that_a_run_would_refuse_is_refused_before_anybody_pays() -> None:
+    """Twin: the same plans with what fits are taken."""
+
+    class Refusing:
+        def pay(self, *_: object, **__: object) -> Any:
+            raise BudgetExceededError("asked")
+
+    rows, labels = np.zeros((30, 2)), np.zeros(30, dtype=int)
+    plan = TrainingPlan(noise_multiplier=5, steps=22, dimensions=4)
+    fixed = replace(plan, sampler=FixedSize(size=5, population=30), relation=Replace)
+    for good in (plan, fixed):
+        with pytest.raises(BudgetExceededError):
+            LogisticRegression(**PUBLIC, plan=good).fit(rows, labels, ledger=Refusing())
+    for bad in (
+        replace(plan, clip=AdaptiveClip()), replace(plan, clip=Clip(stabiliser=1)), replace(plan, dimensions=5),
+        replace(plan, unit=PrivacyUnit(column="who", noun="person")),
+        replace(fixed, sampler=FixedSize(size=5, population=31)),
+    ):  # fmt: skip
+        with pytest.raises(InvalidParameterError):
+            LogisticRegression(**PUBLIC, plan=bad).fit(rows, labels, ledger=Refusing())

@@ -5,7 +5,9 @@ from deniable.learning.estimators.boosting import GradientBoostingClassifier, Gr
 from deniable.learning.estimators.kmeans import KMeans
 from deniable.learning.estimators.logistic import LogisticRegression
 from deniable.learning.estimators.mixture import GaussianMixture
+from deniable.learning.estimators.regression import LinearRegression, Ridge
 from deniable.learning.estimators.scaling import PCA, StandardScaler
+from deniable.learning.estimators.search import PrivateGridSearch
 from deniable.learning.estimators.svm import LinearSVM
 from deniable.learning.estimators.tree import DecisionTreeClassifier
 
@@ -18,8 +20,11 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "KMeans",
+    "LinearRegression",
     "LinearSVM",
     "LogisticRegression",
     "NearestCentroid",
+    "PrivateGridSearch",
+    "Ridge",
     "StandardScaler",
 ]

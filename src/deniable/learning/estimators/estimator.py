@@ -5,9 +5,11 @@
 import hashlib
 import html
 import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +43,10 @@ class Work:
     relation: Relation = AddRemove
     delta: Real = 0
     unit: str = "row"
+
+    def without_rows(self) -> "Work":
+        """The same without `train`, which holds the rows."""
+        return replace(self, train=_nothing)
 
     def note(self, *, safe: bool) -> str:
         """What is promised, and what is not."""
@@ -102,8 +108,16 @@ class Estimator(ABC):
             fitted = work.train(bits)
         for name, value in fitted.items():
             setattr(self, name, value)
-        self.privacy_loss_, self.note_, self.safe_ = work.loss, work.note(safe=bits.safe), bits.safe
+        self.privacy_loss_, self.safe_ = work.loss, bits.safe
+        self._promised = work.without_rows()
+        vars(self).pop("note_", None)
         return self
+
+    @cached_property
+    def note_(self) -> str:
+        """What is promised, and what is not; epsilon is certified when the note is first read."""
+        self._check_fitted()
+        return self._promised.note(safe=self.safe_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor."""
@@ -125,8 +139,30 @@ class Estimator(ABC):
 
     def _check_fitted(self) -> None:
         """Raise: InvalidParameterError if the model was not fitted."""
-        if not hasattr(self, "privacy_loss_"):
-            raise InvalidParameterError("this model is not fitted yet. Call fit first.")
+        if not self.__sklearn_is_fitted__():
+            kinds: tuple[type[Exception], ...] = (InvalidParameterError,)
+            if "sklearn" in sys.modules:  # whose users catch its own error
+                from sklearn.exceptions import NotFittedError
+
+                kinds = (InvalidParameterError, NotFittedError)
+            raise type("NotFittedError", kinds, {})("this model is not fitted yet. Call fit first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "privacy_loss_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator, for its pipelines and checks."""
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        kind = getattr(self, "_estimator_type", None)
+        return Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=kind in ("classifier", "regressor")),
+            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=RegressorTags() if kind == "regressor" else None,
+            input_tags=InputTags(allow_nan=True),
+            non_deterministic=True,
+        )
 
     def __repr__(self) -> str:
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
@@ -134,7 +170,7 @@ class Estimator(ABC):
         return f"{type(self).__name__}({', '.join(given)})"
 
     def __str__(self) -> str:
-        return f"{self!r}\n{getattr(self, 'note_', 'Not fitted: no row was read.')}"
+        return f"{self!r}\n{self.note_ if self.__sklearn_is_fitted__() else 'Not fitted: no row was read.'}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -198,6 +234,10 @@ def same_length(X: object, y: object) -> int:
 
     Raises: InvalidParameterError if X and y are no rows, or not equally many.
     """
+    if y is None and X is not None:
+        raise InvalidParameterError("a model that predicts requires y to be passed, but the target y is None")
+    if callable(getattr(X, "toarray", None)):
+        raise InvalidParameterError("X is sparse, which is not supported. Give X.toarray().")
     try:
         features, labels = len(X), len(y)  # type: ignore[arg-type]
     except TypeError:
@@ -205,6 +245,10 @@ def same_length(X: object, y: object) -> int:
     if features != labels:
         raise InvalidParameterError("X and y must have one entry for each row")
     return features
+
+
+def _nothing(bits: Bits) -> Mapping[str, Any]:
+    return {}
 
 
 def _shown(value: object) -> str:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Classifier, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features, Labels
 from deniable.learning.plan import Clip, TrainingPlan
+from deniable.learning.samplers import Poisson
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks, clipped, squared_norms
 from deniable.noise.bits import Bits
@@ -185,7 +187,7 @@ class LinearClassifier(Classifier):
         features, labels = Features.of(self.bounds, X), Labels.of(self.classes, y)
         outputs = 1 if len(labels.classes) == 2 else len(labels.classes)
         size = self._expected(rows)
-        plan, loss = self._plan((features.count + 2) * outputs, size)
+        plan, loss = self._plan((features.count + 2) * outputs, rows, size)
         speed = self._speed(plan, size)
         plan.run(rows, expected_rows=size)  # a sampler or unit that does not fit is refused here
 
@@ -212,7 +214,7 @@ class LinearClassifier(Classifier):
             unit=plan.unit.noun,
         )
 
-    def _plan(self, dimensions: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
+    def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
         """The plan, and its loss as it is booked. Constants were found on validation rows out of training rows."""
         if self.plan is not None:
             if self.epsilon is not None:
@@ -223,19 +225,12 @@ class LinearClassifier(Classifier):
                     f"plan must be a TrainingPlan with dimensions={dimensions}: a weight for each feature and two "
                     "more, for each class if there are more than two; its clip has a norm and a lattice alone"
                 )
-            return self.plan, self.plan.privacy_loss()
+            own.run(rows, expected_rows=size)  # refuses now what it would refuse after the payment
+            return own, own.privacy_loss()
         if self.epsilon is None or self.delta is None:
             raise InvalidParameterError("say what the fit may cost: epsilon=1 with delta=1e-6, or a plan.")
-        price = Price.of(self.epsilon, self.delta, None)
         many = size * positive_rational("epsilon", self.epsilon) >= _MANY
-        plan = TrainingPlan.calibrate(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            steps=120 if many else 80,
-            dimensions=dimensions,
-            clip=Clip(norm=Fraction(1, 2 if many else 4), lattice=_LATTICE),
-        )
-        return plan, price.stated(plan.privacy_loss())
+        return _calibrated(Price.of(self.epsilon, self.delta, None), 120 if many else 80, 2 if many else 4, dimensions)
 
     def _expected(self, rows: int) -> int:
         if self.expected_rows is not None:
@@ -259,6 +254,20 @@ class LinearClassifier(Classifier):
         return float(min(far, 4 * (1 + _MOMENTUM) / self._curvature))
 
 
+@lru_cache(maxsize=64)
+def _calibrated(price: Price, steps: int, least: int, dimensions: int) -> tuple[TrainingPlan, PrivacyLoss]:
+    """The plan with the least noise for the price, clipping to 1 / least, and its loss as it is booked."""
+    assert price.epsilon is not None
+    plan = TrainingPlan.calibrate(
+        epsilon=price.epsilon,
+        delta=price.delta,
+        steps=steps,
+        dimensions=dimensions,
+        clip=Clip(norm=Fraction(1, least), lattice=_LATTICE),
+    )
+    return plan, price.stated(plan.privacy_loss())
+
+
 def _descend(
     model: LinearClassifier,
     features: Features,
@@ -276,7 +285,7 @@ def _descend(
     expected = float(plan.sampler.share() * size * fine * steps)
     shape = (plan.dimensions // (features.count + 2), features.count + 2)
     run = plan.run(len(labels), expected_rows=size, bits=bits)
-    batches = (None if plan.sampler.share() == 1 else batch for batch in run)
+    batches = (None if plan.sampler == Poisson() else batch for batch in run)
 
     def noisy(exact: NDArray[np.int64]) -> Floats:
         """The mean over the rows that are expected, in the unit of the exact rows."""

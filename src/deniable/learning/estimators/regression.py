@@ -1,0 +1,120 @@
+"""Linear and ridge regression with scikit-learn's conventions, by the private regressions of `deniable.statistics`."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from deniable.learning.estimators.estimator import Regressor, Work, same_length
+from deniable.learning.estimators.reading import Bounds, Features, targets
+from deniable.learning.losses import products
+from deniable.noise.bits import Bits
+from deniable.numbers.rationals import Real
+from deniable.privacy import AddRemove, Relation
+from deniable.rows import Container, Floats, silence
+from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression
+from deniable.statistics.statistic import checked_bounds, without_rows
+
+
+class LinearRegression(Regressor):
+    """Predict a number by least squares, from noisy sums of products.
+
+    This is `statistics.SufficientRegression` as an estimator. Features and values to predict are cut to their bounds. A
+    row in which a value is no number is left out under add/remove, and has the middle of the bounds there under
+    replace.
+
+    Args:
+        bounds: a pair (lower, upper) for all features, or a list with one pair for each.
+        target_bounds: a pair (lower, upper) for the values to predict.
+        epsilon, delta, rho: what the fit may cost: epsilon alone, epsilon and delta, or rho.
+        relation: AddRemove, or Replace where the number of rows is public.
+
+    Guarantee: `privacy_loss_`, that of the statistic. `coef_` and `intercept_` are in the units of the columns.
+    Source: Vu, Slavkovic (2009); Wang (2018), arXiv:1803.02596, for `Ridge`.
+
+    >>> from deniable.learning import LinearRegression
+    >>> model = LinearRegression(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")
+    >>> rows = np.array([[3.0], [4.0], [6.0], [9.0]] * 5000)
+    >>> print(model.fit(rows, 3 * rows[:, 0]).predict([[5.0]]).round())
+    [15.]
+    """
+
+    _statistic: ClassVar[type[Regression]] = SufficientRegression
+
+    coef_: Floats
+    intercept_: float
+    _features: Features
+    _target_bounds: tuple[float, float]
+
+    def __init__(
+        self,
+        *,
+        bounds: Bounds,
+        target_bounds: tuple[Real, Real],
+        epsilon: Real | None = None,
+        delta: Real = 0,
+        rho: Real | None = None,
+        relation: Relation = AddRemove,
+    ) -> None:
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+
+    def predict(self, X: Container) -> Floats:
+        """The predicted number of each row, within the declared bounds."""
+        self._check_fitted()
+        with silence():
+            found = products(self._features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_
+        return np.clip(found, *self._target_bounds)
+
+    def _planned(self, X: Container, y: Container | None) -> Work:
+        same_length(X, y)
+        features, ends = Features.of(self.bounds, X), checked_bounds(self.target_bounds)
+        targets(without_rows(y), ends)
+        statistic = self._statistic(
+            bounds=tuple(zip(features.lower.tolist(), features.upper.tolist(), strict=True)),
+            target_bounds=ends,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            relation=self.relation,
+        )
+
+        def train(bits: Bits) -> Mapping[str, Any]:
+            found = np.asarray(statistic((X, y), bits=bits)["coefficient"], dtype=np.float64)
+            return {
+                "coef_": found[1:],
+                "intercept_": float(found[0]),
+                "n_features_in_": features.count,
+                "_features": features,
+                "_target_bounds": ends,
+            }
+
+        return Work(
+            loss=statistic.privacy_loss,
+            how=f"one call of {statistic.name}, whatever the rows were.",
+            train=train,
+            relation=statistic.relation,
+            delta=self.delta if self.rho is None else "1e-6",
+        )
+
+
+class Ridge(LinearRegression):
+    """Predict a number by ridge regression, with a ridge that is no larger than the noise needs (AdaSSP).
+
+    The smallest eigenvalue of the second moments is released first, and the ridge is what it lacks; there is no penalty
+    to choose. This is `statistics.AdaptiveRidge` as an estimator, with the parameters of `LinearRegression`.
+
+    >>> from deniable.learning import Ridge
+    >>> model = Ridge(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")
+    >>> rows = np.array([[3.0], [4.0], [6.0], [9.0]] * 5000)
+    >>> print(model.fit(rows, 3 * rows[:, 0]).predict([[5.0]]).round())
+    [15.]
+    """
+
+    _statistic = AdaptiveRidge

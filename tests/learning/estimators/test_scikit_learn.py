@@ -1,0 +1,90 @@
+"""scikit-learn's own checks, pipelines, clones and searches; what cannot hold stands in one list, with its reason."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.learning import LinearRegression, LinearSVM, LogisticRegression, PrivateGridSearch, Ridge
+from deniable.noise.bits import DeterministicBits
+
+sklearn = pytest.importorskip("sklearn")
+
+NOISE = "two fits differ by their noise"
+DECLARED = "labels and bounds are declared, and are not learnt from rows"
+SILENT = "no value of a row is an error, because an error would tell of it"
+WORDS = "the refusal has other words"
+
+EXPECTED = {
+    "check_fit_idempotent": NOISE,
+    "check_regressors_int": NOISE,
+    "check_classifiers_one_label": DECLARED,
+    "check_classifiers_classes": DECLARED,
+    "check_classifiers_train": "lists of rows need one pair of bounds for each feature",
+    "check_regressors_train": "lists of rows need one pair of bounds for each feature",
+    "check_decision_proba_consistency": DECLARED,
+    "check_classifiers_regression_target": SILENT,
+    "check_dtype_object": SILENT,
+    "check_supervised_y_no_nan": SILENT,
+    "check_estimators_empty_data_messages": "no rows are a fit like any other, as their number is private",
+    "check_n_features_in_after_fitting": WORDS,
+    "check_complex_data": WORDS,
+    "check_fit2d_predict1d": WORDS,
+    "check_supervised_y_2d": "labels are one column",
+    "check_classifier_data_not_an_array": "rows come in containers that have a length",
+    "check_regressor_data_not_an_array": "rows come in containers that have a length",
+    "check_parameters_default_constructible": "a relation is a default of a type of its own",
+}
+PUBLIC: dict[str, Any] = {"bounds": (-5, 5), "epsilon": 1, "delta": "1e-5"}
+LABELS: dict[str, Any] = {"classes": [-1, 0, 1, 2, 3], "expected_rows": 100}
+MODELS = [
+    LogisticRegression(**PUBLIC, **LABELS),
+    LinearSVM(**PUBLIC, **LABELS),
+    LinearRegression(**PUBLIC, target_bounds=(-50, 50)),
+    Ridge(**PUBLIC, target_bounds=(-50, 50)),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_checks_of_scikit_learn_hold_but_for_the_listed(model: Any) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
+    results = check_estimator(model, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)
+    assert [found for found in results if found["status"] == "failed"] == []
+    assert sum(found["status"] == "passed" for found in results) >= 30
+
+
+def blobs(rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, rows)
+    return rng.normal(labels[:, np.newaxis] * 2, 1, (rows, 2)), labels
+
+
+def test_estimators_end_a_pipeline_with_public_preprocessing_and_are_cloned() -> None:
+    from sklearn.base import clone, is_classifier, is_regressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    rows, labels = blobs()
+    model = LogisticRegression(bounds=[(-4, 6)] * 2, classes=[0, 1], expected_rows=2000, epsilon=1, delta="1e-5")
+    for last in (model, PrivateGridSearch(model, {"learning_rate": [1, 4]}, epsilon=3, delta="1e-5")):
+        pipeline = clone(make_pipeline(FunctionTransformer(lambda table: table - 1), last))
+        name = pipeline.steps[-1][0]
+        pipeline.fit(rows, labels, **{f"{name}__bits": DeterministicBits(1)})
+        assert pipeline.score(rows, labels) > 0.85
+        assert pipeline[-1].privacy_loss_.epsilon("1e-5").upper <= 3
+        assert is_classifier(pipeline)
+    assert is_regressor(MODELS[2])
+    assert repr(clone(model)) == repr(model)
+
+
+def test_a_search_of_scikit_learn_runs_and_pays_for_every_fit() -> None:
+    """It is for public rows: it neither states a loss for all fits, nor pays for scores."""
+    from sklearn.model_selection import GridSearchCV
+
+    rows, labels = blobs(300)
+    model = LogisticRegression(bounds=[(-4, 6)] * 2, classes=[0, 1], expected_rows=200, epsilon=2, delta="1e-5")
+    found = GridSearchCV(model, {"learning_rate": [0.01, 4]}, cv=2).fit(rows, labels)
+    assert not hasattr(found, "privacy_loss_")
+    assert found.predict(rows).shape == (300,)
