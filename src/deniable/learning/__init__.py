@@ -34,7 +34,7 @@ from deniable.learning.rates import (
     noisy_descent_steps,
     optimal_rate,
 )
-from deniable.learning.samplers import BallsInBins, FixedSize, Poisson, ShuffledEpochs, TruncatedPoisson
+from deniable.learning.samplers import BallsInBins, CyclicPoisson, FixedSize, Poisson, ShuffledEpochs, TruncatedPoisson
 from deniable.learning.sets import Box, FeasibleSet, L1Ball, L2Ball, Simplex
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Buffered",
     "CategoricalNB",
     "Clip",
+    "CyclicPoisson",
     "DecisionTreeClassifier",
     "Descent",
     "FeasibleSet",

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize, nnls
 from scipy.signal import lfilter
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.clips import Part
 from deniable.mechanisms import Gaussian
 from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import decimal_above, shown, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
 from deniable.privacy.around.training.correlated import ToeplitzStrategy
-from deniable.privacy.call import InWords, read_fields
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats
 
@@ -34,7 +34,7 @@ _count = partial(whole_number, lower=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uses(metaclass=InWords):
+class Uses(Part):
     """How one row takes part in a run of `steps` steps, whose gradients have `dimensions` numbers.
 
     Args:
@@ -48,9 +48,6 @@ class Uses(metaclass=InWords):
     times: Annotated[int, _count] = 1
     separation: Annotated[int, _count] = 1
     lattice: Annotated[int, _count] = 2**20
-
-    def __post_init__(self) -> None:
-        read_fields(self)
 
 
 class Stream:
@@ -84,10 +81,8 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlation(metaclass=InWords):
+class Correlation(Part):
     """A lower-triangular C, with the arithmetic that keeps C x on a lattice and its sensitivity proved."""
-
-    kind: ClassVar[str]
 
     @abstractmethod
     def blank(self, uses: Uses) -> Any:
@@ -112,10 +107,6 @@ class Correlation(metaclass=InWords):
     @abstractmethod
     def errors(self, uses: Uses) -> tuple[float, float]:
         """The greatest and root mean squared error of sums of the first steps, over that of one step at equal mu."""
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-        return {"correlation": self.kind, **{name: list(value) for name, value in vars(self).items()}}
 
     def noise(self, noise_multiplier: Fraction, uses: Uses) -> Gaussian:
         """The noise of every released integer: `noise_multiplier` times the norm of a row's part of a sum."""
@@ -150,7 +141,6 @@ class Banded(Correlation):
     [11.34, 5.98, 3.64]
     """
 
-    kind: ClassVar[str] = "banded"
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -221,7 +211,6 @@ class Buffered(Correlation):
     3.33
     """
 
-    kind: ClassVar[str] = "buffered"
     scales: tuple[float, ...]
     decays: tuple[float, ...]
 
@@ -308,8 +297,6 @@ class Tree(Correlation):
     [7.989, 5.65]
     """
 
-    kind: ClassVar[str] = "tree"
-
     def blank(self, uses: Uses) -> Any:
         return {}
 
@@ -383,14 +370,4 @@ def _gaussian_dp(mu_squared: Fraction | None) -> GaussianDPLoss:
     return GaussianDPLoss(decimal_above(Fraction(math.sqrt(mu_squared) * (1 + 2**-50)), 12))
 
 
-_KINDS: dict[str, type[Correlation]] = {each.kind: each for each in (Banded, Buffered, Tree)}
-
-
-def correlation_of(data: object) -> Correlation:
-    """The inverse of `to_data`.
-
-    Raises: InvalidParameterError if it is none.
-    """
-    if not isinstance(data, dict) or data.get("correlation") not in _KINDS:
-        raise InvalidParameterError(f"a correlation is one of {', '.join(_KINDS)}, got {shown(data)}")
-    return _KINDS[data["correlation"]](**{name: value for name, value in data.items() if name != "correlation"})
+CORRELATIONS: dict[str, type[Correlation]] = {each.__name__: each for each in (Banded, Buffered, Tree)}

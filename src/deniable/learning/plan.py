@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
+from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
 from deniable.learning.samplers import SAMPLERS, Places, Poisson, Sampler
 from deniable.mechanisms import ClippedSum, Gaussian
-from deniable.mechanisms.integers import Integers
 from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown, whole_number
@@ -50,6 +50,7 @@ class TrainingPlan(Part):
         relation: AddRemove (the number of rows is private) or Replace.
         unit: who is protected: one row, or all rows that have one value of `column`, which then come into a step
             together; their gradients are averaged before they are clipped, so a unit may have any number of them.
+        correlation: of the noise of all steps, for DP-FTRL; None: each step has noise of its own.
 
     Guarantee: `privacy_loss()`, which the sampler makes from that of `ClippedSum` on its samples.
     Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), arXiv:1607.00133, on a lattice.
@@ -67,6 +68,7 @@ class TrainingPlan(Part):
     clip: Clip = field(default_factory=Clip)
     relation: Relation = AddRemove
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    correlation: Correlation | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +76,8 @@ class TrainingPlan(Part):
         for name, kind in (("sampler", Sampler), ("clip", Clip), ("unit", PrivacyUnit)):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidParameterError(f"{name} must be a {kind.__name__}, got {shown(getattr(self, name))}")
+        if self.correlation is not None and isinstance(self.clip, AdaptiveClip):
+            raise InvalidParameterError("noise that cancels between steps needs a norm that stays: take Clip")
         if self.unit.ids > 1:
             raise UnprovedError("a plan protects one value of a column: name a column with ids=1, or group() its loss")
         if self.relation not in self.privacy_loss().relations:
@@ -95,7 +99,16 @@ class TrainingPlan(Part):
 
     def privacy_loss(self) -> PrivacyLoss:
         """What the whole run reveals about one unit; the same for all data."""
+        if self.correlation is not None:
+            return self.sampler.correlated_loss(self.correlation, self.noise_multiplier, self.uses, self.relation)
         return self.sampler.privacy_loss(self.mechanism, self.relation, self.steps)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """How a row takes part in the steps."""
+        times, separation = self.sampler.uses(self.steps)
+        columns, lattice = self.mechanism.columns, self.clip.lattice
+        return Uses(steps=self.steps, dimensions=columns, times=times, separation=separation, lattice=lattice)
 
     @classmethod
     def calibrate(
@@ -174,6 +187,8 @@ class TrainingPlan(Part):
                 raise KeyError("kind")
             for name, kinds in (("sampler", SAMPLERS), ("clip", CLIPS)):
                 values[name] = made_of("kind", values[name], kinds)
+            if values["correlation"] is not None:
+                values["correlation"] = made_of("kind", values["correlation"], CORRELATIONS)
             return TrainingPlan(unit=PrivacyUnit(**values.pop("unit")), **values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidParameterError(f"these are not the fields of a training plan: {shown(data)}") from error
@@ -194,6 +209,8 @@ class TrainingRun:
         self._units, self._bits, self._next_norm = units, bits, self.norm
         self._expected = plan.sampler.share() * whole_number("expected_rows", expected_rows, lower=1)
         self._codes = self._allotted = self._batch = None  # type: Places | None
+        correlation = plan.correlation
+        self._stream = None if correlation is None else correlation.stream(plan.noise_multiplier, plan.uses)
         whose = plan.unit.column is not None
         if whose != (units is not None) or (whose and len(units) != rows):  # type: ignore[arg-type]
             raise InvalidParameterError(
@@ -216,7 +233,7 @@ class TrainingRun:
             raise StopIteration
         place = self.step % self.plan.sampler.period
         if place == 0 or self._allotted is None:
-            self._allotted = self.plan.sampler.allot(self._owners(), self._bits)
+            self._allotted = self.plan.sampler.allot(self._owners(), self._bits, self._allotted)
         self.step, self.norm = self.step + 1, self._next_norm
         taking = self._allotted if self._codes is None else np.append(self._allotted, -1)[self._codes]
         self._batch = np.flatnonzero(taking == place)
@@ -248,7 +265,7 @@ class TrainingRun:
             total += plan.clip.integers(part, self.norm).sum(axis=0)
         return self._released([total])[0][: plan.dimensions].astype(np.float64) * self.scale
 
-    def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, within: int = 0) -> list[Integers]:
+    def noisy(self, sums: NDArray[np.int64] | Sequence[NDArray[np.int64]], *, within: int = 0) -> list[NDArray[Any]]:
         """The noisy sums of this step, for gradients that were clipped to `norm` and added up elsewhere.
 
         A sum in floats is multiplied by norm_steps / norm and rounded once, to the nearest integer. The caller keeps
@@ -259,7 +276,8 @@ class TrainingRun:
             sums: secret integers in lattice steps: an array, or a list of arrays with `dimensions` entries in all.
             within: for an adaptive clip, the rows with norm at most `norm`, less all others of the batch; secret.
 
-        Returns: a list with the shapes of `sums`; times `scale` they are the mean gradient.
+        Returns: a list with the shapes of `sums`; times `scale` they are the mean gradient. Integers, or floats where
+            noise is correlated.
         """
         parts = [sums] if isinstance(sums, np.ndarray) else list(sums)
         count = [np.array([within * clip.count_steps])] if isinstance(clip := self.plan.clip, AdaptiveClip) else []
@@ -272,7 +290,12 @@ class TrainingRun:
         """
         if self._batch is not None:
             raise InvalidParameterError("a checkpoint is taken between steps: release this one first")
-        kept = self._allotted if self.step % self.plan.sampler.period else None
+        if self._stream is not None:
+            raise InvalidParameterError(
+                "correlated noise carries exact sums of private gradients from step to step, which no text should "
+                "hold. Train in one process, or without correlation"
+            )
+        kept = self._allotted if self._keeps else None
         facts = {"run": "training", "plan": self.plan.to_data(), "step": self.step, "norm": self._next_norm}
         return json.dumps(facts | {"safe": self.safe, "allotted": None if kept is None else kept.tolist()})
 
@@ -285,24 +308,35 @@ class TrainingRun:
             self.norm = self._next_norm = float(data["norm"])
             self.safe = self.safe and data["safe"] is True
             self._allotted = None if data["allotted"] is None else np.array(data["allotted"], dtype=np.int64)
-            if (self._allotted is None) != (self.step % self.plan.sampler.period == 0):
+            if (self._allotted is None) == self._keeps:
                 raise KeyError("allotted")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InvalidParameterError("these are not the fields of a checkpoint") from error
         if self._allotted is not None and self._allotted.shape != (self._owners(),):
             raise InvalidParameterError("this checkpoint is of other rows. Give the same ones in the same order.")
 
+    @property
+    def _keeps(self) -> bool:
+        """Whether the next step needs what was allotted to rows before."""
+        return bool(self.step) and (self.plan.sampler.keeps or self.step % self.plan.sampler.period > 0)
+
     def _current(self) -> Places:
         if self._batch is None:
             raise InvalidParameterError("a step releases once: take the next batch first")
         return self._batch
 
-    def _released(self, parts: list[NDArray[np.int64]]) -> list[Integers]:
+    def _released(self, parts: list[NDArray[np.int64]]) -> list[NDArray[Any]]:
         self._current()
         mechanism = self.plan.mechanism
         if sum(np.size(part) for part in parts) != mechanism.columns:
             raise InvalidParameterError(f"sums must have {self.plan.dimensions} entries in all, as dimensions says")
-        found = [mechanism.noise.release(part, bits=self._bits).value for part in parts]
+        found: list[NDArray[Any]]
+        if self._stream is None:
+            found = [mechanism.noise.release(part, bits=self._bits).value for part in parts]
+        else:
+            whole = self._stream.add(np.concatenate([np.ravel(part) for part in parts]), bits=self._bits)
+            ends = np.cumsum([np.size(part) for part in parts])[:-1]
+            found = [one.reshape(part.shape) for one, part in zip(np.split(whole, ends), parts, strict=True)]
         if isinstance(self.plan.clip, AdaptiveClip):
             self._next_norm = self.plan.clip.next_norm(self.norm, float(found[-1].flat[-1]) / float(self._expected))
         self._batch = None

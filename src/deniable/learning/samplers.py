@@ -8,13 +8,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.clips import Part
+from deniable.learning.correlated import Banded, Correlation, Uses
 from deniable.mechanisms import ClippedSum
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
@@ -32,14 +33,30 @@ class Sampler(Part):
     A subclass draws them and says what that does to the loss: one cannot change alone.
     """
 
+    keeps: ClassVar[bool] = False  # whether what is allotted depends on what was before
+
     @property
     def period(self) -> int:
         """How many steps are drawn at once."""
         return 1
 
     @abstractmethod
-    def allot(self, rows: int, bits: Bits) -> Places:
-        """The step, among the next `period`, in which each row takes part; -1 for a row that takes part in none."""
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+        """The step, among the next `period`, in which each row takes part; below 0 for one that takes part in none.
+
+        Args:
+            before: what was allotted for the last `period` steps.
+        """
+
+    def uses(self, steps: int) -> tuple[int, int]:
+        """The most steps that one row takes part in, and the least distance between two of them, in steps."""
+        return -(-steps // self.period), 1
+
+    def correlated_loss(
+        self, correlation: Correlation, noise_multiplier: Fraction, uses: Uses, relation: Relation
+    ) -> PrivacyLoss:
+        """The loss of a run with correlated noise; what is random about samples does not count."""
+        return correlation.privacy_loss(noise_multiplier, uses, relation)
 
     @abstractmethod
     def share(self) -> Fraction:
@@ -67,7 +84,7 @@ class Poisson(Sampler):
         if self.rate > 1:
             raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
 
-    def allot(self, rows: int, bits: Bits) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         return bernoulli.sample(p=self.rate, size=rows, bits=bits).astype(np.int64) - 1
 
     def share(self) -> Fraction:
@@ -96,7 +113,7 @@ class TruncatedPoisson(Poisson):
     cap: _Whole
     population: _Whole
 
-    def allot(self, rows: int, bits: Bits) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         found, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
         found[chosen[_shuffled(len(chosen), bits)[: self.cap]]] = 0
         return found
@@ -125,7 +142,7 @@ class FixedSize(Sampler):
         if self.size > self.population:
             raise InvalidParameterError(f"size must be at most population={self.population}, got {self.size}")
 
-    def allot(self, rows: int, bits: Bits) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         found = np.full(max(rows, self.population), -1)
         found[_shuffled(self.population, bits)] = np.arange(self.population) // self.size
         return np.where(found < self.period, found, -1)[:rows]
@@ -178,7 +195,7 @@ class BallsInBins(Sampler):
     def period(self) -> int:
         return self.bins
 
-    def allot(self, rows: int, bits: Bits) -> Places:
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         return uniform.below(self.bins, size=rows, bits=bits)
 
     def share(self) -> Fraction:
@@ -190,7 +207,63 @@ class BallsInBins(Sampler):
         return once.randomly_allocated(of=epochs * self.bins, uses=epochs, relation=relation)
 
 
-_ALL: tuple[type[Sampler], ...] = (Poisson, TruncatedPoisson, FixedSize, ShuffledEpochs, BallsInBins)
+@dataclass(frozen=True, kw_only=True)
+class CyclicPoisson(Sampler):
+    """Each row is put into one of `classes`, once; step t takes each row of class t mod `classes` with chance `rate`.
+
+    So uses of a row are at least `classes` steps apart, which correlated noise rewards. A rate of 1, by default, goes
+    through the rows in the same order again and again.
+
+    Guarantee: with banded noise of at most `classes` bands and a rate below 1, a Poisson sample of a column of C every
+        `classes` steps; else as if everybody's class were known.
+    Source: Choquette-Choo et al. (2023), arXiv:2306.08153.
+
+    >>> CyclicPoisson(classes=50).uses(200)
+    (4, 50)
+    """
+
+    classes: Annotated[int, partial(whole_number, lower=1, upper=10**6)]
+    rate: Annotated[Fraction, positive_rational] = Fraction(1)
+    keeps: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate > 1:
+            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
+
+    @property
+    def period(self) -> int:
+        return self.classes
+
+    def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
+        classes = (
+            uniform.below(self.classes, size=rows, bits=bits) if before is None else np.maximum(before, -1 - before)
+        )
+        joins = bernoulli.sample(p=self.rate, size=rows, bits=bits)
+        return np.where(joins, classes, -1 - classes)
+
+    def share(self) -> Fraction:
+        return self.rate / self.classes
+
+    def uses(self, steps: int) -> tuple[int, int]:
+        return -(-steps // self.classes), self.classes
+
+    def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
+        once = _once(mechanism, relation)
+        if self.rate < 1:
+            once = _to_sample(mechanism, AddRemove).poisson_sampled(rate=self.rate, relation=relation)
+        return once * -(-steps // self.classes)
+
+    def correlated_loss(
+        self, correlation: Correlation, noise_multiplier: Fraction, uses: Uses, relation: Relation
+    ) -> PrivacyLoss:
+        if self.rate == 1 or not isinstance(correlation, Banded) or len(correlation.coefficients) > self.classes:
+            return super().correlated_loss(correlation, noise_multiplier, uses, relation)
+        column = correlation.column_loss(noise_multiplier, uses)
+        return column.poisson_sampled(rate=self.rate, relation=relation) * uses.times
+
+
+_ALL: tuple[type[Sampler], ...] = (Poisson, TruncatedPoisson, FixedSize, ShuffledEpochs, BallsInBins, CyclicPoisson)
 SAMPLERS = {each.__name__: each for each in _ALL}
 
 
