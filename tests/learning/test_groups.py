@@ -35,9 +35,7 @@ def test_public_rows_have_intervals_of_a_sample(model: LogisticRegression) -> No
         right = model.predict(ROWS[group == GROUPS]) == LABELS[group == GROUPS]
         assert found["accuracy"][place] == pytest.approx(right.mean())
         wanted = stats.binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="exact")
-        assert (found.intervals(0.95)["accuracy"].lower[place], found.intervals(0.95)["accuracy"].upper[place]) == (
-            pytest.approx(wanted)
-        )
+        assert [end[place] for end in found.intervals(0.95)["accuracy"]] == pytest.approx(list(wanted))
     assert found["gap"].tolist() == [0.0, pytest.approx(found["accuracy"][0] - found["accuracy"][1])]
     assert found["gap"][1] > 0.5
     assert found.cost.epsilon(0).upper == 0

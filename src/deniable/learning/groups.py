@@ -37,8 +37,7 @@ def accuracy_by_group(
         models: fitted classifiers by name, such as their epsilons; of this library where rows are private.
         X, y, groups: rows that were not trained on, their labels and their groups.
         values: all groups that are asked about; public.
-        beside: the model, such as one without noise, whose accuracy in the same group the gap is taken from; by default
-            that of the best group.
+        beside: a model, such as one without noise, from which gaps are taken; by default from the best group.
         public: the rows may be seen: it costs nothing, and intervals are those of a sample (Clopper-Pearson).
         epsilon, delta: what noisy counts of private rows may cost; intervals are those of the noise.
         relation, ledger, bits: as everywhere.

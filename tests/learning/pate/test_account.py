@@ -112,10 +112,8 @@ def test_the_sanitised_bound_can_be_far_below_the_certified_epsilon() -> None:
 
 def test_checks_count_in_the_account_too() -> None:
     vote = Vote.confident_gnmax(sigma=100, check_sigma=200, threshold=600, most=50)
-    found = account_of(agreed(50), vote)
-    assert found.divergence(8) - account_of(agreed(50), Vote.gnmax(sigma=100)).divergence(8) == pytest.approx(
-        8 * 50 / (2 * 200**2)
-    )
+    plain = account_of(agreed(50), Vote.gnmax(sigma=100))
+    assert account_of(agreed(50), vote).divergence(8) - plain.divergence(8) == pytest.approx(8 * 50 / (2 * 200**2))
 
 
 def test_nothing_is_released_unless_it_is_paid() -> None:
@@ -129,9 +127,7 @@ def test_nothing_is_released_unless_it_is_paid() -> None:
 
 
 def test_the_account_shows_nothing_and_refuses_before_there_are_answers() -> None:
-    assert repr(account_of(agreed(50), Vote.gnmax(sigma=100))) == (
-        "VoteAccount(secret: sanitise it before anything of it is published)"
-    )
+    assert repr(account_of(agreed(50), Vote.gnmax(sigma=100))).startswith("VoteAccount(secret:")
     empty = VoteAccount(10, AddRemove)
     for wrong in ({}, {"failure": "1/2"}):
         with pytest.raises(InvalidParameterError, match="needs answers"):

@@ -29,8 +29,7 @@ class VoteAccount:
 
     `divergence` and `epsilon` are doubles for the eyes of who may see the rows; `sanitise` gives what may be published.
 
-    Source: Papernot et al. (2018), arXiv:1802.08908, Theorem 6; of Laplace noise: Papernot et al. (2017),
-        arXiv:1610.05755; the released bound: docs/theory/learning/pate.md.
+    Source: Papernot et al. (2018), arXiv:1802.08908, Theorem 6; (2017), arXiv:1610.05755; docs/theory/learning/pate.md.
     """
 
     def __init__(self, teachers: int, relation: Relation) -> None:
@@ -68,7 +67,7 @@ class VoteAccount:
             order: of the divergence; public. By default the best one for the worst votes.
             spread: by default two fifths of the teachers.
             failure: the chance that noise makes the bound too small, below 1/2.
-            ledger, bits: as in `Teachers.label`.
+            ledger, bits: as for labels.
         """
         missed, share = probability("failure", failure), probability("delta", delta)
         width = max(2 * self._teachers // 5, 1) if spread is None else whole_number("spread", spread, lower=1)

@@ -39,10 +39,7 @@ class Answers:
     budget_left: Remaining | None = field(default=None, repr=False)
 
     def teach(self, student: Any) -> Any:
-        """A copy of the student, fitted to the answered queries: post-processing, which costs nothing.
-
-        Raises: UnsafeReleaseError if the noise was that of tests.
-        """
+        """A copy of the student, fitted to the answered queries: post-processing, which costs nothing."""
         if not self.safe:
             raise UnsafeReleaseError("these labels hold noise of a test stream. Leave the argument bits out.")
         return deepcopy(student).fit(self.queries[self.answered], self.labels)
@@ -58,10 +55,10 @@ class Teachers:
     Asking again and again is private prediction: every answer costs until the ledger refuses, a model but once.
 
     Args:
-        X: private rows: an array, a frame or a list of rows.
-        y: their labels.
+        X, y: private rows, in an array, a frame or a list of rows, and their labels.
         teacher: an unfitted model with `fit(X, y)` and `predict(X)`, of which each teacher is a copy; or a function of
-            (X, y) that gives a function of X. Teachers must share nothing, such as a cache.
+            (X, y) that gives a function of X. Teachers must share nothing: no cache, and no generator with a seed that
+            several draw from. Give models a `random_state` of their own.
         count: of teachers.
         classes: all labels that may occur.
         relation: AddRemove or Replace; a vote moves under either one.
@@ -108,8 +105,7 @@ class Teachers:
             vote: how votes become labels.
             believed: chances that a student taught before gives to the classes of each query, of shape (queries,
                 classes): the check looks for teachers who disagree.
-            ledger: who pays before a private row is read; None: the caller keeps the books.
-            bits: leave it out, except in tests.
+            ledger, bits: who pays before a row is read, or None; bits are for tests.
 
         Raises: InvalidParameterError for what does not fit, before anything is paid or read.
         """

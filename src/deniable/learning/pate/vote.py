@@ -16,8 +16,7 @@ from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, comp
 from deniable.privacy.around.classic import advanced_epsilon
 from deniable.privacy.call import InWords, read_fields
 
-Votes = NDArray[np.int64]
-"""How many teachers name each class for each query, of shape (queries, classes); secret."""
+Votes = NDArray[np.int64]  # SECRET: how many teachers name each class for each query, of shape (queries, classes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +29,7 @@ class Vote(metaclass=InWords):
         most: how many queries are answered: the first ones that reach it.
 
     Guarantee: `privacy_loss`, where a row belongs to one teacher, so that one vote of each query moves.
-    Source: Papernot et al. (2017), arXiv:1610.05755; Papernot et al. (2018), arXiv:1802.08908;
-        docs/theory/learning/pate.md.
+    Source: Papernot et al. (2017), arXiv:1610.05755; (2018), arXiv:1802.08908; docs/theory/learning/pate.md.
 
     >>> from deniable.learning import Vote
     >>> print(round(Vote.gnmax(sigma=40).privacy_loss(queries=100).epsilon("1e-5").upper, 2))
