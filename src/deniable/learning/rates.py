@@ -25,9 +25,7 @@ def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
     In expectation for unbiased gradients with E[norm^2] <= G^2. It does not hold for the last iterate.
 
     Args:
-        radius: R; the diameter of the set always suffices.
-        lipschitz: G.
-        steps: T.
+        radius, lipschitz, steps: R, for which the diameter of the set always suffices, G, T.
 
     Source: Zinkevich (2003); Nemirovski, Juditsky, Lan, Shapiro (2009), for noisy gradients. Proof: in `descend`.
 
@@ -44,8 +42,7 @@ def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) 
     Valid for descents that use all rows in every step, as `NoisyDescent` does; not for one row a step.
 
     Args:
-        columns: d, the number of parameters.
-        size: n.
+        columns, size: d, the number of parameters, and n.
         epsilon: greater than 0; delta: in (0, 1).
 
     >>> noisy_descent_steps(columns=10, size=1000, epsilon=1, delta="1e-6")
@@ -65,13 +62,9 @@ def noisy_descent_excess_risk(
     the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G sqrt(1 / T + 2 d / (rho n^2)).
 
     Args:
-        radius: R.
-        lipschitz: G, at which gradients are clipped too, so that clipping changes nothing.
-        columns: d.
-        size: n.
+        radius, lipschitz, columns, size: R, G, d, n. Gradients are clipped at G too, so that clipping changes nothing.
         epsilon: greater than 0; delta: in (0, 1).
-        steps: T; the one of `noisy_descent_steps` if it is left out, which makes this O(R G sqrt(d ln(1/delta)) /
-            (n epsilon)).
+        steps: T; by default that of `noisy_descent_steps`, for O(R G sqrt(d ln(1/delta)) / (n epsilon)).
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above, with constants.
 
@@ -94,17 +87,11 @@ def exponential_excess_risk(
 
     Parameters have density ~ exp(-k L) with k = epsilon n / (2 D), where D = R G under add/remove and 2 R G under
     replace is half of the largest oscillation of what one row changes. The bound is r G + (d ln(2 R / r) + 1) / k with
-    r = d / (k G): the parameters within r G of the best contain a ball of radius r / 2, and the tail beyond t is at
-    most (2 R / r)^d exp(-k t), which is integrated from where it falls below 1. It is never above 2 R G, which holds
-    for all parameters.
+    r = d / (k G), or 2 R G if that is less. Proof: docs/theory/learning/erm.md.
 
     Args:
-        radius: R of the ball.
-        lipschitz: G.
-        columns: d.
-        size: n.
-        epsilon: greater than 0.
-        relation: the neighbouring relation.
+        radius, lipschitz, columns, size: R of the ball, G, d, n.
+        epsilon: greater than 0; relation: the neighbouring relation.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above.
 
@@ -142,12 +129,8 @@ def optimal_rate(
     start alone attains, so the result is never above it.
 
     Args:
-        radius: R.
-        lipschitz: G.
-        columns: d.
-        size: n.
-        epsilon: greater than 0.
-        delta: in [0, 1).
+        radius, lipschitz, columns, size: R, G, d, n.
+        epsilon: greater than 0; delta: in [0, 1).
         strong_convexity: l; None for losses that are merely convex.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085.

@@ -116,6 +116,20 @@ def test_the_average_is_within_the_bound_in_expectation() -> None:
     assert descent.bound > 1.02 * 2 / math.sqrt(60)
 
 
+def test_a_smooth_loss_takes_longer_steps_and_its_average_is_within_a_lower_bound() -> None:
+    """Logistic loss has curvature 1/4, so the step is 4: the bound is below half of that without it, and holds."""
+    rows, labels = people(count=400)
+    plan = TrainingPlan(noise_multiplier=70, steps=60, dimensions=2, relation=Replace)
+    rough, smooth = (quiet(plan=plan, size=400, smoothness=each) for each in (None, "1/4"))
+    assert smooth._step_size > 2 * rough._step_size
+    assert smooth.bound < 0.5 * rough.bound
+    best = descend(lambda x: Logistic().gradients(x, rows, labels).mean(axis=0), BALL, steps=1500, lipschitz=1).last
+    found = [smooth.release(rows, labels, bits=DeterministicBits(seed)).value.average for seed in range(20)]
+    excess = np.mean([Logistic().mean(each, rows, labels) for each in found]) - Logistic().mean(best, rows, labels)
+    assert 0 < excess < smooth.bound
+    assert quiet(plan=plan, size=400, smoothness="1/4", step_size=8).bound > smooth.bound  # the rough one holds there
+
+
 def test_no_rows_make_the_same_number_of_noisy_steps() -> None:
     descent = quiet(noise=1, steps=3)
     found = descent.release(np.zeros((0, 2)), [], bits=DeterministicBits(1)).value

@@ -25,15 +25,15 @@ from deniable.statistics.statistic import Payer, without_rows
 class NoisyDescent(metaclass=InWords):
     """Projected descent by noisy mean gradients of the rows that a plan samples.
 
-    With all rows in every step it is noisy gradient descent, with `FixedSize(size=1, ...)` one row a step, else DP-SGD.
+    That is noisy gradient descent with all rows, DP-SGD with samples, also of one row: `FixedSize(size=1, ...)`.
 
     Args:
-        loss: of a linear model.
-        feasible: where the parameters must lie.
+        loss, feasible: of a linear model, and where its parameters must lie.
         plan: sampler, clip, noise and number of steps, with as many dimensions as there are parameters.
         size: the public number of rows: exact under replace, else a public guess.
         step_size: what the mean gradient is multiplied by; the one of the best bound if it is left out.
         start: public feasible parameters, such as those of a model of public rows; the middle of the set if left out.
+        smoothness: of the loss, as `loss.smoothness(row_radius=...)` gives it; allows longer steps.
 
     Guarantee: `plan.privacy_loss()`, of all iterates together. What `start` was made of must be public.
     Error: see `bound`.
@@ -52,38 +52,35 @@ class NoisyDescent(metaclass=InWords):
     size: Annotated[int, positive_integer]
     step_size: Annotated[Fraction | None, positive_rational] = None
     start: tuple[float, ...] | None = None
+    smoothness: Annotated[Fraction | None, positive_rational] = None
 
     def __post_init__(self) -> None:
         read_fields(self)
         for name, kind in (("loss", Loss), ("feasible", FeasibleSet), ("plan", TrainingPlan)):
             check_kind(name, getattr(self, name), kind)
         if self.plan.dimensions != self.feasible.middle.size:
-            raise InvalidParameterError(
-                f"plan must have dimensions={self.feasible.middle.size}, one for each parameter"
-            )
+            raise InvalidParameterError(f"plan must have dimensions={self.feasible.middle.size}, as the set has")
         started(self.feasible, self.start)
 
     @property
     def bound(self) -> float:
-        """Bound on the excess of the mean loss at the average, in expectation: R^2 / (2 a T) + a M / 2 + D b.
+        """Bound on the expected excess of the mean loss at the average: R^2 / (2 a T) + a (C^2 + V) / 2 + D b.
 
-        R is the distance from the start to the farthest feasible point, D the diameter, a the step size,
-        M = clip^2 (1 + (1 - q) / (q n)) + d deviation^2 for samples of a share q, and b = 2 sqrt(d) clip / lattice more
-        than rounding takes from the mean gradient. It holds for exactly `size` rows whose gradients are no longer than
-        `clip`: see `Loss.lipschitz`. The proof is that of `descend`, with the expectation of the squared norm of an
-        unbiased gradient in place of G^2.
+        R is the distance from the start to the farthest feasible point, D the diameter, a the step size, C the clip,
+        V what noise and sampling add to the expected squared norm, and b = 2 sqrt(d) clip / lattice more than rounding
+        takes from the mean gradient. A smooth loss with a <= 1 / smoothness has R^2 / (2 a T) + a V + D b. For exactly
+        `size` rows whose gradients are no longer than the clip. Proof: docs/theory/learning/descent.md.
         """
         _, radius = started(self.feasible, self.start)
         step, rounding = self._step_size, 2 * math.sqrt(self.plan.dimensions) * float(self.plan.clip.step)
-        return radius**2 / (2 * step * self.plan.steps) + step * self._moment / 2 + self.feasible.diameter * rounding
+        smooth = self.smoothness is not None and step * self.smoothness <= 1 + 1e-9
+        added = self._added if smooth else (float(self.plan.clip.norm) ** 2 + self._added) / 2
+        return radius**2 / (2 * step * self.plan.steps) + step * added + self.feasible.diameter * rounding
 
     def last_iterate_loss(self, *, row_norm: Real) -> LastIterateLoss:
         """What the last point alone would reveal, in exact arithmetic with real-valued noise: for comparison.
 
-        Rounding to a lattice and to floats is not covered, so this may not be booked: `plan.privacy_loss()` is.
-
-        Args:
-            row_norm: the largest norm of a row; no gradient may then be clipped.
+        Rounding is not covered, so this may not be booked: `plan.privacy_loss()` is. No row is longer than `row_norm`.
 
         Raises: UnprovedError unless the number of rows is public, all of them are used in every step, no gradient is
             longer than the clip, and a step does not expand.
@@ -127,18 +124,22 @@ class NoisyDescent(metaclass=InWords):
             return run.mean_gradient(self.loss.gradients(parameters, found_rows[batch], found_labels[batch]))
 
         average, last = walk(noisy, self.feasible, first, steps=self.plan.steps, step_size=self._step_size)
+        if self.smoothness is not None:
+            average = average + (last - first) / self.plan.steps  # of the points after each step
         return Released(Descent(average=average, last=last, bound=self.bound), run.safe)
 
     @property
-    def _moment(self) -> float:
-        """Bound on the expected squared norm of a noisy mean gradient."""
+    def _added(self) -> float:
+        """Bound on the expected squared norm of what noise and sampling add to the mean gradient."""
         plan, share = self.plan, float(self.plan.sampler.share())
         noise = float(plan.noise_multiplier * plan.clip.norm) / (share * self.size)
-        sampling = 1 + (1 - share) / (share * self.size)
-        return float(plan.clip.norm) ** 2 * sampling + plan.dimensions * noise**2
+        return float(plan.clip.norm) ** 2 * (1 - share) / (share * self.size) + plan.dimensions * noise**2
 
     @property
     def _step_size(self) -> float:
         if self.step_size is not None:
             return float(self.step_size)
-        return started(self.feasible, self.start)[1] / math.sqrt(self.plan.steps * self._moment)
+        radius, steps = started(self.feasible, self.start)[1], self.plan.steps
+        if self.smoothness is not None:
+            return min(float(1 / self.smoothness), radius / math.sqrt(2 * steps * self._added))
+        return radius / math.sqrt(steps * (float(self.plan.clip.norm) ** 2 + self._added))

@@ -51,9 +51,8 @@ def descend(
         start: a feasible point; the middle of the set if it is left out.
 
     Guarantee: the excess of the average is at most R G / sqrt(T), R the largest distance from the start to a feasible
-        point. With step a, a projection comes no farther from the optimum o, so
-        2 a <g_t, x_t - o> <= |x_t - o|^2 - |x_(t+1) - o|^2 + a^2 G^2; add up, divide by 2 a T, use convexity on the
-        left and a = R / (G sqrt(T)). The last iterate may be worse: by log(T) in the worst case, and already at T = 2.
+        point, with step R / (G sqrt(T)). The last iterate may be worse: by log(T) at worst, and already at T = 2.
+    Proof: docs/theory/learning/descent.md.
     Raises: InvalidParameterError for a start outside of the set, or a gradient that is longer than G or not finite.
     Source: Zinkevich (2003), "Online convex programming and generalized infinitesimal gradient ascent"; Harvey, Liaw,
         Plan, Randhawa (2019), arXiv:1812.05217, for the last iterate.
@@ -93,12 +92,9 @@ def descend_by_samples(
     """Minimise a mean of convex functions by the gradient of one of them a step, chosen at random, without privacy.
 
     Args:
-        gradient: of function number i at parameters of shape (columns,); of that shape.
-        feasible: where the parameters must lie.
+        gradient: of function number i at parameters of shape (columns,); of that shape, and norm at most `lipschitz`.
+        feasible, steps, start: as in `descend`.
         examples: the number of functions.
-        steps: T, at least 1.
-        lipschitz: G, the largest norm of a gradient of any of the functions.
-        start: a feasible point; the middle of the set if it is left out.
         bits: leave it out, except in tests.
 
     Guarantee: that of `descend` in expectation, since the gradient of a function chosen uniformly is an unbiased one

@@ -16,13 +16,11 @@ CERTIFIED = 2.0**-20
 def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, tilt: Floats) -> Floats:
     """The minimiser over the set of: sum of losses + strength/2 |w - start|^2 + <tilt, w>.
 
-    By accelerated projected descent, with steps that follow from public numbers and the number of rows alone.
+    By accelerated projected descent (Nesterov 2004), whose steps follow from public numbers and the number of rows.
 
-    Guarantee: within tau / strength of the exact minimiser, for tau = CERTIFIED * problem.steep and the float rows as
-        exact numbers. Checked at the end, rounding included: with J curved by at most M and P the projection,
-        |w - P(w - gradient J / M)| <= tau / M suffices, for this map contracts by 1 - strength / M.
+    Guarantee: within tau / strength of the exact minimiser, for tau = CERTIFIED * problem.steep; checked at the end.
     Raises: UnprovedError if rounding prevents it, which takes more than about 10^8 rows; nothing was released.
-    Source: Nesterov (2004), "Introductory lectures on convex optimization", for the descent.
+    Proof: docs/theory/learning/erm.md, "Certified minimisers".
     """
     most = len(rows) * problem.curved + strength
     tau, root = CERTIFIED * problem.steep, math.sqrt(strength / most)
@@ -45,7 +43,7 @@ def distance_bound(  # noqa: PLR0917 - the terms of the sum, in order
     """Bound on the distance from a feasible point to the minimiser, with rounding: `fsum` rounds a sum once."""
     most = len(rows) * problem.curved + strength
     slopes = problem.loss.slopes(products(rows, point[np.newaxis])[:, 0], labels)
-    total = np.array([math.fsum(column) for column in (rows * slopes[:, np.newaxis]).T.tolist()])
+    total = np.array([math.fsum((column * slopes).tolist()) for column in rows.T])
     aim = point - (total + strength * (point - problem.start) + tilt) / most
     unit, row = 2.0**-52, float(problem.row_norm)
     reach = float(np.linalg.norm(point))

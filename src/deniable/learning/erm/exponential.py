@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.erm.problem import Method, Problem
+from deniable.learning.erm.problem import Problem
 from deniable.learning.losses import products
 from deniable.mechanisms import ExponentialMechanism
 from deniable.noise.bits import Bits
@@ -18,22 +18,19 @@ _STEPS = 2**20  # integer steps to half of the largest oscillation of the loss o
 _MOST_CELLS = 2**20  # losses that are held at once
 
 
-class Exponential(Method):
+class Exponential:
     """Choose a point of the set with probability ~ exp(-rate * sum of losses).
 
-    The scores of a row are its losses at all candidates, moved by half of their range: a number that shifts all
-    candidates alike changes no choice. They are integers within half of the largest oscillation, or cut to it: G R, or
-    less where the loss says so, under replace twice that (erratum E27: the usual G R is under add/remove).
+    The scores of a row are its losses at all candidates less the middle of them, which changes no choice: integers
+    cut to half of the largest oscillation, at most G R, under replace twice that (erratum E27).
     """
 
     def __init__(self, problem: Problem, candidates: int) -> None:
         self.problem = problem
         places = int(candidates ** (1 / problem.columns) * (1 + 1e-12))
         if places < 2:
-            raise InvalidParameterError(
-                f"candidates must be at least 2^{problem.columns}, two for each parameter, got {candidates}. In so "
-                "many dimensions use method='objective'."
-            )
+            least = f"candidates must be at least 2^{problem.columns}, two for each parameter, got {candidates}"
+            raise InvalidParameterError(f"{least}. In so many dimensions use method='objective'.")
         project, middle = problem.feasible.project, problem.feasible.middle
         reach = problem.feasible.farthest(middle)
         away = 1e6 * reach * np.eye(problem.columns)  # projected, it tells how far the set reaches in each direction
@@ -44,9 +41,7 @@ class Exponential(Method):
         largest = problem.loss.largest(row_radius=problem.row_norm, feasible=problem.feasible)
         self._half = min(problem.steep * reach, largest / 2)
         price, moves = problem.price, of_ball_sum(radius=_STEPS, dimensions=1, rows=1, relation=problem.relation)
-        self.mechanism = ExponentialMechanism.calibrated(
-            moves, epsilon=price.epsilon, delta=price.delta or None, rho=price.rho
-        )
+        self.mechanism = ExponentialMechanism.calibrated(moves, epsilon=price.epsilon, delta=price.delta or None)
         self.loss = price.stated(self.mechanism.privacy_loss(moves))
         self.how = f"The exponential mechanism chose one of {len(grid)} points."
         spacing = np.linalg.norm([axis[1] - axis[0] for axis in axes])

@@ -2,8 +2,10 @@
 
 # ruff: noqa: N803 - X is what scikit-learn calls it
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from deniable.learning.descent.projected import started
 from deniable.learning.erm.exact import minimise
 from deniable.learning.erm.exponential import Exponential
 from deniable.learning.erm.perturbation import Objective, Output
-from deniable.learning.erm.problem import Method, Problem
+from deniable.learning.erm.problem import Problem
 from deniable.learning.estimators.estimator import Estimator, Work, same_length
 from deniable.learning.losses import Loss
 from deniable.learning.plan import Clip, TrainingPlan
@@ -57,19 +59,15 @@ class RiskMinimiser(Estimator):
         epsilon, delta: what it may cost.
         relation: AddRemove or Replace.
         row_norm: the largest l2 norm of a row.
-        regularisation: of `output` and `objective`: the penalty is half of it times the squared distance to the start,
-            beside the sum of losses. By default the one of the best bound. Where it is too weak for epsilon, the
-            objective takes a stronger one: `regularisation_` says which.
-        steps: of `gradient`.
-        candidates: of `exponential`: the largest number of points.
+        regularisation: of `output` and `objective`: half of it times the squared distance to the start is added to the
+            sum. By default that of the best bound; one that is too weak for epsilon is raised, see `regularisation_`.
+        steps, candidates: of `gradient`, and at most of `exponential`.
         start: public parameters, such as a model of public rows; the middle of the set if they are left out.
 
-    `coef_` are the parameters, `excess_risk_` bounds how far the expected mean loss is above the least, for exactly
-    `expected_rows` rows.
+    `coef_` are the parameters, `excess_risk_` bounds the expected mean loss over the least, for `expected_rows` rows.
 
     Guarantee: `privacy_loss_`; it follows from integers and from certified minimisers, rounding included.
-    Raises: UnprovedError in `fit` if rounding kept a minimiser from being certified, beyond some 10^8 rows; nothing is
-        released then, and no noise drawn again.
+    Raises: UnprovedError in `fit`, with nothing released, if rounding kept it from certifying, beyond some 10^8 rows.
     Source: Chaudhuri, Monteleoni, Sarwate (2011); Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Iyengar et al.
         (2019), "Towards practical differentially private convex optimization"; docs/theory/learning/erm.md.
 
@@ -101,10 +99,12 @@ class RiskMinimiser(Estimator):
         same_length(X, y)
         problem.read(without_rows(X), without_rows(y))
 
+        strength = getattr(method, "regularisation", None)
+
         def train(bits: Bits) -> Mapping[str, Any]:
             rows, labels = problem.read(X, y)
             found = method.draw(rows, labels, bits)
-            return {"coef_": found, "excess_risk_": method.bound, "regularisation_": method.regularisation}
+            return {"coef_": found, "excess_risk_": method.bound, "regularisation_": strength}
 
         return Work(loss=method.loss, how=method.how, train=train, relation=problem.relation, delta=problem.price.delta)
 
@@ -121,7 +121,8 @@ class RiskMinimiser(Estimator):
             relation=Relation(self.relation),
         )
 
-    def _method(self, problem: Problem) -> Method:
+    def _method(self, problem: Problem) -> "Exponential | Output | Objective | _Gradient":
+        """Loss, bound and sentence for the note, decided before a row is read; and how to draw."""
         if self.method not in METHODS:
             raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}")
         if self.method == "exponential":
@@ -133,31 +134,28 @@ class RiskMinimiser(Estimator):
         return (Output if self.method == "output" else Objective)(problem, strength)
 
 
-class _Gradient(Method):
-    """Noisy descent over all rows, with the number of steps at which noise and optimisation weigh the same."""
+class _Gradient:
+    """Noisy descent over all rows; its steps are those at which noise and optimisation weigh the same, or fewer."""
 
     def __init__(self, problem: Problem, steps: int | None) -> None:
-        price = problem.price
+        price, columns, clip = problem.price, problem.columns, Clip(norm=Fraction(problem.steep))
         assert price.epsilon is not None
         if not price.delta:
             raise InvalidParameterError("method='gradient' needs delta > 0: its noise is Gaussian. Or use 'objective'.")
-        best = noisy_descent_steps(columns=problem.columns, size=problem.size, epsilon=price.epsilon, delta=price.delta)
+        goal = {"epsilon": price.epsilon, "delta": price.delta}
+        best = min(noisy_descent_steps(columns=columns, size=problem.size, **goal), _MOST_STEPS)
+        count = best if steps is None else positive_integer("steps", steps)
+        curved = problem.loss.smoothness(row_radius=problem.row_norm)
         self._descent = NoisyDescent(
             loss=problem.loss,
             feasible=problem.feasible,
-            plan=TrainingPlan.calibrate(
-                epsilon=price.epsilon,
-                delta=price.delta,
-                steps=min(best, _MOST_STEPS) if steps is None else positive_integer("steps", steps),
-                dimensions=problem.columns,
-                clip=Clip(norm=problem.steep),  # type: ignore[arg-type]
-                relation=problem.relation,
-            ),
+            plan=TrainingPlan.calibrate(**goal, steps=count, dimensions=columns, clip=clip, relation=problem.relation),
             size=problem.size,
             start=tuple(problem.start.tolist()),
+            smoothness=Fraction(curved) if curved < math.inf else None,
         )
         self.loss, self.bound = price.stated(self._descent.plan.privacy_loss()), self._descent.bound
-        self.how = f"{self._descent.plan.steps} steps of descent with noise on the sum of gradients."
+        self.how = f"{count} steps of descent with noise on the sum of gradients."
 
     def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
         return self._descent.release(rows, labels, bits=bits).value.average
@@ -165,10 +163,7 @@ class _Gradient(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class RiskComparison:
-    """Mean losses on the rows of the fit, not for publication: `risks` of each method, one for each epsilon.
-
-    `floor` is the least mean loss in the set, without privacy, up to a ten-thousandth of the curvature.
-    """
+    """Mean losses on the rows of the fit, for each epsilon by method, and about the least: none is for publication."""
 
     epsilons: tuple[float, ...]
     risks: Mapping[str, Floats]

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.erm.exact import CERTIFIED, minimise
-from deniable.learning.erm.problem import Method, Problem
+from deniable.learning.erm.problem import Problem
 from deniable.mechanisms import Gaussian, Laplace
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.noise import rounded
@@ -26,12 +26,12 @@ _FARTHEST = 2**44  # steps to the farthest point, which floats count with room t
 _COVER = 128  # what hides that minimisers are approximate costs 1/128 of epsilon, or mu = 1/128
 
 
-class _Penalised(Method):
+class _Penalised:
     """What both share: a penalty that makes the minimiser stable, and a released point on a lattice."""
 
     regularisation: float
     noise: AdditiveNoise
-    step: float
+    step: float  # of the lattice
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.weakest = problem, 1e-6 * problem.size * problem.curved
@@ -41,10 +41,10 @@ class _Penalised(Method):
         self.guess = math.sqrt(spread * columns) / float(price.epsilon) * problem.moved * problem.steep / problem.radius
         """About the expected length of noise for the gradient, over the radius: what penalties are chosen for."""
 
-    def _given(self, strength: float) -> float:
-        if strength < self.weakest:
+    def _chosen(self, given: float | None, best: float) -> float:
+        if given is not None and given < self.weakest:
             raise InvalidParameterError(f"regularisation must be at least {self.weakest:.4g} to certify a minimiser")
-        return strength
+        return max(best, self.weakest) if given is None else given
 
     def _moves(self, steps: int, relation: Relation) -> Sensitivity:
         """How far rounded points may be apart, in lattice steps, where exact ones are by `steps`."""
@@ -77,7 +77,7 @@ class Output(_Penalised):
     def __init__(self, problem: Problem, strength: float | None) -> None:
         super().__init__(problem)
         best = (problem.size * problem.curved * self.guess**2) ** (1 / 3)
-        self.regularisation = max(best, self.weakest) if strength is None else self._given(strength)
+        self.regularisation = self._chosen(strength, best)
         reach = (problem.moved + 2 * CERTIFIED) * problem.steep
         self.step = self._step(reach / self.regularisation, _FINE)
         sensitivity = self._moves(_FINE, problem.relation)
@@ -105,7 +105,7 @@ class Objective(_Penalised):
         left = price.epsilon * (1 - Fraction(1, _COVER))
         shared = 2 if replaced and price.delta else 1  # a Gaussian term is proved for one row at a time
         least = problem.curved / math.expm1(left / 2 / shared)
-        strength = max(self.guess, least, self.weakest) if strength is None else self._given(strength)
+        strength = self._chosen(strength, max(self.guess, least))
         self.regularisation = strength if shared * math.log1p(problem.curved / strength) < left else least
         ratio = Fraction(problem.curved / self.regularisation) * (1 + Fraction(1, 2**40))
         if price.delta:

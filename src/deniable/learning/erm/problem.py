@@ -1,4 +1,4 @@
-"""What is minimised: the sum of a loss over private rows, on a feasible set, with everything public about it."""
+"""What is minimised: a sum over private rows, on a feasible set, with everything public about it."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +11,7 @@ from deniable.learning.losses import Loss
 from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import squared_norms
-from deniable.noise.bits import Bits
-from deniable.privacy import AddRemove, PrivacyLoss, Relation
+from deniable.privacy import AddRemove, Relation
 from deniable.rows import Container, Floats, numbers, silence, table
 
 _UP = 1 + 2.0**-40  # float rounding then never takes a bound below the truth
@@ -76,20 +75,3 @@ class Problem:
         longest = float(self.row_norm) * _DOWN
         factors = longest / np.maximum(np.sqrt(squared_norms(found)), longest)
         return found * factors[:, np.newaxis], self.loss._labels(known)
-
-
-class Method:
-    """A way to minimise: everything about it that is decided before a row is read.
-
-    loss: what it reveals. how: a sentence for the note. bound: on the expected excess of the mean loss over its least
-    value in the set, for exactly `size` rows. regularisation: the strength of the penalty, where there is one.
-    """
-
-    loss: PrivacyLoss
-    how: str
-    bound: float
-    regularisation: float | None = None
-
-    def draw(self, rows: Floats, labels: Floats, bits: Bits) -> Floats:
-        """The private parameters, in the set."""
-        raise NotImplementedError

@@ -67,14 +67,15 @@ class HalfNormalLaw(LossLaw):
         from scipy.special import log_ndtr
 
         t = self._places(losses)
-        return Tails(np.exp(math.log(2) + log_ndtr(-t)), np.exp(self._log_q(t)), self._units(t))
+        error = (64 + 16 * (t + self._s) ** 2) * UNIT  # of logarithms of tails
+        return Tails(np.exp(math.log(2) + log_ndtr(-t)), np.exp(self._log_q(t)), error)
 
     def below(self, losses: Floats) -> Tails:
         from scipy.special import erf
 
         t = self._places(losses)
         least = self._log_q(np.zeros(1))
-        error = self._units(t) / np.clip(t, 1e-9, 1.0)  # a difference of logarithms, of about t
+        error = self.above(losses).error / np.clip(t, 1e-9, 1.0)  # of a difference of logarithms, which is about t
         return Tails(erf(t / math.sqrt(2)), -np.exp(least) * np.expm1(self._log_q(t) - least), error)
 
     def slack(self, reach: float) -> float:
@@ -89,6 +90,3 @@ class HalfNormalLaw(LossLaw):
         from scipy.special import log_ndtr
 
         return np.asarray(math.log(2) - self._shift + log_ndtr(-t - self._s))
-
-    def _units(self, t: Floats) -> Floats:
-        return np.asarray((64 + 16 * (t + self._s) ** 2) * UNIT)  # of logarithms of tails
