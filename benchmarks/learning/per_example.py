@@ -9,12 +9,12 @@ of the resident set over the steps, each way in a process of its own.
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -124,10 +124,16 @@ def memory(name: str, way: str, device: str) -> float:
         for _ in range(3):
             step()
         return torch.cuda.max_memory_allocated() / 2**20
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = highest()
     for _ in range(3):
         step()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return highest() - before
+
+
+def highest() -> float:
+    """Megabytes that this process ever held; `getrusage` would count those of its parent too."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from deniable.learning.torch.layers import layers_of  # noqa: E402
 from tests.learning.torch.reference import Reads, apart, entropy, looped  # noqa: E402
 
 KEPT = 2**-7  # of the norm, for rounding
-few = settings(max_examples=12, deadline=None, derandomize=True)
+few = settings(max_examples=8, deadline=None, derandomize=True)
 
 
 def agrees(inner: nn.Module, inputs: Tensor, way: str = "layers") -> None:

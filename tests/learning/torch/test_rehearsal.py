@@ -96,7 +96,7 @@ def test_parameters_that_change_after_wrapping_are_refused() -> None:
 @pytest.mark.parametrize("field", [{"norm": 0}, {"norm": float("nan")}, {"norm": 1, "method": "ghost"}])
 def test_settings_out_of_their_domain_are_refused(field: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError, match="must be"):
-        ClippedGradients(nn.Linear(3, 2), entropy, **field)  # type: ignore[arg-type]
+        ClippedGradients(nn.Linear(3, 2), entropy, **field)(ROWS, TARGETS)  # type: ignore[arg-type]
 
 
 def test_coarse_products_are_refused() -> None:

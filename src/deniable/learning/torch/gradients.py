@@ -58,8 +58,6 @@ class ClippedGradients:
         example: tuple[Any, Any] | None = None,
     ) -> None:
         refuse(model)
-        if not 2**-10 <= norm <= 2**20:
-            raise InvalidParameterError(f"norm must be in [2**-10, 2**20], got {norm}. Multiply the loss by a constant")
         if method not in ("auto", *_WAYS):
             raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(_WAYS)}, got {method!r}")
         self.model, self.loss, self.norm, self.memory, self.example = model, loss, float(norm), memory, example
@@ -67,7 +65,7 @@ class ClippedGradients:
         self.norms = torch.zeros(0, dtype=torch.float64)  # of the gradients in the last batch, rounded up: secret
         self.way = ""  # how gradients are found: one of layers, vmap and loop; known after the first call
         self._ways = _WAYS if method == "auto" else (method,)
-        self._cast: dict[str, Any] = {}
+        self._cast: dict[str, Any] = {"enabled": False}
         self._layers = layers_of(model)
         first = {id(parameter): name for name, parameter in trainable(model).items()}
         places = [(f"{at}.{name}".lstrip("."), id(one)) for at, inner in model.named_modules()
@@ -87,25 +85,27 @@ class ClippedGradients:
             raise InvalidParameterError(
                 "other parameters are trainable than when this was made. Freeze layers and add adapters before"
             )
+        if not 2**-10 <= self.norm <= 2**20:
+            raise InvalidParameterError(f"norm must be in [2**-10, 2**20], got {self.norm}. Multiply the loss")
         if torch.get_float32_matmul_precision() != "highest":
             raise InvalidParameterError('rounding is coarse. Call torch.set_float32_matmul_precision("highest")')
-        examples, kind = _count((inputs, targets)), self.parameters[0].device.type
-        self._cast = {"enabled": torch.is_autocast_enabled(kind), "dtype": torch.get_autocast_dtype(kind)}
+        kind = self.parameters[0].device.type
+        cast = {"enabled": torch.is_autocast_enabled(kind), "dtype": torch.get_autocast_dtype(kind)}
         with torch.autocast(kind, enabled=False), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # where torch.func goes row by row
             if not self.way:
                 self._rehearse(inputs, targets)
-            return self._sums(inputs, targets, examples, max(of or 0, examples))
+            self._cast = cast
+            return self._sums(inputs, targets, of)
 
-    def _sums(self, inputs: Any, targets: Any, examples: int, of: int) -> list[Tensor]:
+    def _sums(self, inputs: Any, targets: Any, of: int | None) -> list[Tensor]:
         totals = {id(parameter): torch.zeros_like(parameter, dtype=torch.float64) for parameter in self.parameters}
-        pieces = self._pieces(self.way, inputs, targets) if examples else None
-        step, norms = max(1, self.memory // self._bytes), [self.norms[:0]]
+        examples, step, norms = _count((inputs, targets)), max(1, self.memory // self._bytes), [self.norms[:0]]
+        pieces = self._pieces(self.way, inputs, targets) if examples else lambda rows: []
         for start in range(0, examples, step):
-            assert pieces is not None
             rows = slice(start, min(start + step, examples))
             with torch.no_grad():
-                norms.append(self._add(pieces(rows), (rows.stop - start) / of, totals))
+                norms.append(self._add(pieces(rows), (rows.stop - start) / max(of or 0, examples), totals))
         self.norms = torch.cat(norms)
         return list(totals.values())
 
@@ -113,16 +113,14 @@ class ClippedGradients:
         """Norms of some examples, rounded up; their clipped gradients are added to the totals."""
         grams: Grams = {}
         squares = torch.stack([piece.norms(grams) for piece in found])
-        grams.clear()
         norms = squares.sum(0).sqrt()
         lost = ~torch.isfinite(norms)
         factors = ((1 - _KEPT) * self.norm / norms.clamp(min=2.0**-40)).clamp(max=1).masked_fill(lost, 0)
         reaches = (squares.sqrt().masked_fill(lost, 0) @ factors).tolist()
         allowed = _KEPT / 4 * self.norm * share / len(found) ** 0.5
-        anything = bool(lost.any())
+        for piece in found if lost.any() else []:
+            piece.drop(lost)
         for piece, reach in zip(found, reaches, strict=True):
-            if anything:
-                piece.drop(lost)
             totals[id(piece.parameter)].add_(piece.total(factors, reach, allowed))
         return norms.masked_fill(lost, torch.inf)
 
@@ -173,14 +171,12 @@ class ClippedGradients:
 
     def _loop(self, inputs: Any, targets: Any, rows: slice) -> list[Piece]:
         found = []
-        for row in range(rows.start, rows.stop):
-            one = slice(row, row + 1)
+        for one in (slice(row, row + 1) for row in range(rows.start, rows.stop)):
             with torch.enable_grad():
                 loss = self._losses(only(inputs, one), only(targets, one)).sum()
                 found.append(torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True))
-        return [
-            Dense(each, torch.stack(rows)) for each, rows in zip(self.parameters, zip(*found, strict=True), strict=True)
-        ]
+        columns = zip(*found, strict=True)
+        return [Dense(each, torch.stack(column)) for each, column in zip(self.parameters, columns, strict=True)]
 
     def _losses(self, inputs: Any, targets: Any, values: dict[str, Tensor] | None = None) -> Tensor:
         args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
@@ -206,38 +202,33 @@ class ClippedGradients:
         Raises: InvalidParameterError if there is none.
         """
         inputs, targets = self.example or (made_up(inputs), made_up(targets, low=0.1))
-        cast, self._cast = self._cast, {"enabled": False}
+        rows = slice(0, 2)
+        one, target = only(inputs, rows), only(targets, rows)
         try:
             with untouched(self.model):
                 self.model.train()
                 refuse_mixing(self._losses, inputs, targets)
                 self.model.eval()
-                self._choose(inputs, targets)
+                expected = self._loop(one, target, rows)
+                for way in self._ways:
+                    with suppress(RuntimeError, ValueError, TypeError, LookupError):
+                        found = self._pieces(way, one, target)(rows)
+                        if agree(found, expected) and (
+                            way != "layers" or any(piece.norms({}).any() for piece in expected)
+                        ):
+                            self.way, self._bytes = way, sum(piece.bytes() for piece in found) // 2
+                            return
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
             if isinstance(error, InvalidParameterError):
                 raise
             words = f"model or loss fail on made-up rows: {error}. Give three that they can read as example="
             raise InvalidParameterError(words) from error
-        finally:
-            self._cast = cast
-
-    def _choose(self, inputs: Any, targets: Any) -> None:
-        two, rows = only((inputs, targets), slice(0, 2)), slice(0, 2)
-        expected = self._loop(inputs, targets, rows)
-        for way in self._ways:
-            with suppress(RuntimeError, ValueError, TypeError, LookupError):
-                found = self._pieces(way, *two)(rows)
-                if agree(found, expected) and (way != "layers" or any(one.norms({}).any() for one in expected)):
-                    self.way, self._bytes = way, sum(piece.bytes() for piece in found) // 2
-                    return
         raise InvalidParameterError("no way finds the gradients of single examples. Give example= with rows of yours")
 
 
 def _count(inputs: Any) -> int:
     sizes = {leaf.shape[:1] for leaf in tensors(inputs)}
     if len(sizes) != 1 or not (first := sizes.pop()):
-        raise InvalidParameterError(
-            "every tensor that model and loss are given must have the examples in its first dimension. Keep others as "
-            "buffers of the model"
-        )
+        words = "what model and loss are given must have the examples in its first dimension. Make the rest buffers"
+        raise InvalidParameterError(words)
     return first[0]

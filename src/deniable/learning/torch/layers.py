@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,8 +94,7 @@ RULES: dict[type, Rule] = {
 }
 
 
-@dataclass
-class Layer:
+class Layer(NamedTuple):
     """A module that holds trainable parameters, with the rule that splits its gradient, if there is one."""
 
     module: nn.Module

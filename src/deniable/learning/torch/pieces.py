@@ -16,7 +16,7 @@ from deniable.errors import InvalidParameterError
 UNIT = 2.0**-24  # rounding of float32
 LARGEST = 2.0**50  # squared norms above it count as infinite, so that underflow stays far below the least norm
 _CACHE = 2**18  # numbers that stay near the processor
-Grams = dict[tuple[int, torch.Size], Tensor]
+Grams = dict[tuple[int, torch.Size, tuple[int, ...]], Tensor]
 
 
 @dataclass
@@ -34,10 +34,6 @@ class Piece(ABC):
         """
 
     @abstractmethod
-    def drop(self, lost: Tensor) -> None:
-        """Set the gradients of these examples to zero, whatever they hold."""
-
-    @abstractmethod
     def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
         """The sum of factor times gradient, at most `allowed` in l2 norm from the exact one.
 
@@ -46,20 +42,24 @@ class Piece(ABC):
             reach: the sum of factor times norm.
         """
 
+    def drop(self, lost: Tensor) -> None:
+        """Set what belongs to these examples to zero, whatever it is."""
+        for name, one in vars(self).items():
+            if name != "parameter":
+                setattr(self, name, one.masked_fill(lost.view(-1, *[1] * (one.dim() - 1)), 0))
+
     def bytes(self) -> int:
         """What all of it takes."""
-        return sum(one.nbytes for one in vars(self).values() if isinstance(one, Tensor) and one is not self.parameter)
+        return sum(one.nbytes for name, one in vars(self).items() if name != "parameter")
 
 
 def _contract(left: Tensor, right: Tensor, reach: float, allowed: float) -> Tensor:
     """left^T right: in float32, in parts where that is needed to stay within `allowed`, else in float64."""
     for parts in (1, 4, 16):
         if parts <= len(left) and 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * reach <= allowed:
-            pairs = zip(left.tensor_split(parts), right.tensor_split(parts), strict=True)
-            total = None
-            for one, other in pairs:
-                total = one.mT @ other if total is None else total.add_(one.mT @ other)
-            assert total is not None
+            total = left.new_zeros(left.shape[1], right.shape[1])
+            for one, other in zip(left.tensor_split(parts), right.tensor_split(parts), strict=True):
+                total.add_(one.mT @ other)
             return total
     return left.double().mT @ right.double()
 
@@ -72,11 +72,8 @@ class Dense(Piece):
 
     def norms(self, grams: Grams) -> Tensor:
         inner = self.gradients.flatten(2) if self.gradients.dim() > 2 else self.gradients[:, None]
-        squared = torch.linalg.vector_norm(inner, dim=2).double().square().sum(1)
+        squared: Tensor = torch.linalg.vector_norm(inner, dim=2).double().square().sum(1)
         return (squared * (1 + 1.02 * UNIT * (2 * inner.shape[2] + 8))).where(squared < LARGEST, torch.inf)
-
-    def drop(self, lost: Tensor) -> None:
-        self.gradients = self.gradients.masked_fill(lost.view(-1, *[1] * (self.gradients.dim() - 1)), 0)
 
     def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
         inner = self.gradients.flatten(1)
@@ -91,7 +88,7 @@ class Product(Piece):
     outputs: Tensor
 
     def norms(self, grams: Grams) -> Tensor:
-        key = (self.inputs.data_ptr(), self.inputs.shape)
+        key = (self.inputs.data_ptr(), self.inputs.shape, self.inputs.stride())
         if key not in grams:
             grams[key] = self.gram()
         first, second = grams[key], self.outputs @ self.outputs.mT
@@ -108,24 +105,20 @@ class Product(Piece):
         """Inner products of what went in at the places of each example, of shape (examples, T, T)."""
         return self.inputs @ self.inputs.mT
 
-    def drop(self, lost: Tensor) -> None:
-        self.inputs, self.outputs = (side.masked_fill(lost.view(-1, 1, 1), 0) for side in (self.inputs, self.outputs))
-
     def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
-        sides = [self.outputs, self.inputs]
-        smaller = 0 if self.outputs.shape[2] < self.inputs.shape[2] else 1
-        sides[smaller] = sides[smaller] * factors.to(self.inputs.dtype).view(-1, 1, 1)
-        left, right = sides
+        left, right, weights = self.outputs, self.inputs, factors.to(self.inputs.dtype)
         if left.shape[1] == 1:
-            return _contract(left[:, 0], right[:, 0], reach, allowed).reshape(self.parameter.shape)
+            left, right = left[:, 0] * weights[:, None], right[:, 0]
+            return _contract(left, right, reach, allowed).reshape(self.parameter.shape)
         # Each gradient is rounded by itself, as its norm allows for; then only sums over examples remain.
-        most = allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4  # sums one after another that keep to what is allowed
-        each = int(max(1, min(_CACHE // self.parameter.numel(), most / 2, len(left))))
+        most = max(1.0, allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4)  # sums in a row that keep to what is allowed
+        each = int(max(1, min(max(_CACHE // self.parameter.numel(), 2 * len(left) / most), most / 2, len(left))))
         room = left.new_empty(each, left.shape[2], right.shape[2])
-        total = room.new_zeros(room.shape[1:], dtype=torch.float32 if most > each + len(left) / each else torch.float64)
-        for one, other in zip(left.split(each), right.split(each), strict=True):
-            found = torch.bmm(one.mT, other, out=room[: len(one)])
-            total.add_(found.sum(0) if each > 1 else found[0])
+        kind = torch.float32 if most > each + len(left) / each else torch.float64
+        total = room.new_zeros(self.parameter.numel(), dtype=kind)
+        for rows in (slice(start, start + each) for start in range(0, len(left), each)):
+            found = torch.bmm(left[rows].mT, right[rows], out=room[: len(left[rows])])
+            total.add_(weights[rows] @ found.flatten(1))
         return total.reshape(self.parameter.shape)
 
 
