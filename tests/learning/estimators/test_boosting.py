@@ -125,6 +125,21 @@ def test_numbers_are_predicted_within_their_bounds() -> None:
     assert low.mean() > 10
 
 
+@pytest.mark.parametrize(("rho", "leaves"), [("1/1000", 3), (100, 6)])
+def test_neighbouring_bins_share_a_leaf_where_noise_would_hide_them(rho: Any, leaves: int) -> None:
+    sizes = []
+    inner = Gaussian.release
+
+    def noted(noise: Gaussian, exact: Any, **options: Any) -> Any:
+        sizes.append(np.size(exact))
+        return inner(noise, exact, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gaussian, "release", noted)
+        classifier(survey(1000), rho=rho)
+    assert sizes == [6, 3] + [leaves, 3] * 4
+
+
 def test_shapes_are_drawn() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     axes = classifier(survey(50)).plot(1)

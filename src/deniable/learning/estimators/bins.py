@@ -23,15 +23,10 @@ _MOST_BINS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """How every feature becomes a code from 0, which is what is missing or not in the list, to `sizes` - 1.
+    """How every feature becomes a code from 0, which is what is missing or not in the list, to `sizes` - 1."""
 
-    Args:
-        edges: of the bins of each feature, upper ones included; empty for categories.
-        categories: of each feature; empty for numbers.
-    """
-
-    edges: tuple[Floats, ...]
-    categories: tuple[tuple[Any, ...], ...]
+    edges: tuple[Floats, ...]  # the upper ones of the bins of each feature; none for categories
+    categories: tuple[tuple[Any, ...], ...]  # of each feature; none for numbers
 
     @classmethod
     def of(cls, bounds: object, categories: object, bins: object, rows: object) -> "Bins":
@@ -50,14 +45,11 @@ class Bins:
             )
         edges, values = [], []
         for place, pair in enumerate(bounds):
-            if pair is not None:
-                edges.append(np.linspace(*checked_bounds(pair), number + 1)[1:])
-                values.append(())
-            elif isinstance(listed[place], str) or not isinstance(listed[place], Sequence | np.ndarray):
+            known: Any = () if pair is not None else listed[place]
+            if isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
                 raise InvalidParameterError(f"the categories of feature {place} must be a list of values")
-            else:
-                edges.append(np.zeros(0))
-                values.append(distinct(tuple(listed[place])))
+            values.append(distinct(tuple(known)))
+            edges.append(np.zeros(0) if pair is None else np.linspace(*checked_bounds(pair), number + 1)[1:])
         found = cls(tuple(edges), tuple(values))
         if rows is not None:
             found.codes(without_rows(rows))
@@ -96,10 +88,8 @@ class Bins:
         return np.column_stack([self._code(place, column) for place, column in enumerate(columns)])
 
     def _code(self, place: int, column: object) -> NDArray[np.int64]:
-        known = self.categories[place]
-        if known:
-            found = places_of(column, known)
-            return np.where(found == len(known), 0, found + 1)
+        if known := self.categories[place]:
+            return (places_of(column, known) + 1) % (len(known) + 1)
         values = numbers(column, f"feature {place}")
         below = np.searchsorted(self.edges[place][:-1], values, side="right")
         return np.where(np.isnan(values), 0, below + 1)

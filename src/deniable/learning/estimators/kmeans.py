@@ -95,7 +95,7 @@ class KMeans(Estimator):
         pure = price.rho is None and not price.delta
         usual = 5 if not grid else 1 if pure or features.count == axes else 2
         rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
-        start = self._started(clusters, features)
+        start = None if self.start is None else self._started(clusters, features)
         half: Floats = (features.upper - features.lower) / 2
         holds = half.sum() if pure else np.sqrt((half**2).sum())
         radius = float(holds if self.radius is None else positive_rational("radius", self.radius))
@@ -139,9 +139,7 @@ class KMeans(Estimator):
         delta = "1e-6" if price.rho else price.delta
         return Work(loss=price.stated(loss), how=how, train=train, relation=relation, delta=delta)
 
-    def _started(self, clusters: int, features: Features) -> Floats | None:
-        if self.start is None:
-            return None
+    def _started(self, clusters: int, features: Features) -> Floats:
         found, _ = table(self.start, "start", columns=features.count)
         if found.shape != (clusters, features.count) or not np.isfinite(found).all() or self.method == "grid":
             raise InvalidParameterError(f"start must be {clusters} points of finite numbers, for method='lloyd' alone")

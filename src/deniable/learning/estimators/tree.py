@@ -131,10 +131,9 @@ def impurity(counts: Codes) -> Codes:
 
 
 def scores(bins: Bins, codes: Codes, places: Codes, shape: tuple[int, int]) -> list[Codes]:
-    """The exact score of every question of each feature, of shape (nodes, questions); secret.
+    """The exact score of every question of each feature, of shape (nodes, questions), at a shape of (nodes, classes).
 
-    Args:
-        codes: of rows, shape (rows, features); places: of rows, node * classes + class; shape: (nodes, classes).
+    A row has codes, of shape (rows, features), and is at the place node * classes + class.
     """
     found = []
     for size, ordered, column in zip(bins.sizes, bins.ordered, codes.T, strict=True):
