@@ -2,11 +2,11 @@
 
     python benchmarks/learning/tables.py --data DIRECTORY [--runs 3]
 
-DIRECTORY holds `adult.csv` and `adult-domain.json`. Settings are the defaults; those were chosen on validation rows
-taken out of the training rows of Adult, but the fewest leaves of boosted trees, and the depth of the tree, after looking
-at other splits of breast cancer too: its numbers are a little optimistic. Bounds of breast cancer are powers of two above the values of the table, which is not
-public: a comparison, in which every library gets the same bounds. diffprivlib has a forest, for pure epsilon, and
-interpret the DP-EBM.
+DIRECTORY holds `adult.csv` and `adult-domain.json`. Settings are the defaults, chosen on validation rows taken out of
+the training rows of Adult; but the fewest leaves of boosted trees, and the depth of the tree, after a look at other
+splits of breast cancer too: its numbers are a little optimistic. Bounds of breast cancer are powers of two above the
+values of the table, which is not public: a comparison, in which every library gets the same bounds. diffprivlib has a
+forest, for pure epsilon, and interpret the DP-EBM.
 """
 
 import argparse
