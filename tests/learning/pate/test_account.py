@@ -10,6 +10,7 @@ from deniable.learning import Vote, VoteAccount
 from deniable.learning.pate.account import divergences, log_wrong, raised
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove
+from deniable.privacy.currencies.conversion import renyi_epsilon
 from tests.learning.pate.laws import gaussian_law, laplace_law, neighbours, renyi
 
 SOME = [(0, 0, 20), (2, 17, 1), (8, 12, 0), (7, 7, 6), (15, 5, 0), (0, 1, 19), (10, 10, 0)]
@@ -108,6 +109,14 @@ def test_the_sanitised_bound_can_be_far_below_the_certified_epsilon() -> None:
     found = account_of(agreed(2000), vote)
     told = found.sanitise(epsilon="1/2", delta="1e-5", bits=DeterministicBits(1))["epsilon"][0]
     assert found.epsilon("1e-5") < told < vote.privacy_loss(2000).epsilon("1e-5").lower / 1.3
+
+
+def test_no_noise_makes_the_bound_worse_than_that_of_the_worst_votes() -> None:
+    vote = Vote.gnmax(sigma=100)
+    one = account_of(agreed(1), vote)
+    told = [one.sanitise(epsilon="1/100", delta="1e-5", order=16, bits=DeterministicBits(seed)) for seed in range(20)]
+    worst = renyi_epsilon(16, Fraction(16, 100**2), "1e-5")
+    assert max(each["epsilon"][0] for each in told) == pytest.approx(worst)
 
 
 def test_checks_count_in_the_account_too() -> None:

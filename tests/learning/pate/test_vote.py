@@ -96,6 +96,7 @@ def test_other_choices_are_refused() -> None:
         Vote(choice=Laplace(scale=1))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="choice must be"):
         Vote(choice=Gaussian(sigma_squared=1), check=Laplace(scale=1))  # type: ignore[arg-type]
-    for call in (lambda: Vote.gnmax(sigma=0), lambda: Vote.gnmax(sigma=4).privacy_loss(0)):
+    vote = Vote.gnmax(sigma=4)
+    for call in (lambda: Vote.gnmax(sigma=0), lambda: vote.privacy_loss(0), lambda: vote.compared(3, delta=0)):
         with pytest.raises(InvalidParameterError):
             call()

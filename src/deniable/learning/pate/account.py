@@ -84,9 +84,9 @@ class VoteAccount:
         left = paid(ledger, cost, text=text, bits=bits)
         total = sum(int(table[gaps[:, 0]].sum()) for (table, _), (*_, gaps) in zip(tables, self._asked, strict=True))
         noisy = int(noise.release([total], bits=bits).value[0]) + noise.half_width(1 - 2 * missed)
-        bound = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
+        told = renyi_epsilon(best, Fraction(unit) * max(noisy, 0) + Fraction(self._of_checks(a)), share)
         note = f"An upper bound at delta={float(share):g}, except with probability {float(missed):g}, for these rows "
-        parts = (Estimate(name="epsilon", estimates=np.array([bound])),)
+        parts = (Estimate(name="epsilon", estimates=np.array([min(told, self._publicly(best, share))])),)
         notes = (note + "and no other table. The ledger keeps the certified loss.",)
         return Release(parts=parts, cost=cost, budget_left=left, text=text, safe=bits.safe, notes=notes)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Gaussian, NoisyMax
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import Real, positive_rational, probability, shown, whole_number
+from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation, Sensitivity, compose
 from deniable.privacy.around.classic import advanced_epsilon
 from deniable.privacy.call import InWords, read_fields
@@ -89,7 +89,7 @@ class Vote(metaclass=InWords):
         The notes have epsilon_0 sqrt(2 m ln(1 / delta')) + m epsilon_0 (e^epsilon_0 - 1) at m delta_0 + delta', with
         epsilon_0 = 2 gamma and delta_0 = 0; for Gaussian noise m delta_0 is half of delta.
         """
-        count, failure = whole_number("queries", queries, lower=1), probability("delta", delta)
+        count, failure = whole_number("queries", queries, lower=1), positive_rational("delta", delta)
         once = self.choice.privacy_loss(_moved(2, relation))
         share = Fraction(0) if once.pure_epsilon is not None else failure / 2
         each = Fraction(once.epsilon(share / count).upper)
