@@ -120,7 +120,7 @@ def components(runs: int) -> None:
             if peer and len(bounds) < 10:  # it takes minutes on digits
                 norm = float(np.linalg.norm(ends.max(axis=1)))
                 makers.append(partial(peer.PCA, kept, epsilon=epsilon, bounds=tuple(ends.T), data_norm=norm))
-            found = [mean([held(make().fit(rows).components_, rows) for _ in range(runs)]) for make in makers]
+            found = [mean([held(make().fit(rows.copy()).components_, rows) for _ in range(runs)]) for make in makers]
             random = [np.random.default_rng(seed).normal(size=(kept, rows.shape[1])) for seed in range(20)]
             line(name, kept, epsilon, *found, *["-"] * (3 - len(found)), mean([held(axes, rows) for axes in random]))
 

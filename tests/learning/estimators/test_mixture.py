@@ -67,7 +67,7 @@ def test_one_row_of_any_kind_moves_only_what_is_paid_for(relation: Relation, pri
         model = GaussianMixture(**public).fit(given, bits=BITS(1))
         return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
-    for row in ([np.nan, np.inf], ["a", None], [1e308, -1e308], [10, 10], None):
+    for row in ([np.nan, np.inf], ["a", 1e308], [10, 10], None):
         other = [*rows[relation is Replace :], row]
         result = replay(run, rows, other, samplers=SAMPLERS, sensitivity=0, claim=claim)
         assert not result.epsilon, result.event

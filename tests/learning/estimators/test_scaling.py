@@ -64,6 +64,20 @@ def test_the_next_step_takes_bounds_from_the_clip_or_from_what_was_released() ->
     assert model.score(turned.transform(scaler.transform(rows[3000:])), labels[3000:]) > 0.8
 
 
+def test_a_pipeline_of_scikit_learn_scales_turns_and_predicts() -> None:
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    price: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+    rows = rows_of()
+    labels = np.where(rows[:, 0] > 4, "old", "young")
+    model = pipeline.make_pipeline(
+        StandardScaler(bounds=BOUNDS, clip=3, **price),
+        PCA(bounds=(-3, 3), n_components=2, clip=4, **price),
+        GaussianNB(bounds=(-4, 4), classes=["old", "young"], **price),
+    )
+    assert model.fit(rows[:3000], labels[:3000]).score(rows[3000:], labels[3000:]) > 0.8
+    assert all(step.privacy_loss_.epsilon("1e-6").upper <= 1 for step in model)
+
+
 @pytest.mark.parametrize("kind", [StandardScaler, PCA])
 @pytest.mark.parametrize("relation", [AddRemove, Replace])
 def test_one_row_of_any_kind_moves_only_what_is_paid_for(kind: Any, relation: Relation) -> None:

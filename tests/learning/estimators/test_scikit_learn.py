@@ -5,7 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.learning import LinearRegression, LinearSVM, LogisticRegression, PrivateGridSearch, Ridge
+from deniable.learning import (
+    PCA,
+    GaussianMixture,
+    GaussianNB,
+    LinearRegression,
+    LinearSVM,
+    LogisticRegression,
+    NearestCentroid,
+    PrivateGridSearch,
+    Ridge,
+    StandardScaler,
+)
 from deniable.noise.bits import DeterministicBits
 
 sklearn = pytest.importorskip("sklearn")
@@ -33,6 +44,10 @@ EXPECTED = {
     "check_supervised_y_2d": "labels are one column",
     "check_classifier_data_not_an_array": "rows come in containers that have a length",
     "check_regressor_data_not_an_array": "rows come in containers that have a length",
+    "check_transformer_data_not_an_array": "rows come in containers that have a length",
+    "check_estimator_sparse_tag": WORDS,
+    "check_estimator_sparse_array": WORDS,
+    "check_estimator_sparse_matrix": WORDS,
     "check_parameters_default_constructible": "a relation is a default of a type of its own",
 }
 PUBLIC: dict[str, Any] = {"bounds": (-5, 5), "epsilon": 1, "delta": "1e-5"}
@@ -42,6 +57,11 @@ MODELS = [
     LinearSVM(**PUBLIC, **LABELS),
     LinearRegression(**PUBLIC, target_bounds=(-50, 50)),
     Ridge(**PUBLIC, target_bounds=(-50, 50)),
+    GaussianNB(**PUBLIC, classes=LABELS["classes"]),
+    NearestCentroid(**PUBLIC, classes=LABELS["classes"]),
+    StandardScaler(**PUBLIC),
+    PCA(**PUBLIC, n_components=1),
+    GaussianMixture(**PUBLIC, n_components=2, steps=2),
 ]
 
 
@@ -52,7 +72,7 @@ def test_checks_of_scikit_learn_hold_but_for_the_listed(model: Any) -> None:
 
     results = check_estimator(model, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)
     assert [found for found in results if found["status"] == "failed"] == []
-    assert sum(found["status"] == "passed" for found in results) >= 30
+    assert sum(found["status"] == "passed" for found in results) >= 28
 
 
 def blobs(rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:

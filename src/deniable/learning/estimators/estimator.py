@@ -152,7 +152,7 @@ class Estimator(ABC):
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of an estimator, for its pipelines and checks."""
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
 
         kind = getattr(self, "_estimator_type", None)
         return Tags(
@@ -160,6 +160,7 @@ class Estimator(ABC):
             target_tags=TargetTags(required=kind in ("classifier", "regressor")),
             classifier_tags=ClassifierTags() if kind == "classifier" else None,
             regressor_tags=RegressorTags() if kind == "regressor" else None,
+            transformer_tags=TransformerTags() if hasattr(self, "transform") else None,
             input_tags=InputTags(allow_nan=True),
             non_deterministic=True,
         )

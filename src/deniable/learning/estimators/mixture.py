@@ -130,8 +130,9 @@ def _stepped(state: _State, places: Floats, box: BoxMoments, bits: Bits) -> _Sta
 
     found, wide = box.release(len(places), parts, bits), _REACH * np.linalg.cholesky(state.covariances)
     means = np.clip(state.means + (wide @ found.means[:, :, np.newaxis])[:, :, 0], -1.0, 1.0)
-    inner = _between(found.covariances + found.blur[:, :, np.newaxis] ** 2 * np.eye(places.shape[1]), _LEAST[1])
-    return _State(found.counts, means, _between(wide @ inner @ wide.transpose(0, 2, 1), _LEAST[0]))
+    unseen = np.clip(found.doubt.mean(axis=1), _LEAST[1], _REACH**-2)  # nothing shrinks that noise may hide
+    inner = _between(found.covariances + found.blur[:, :, np.newaxis] ** 2 * np.eye(places.shape[1]), unseen)
+    return _State(found.counts, means, _between(wide @ inner @ wide.transpose(0, 2, 1), np.array([_LEAST[0]])))
 
 
 def _without_lost(state: _State, least: float) -> _State:
@@ -146,7 +147,7 @@ def _without_lost(state: _State, least: float) -> _State:
     return _State(sizes, means, covariances)
 
 
-def _between(matrices: Floats, least: float) -> Floats:
-    """Symmetric matrices with eigenvalues between `least` and 1."""
+def _between(matrices: Floats, least: Floats) -> Floats:
+    """Symmetric matrices with eigenvalues between `least`, one for each matrix, and 1."""
     values, axes = np.linalg.eigh((matrices + matrices.transpose(0, 2, 1)) / 2)
-    return np.asarray((axes * np.clip(values, least, 1.0)[:, np.newaxis, :]) @ axes.transpose(0, 2, 1))
+    return np.asarray((axes * np.clip(values, least[:, np.newaxis], 1.0)[:, np.newaxis, :]) @ axes.transpose(0, 2, 1))

@@ -35,7 +35,6 @@ class StandardScaler(Priced):
     ([[0.0], [3.0]], [(-3.0, 3.0)])
     """
 
-    _estimator_type = "transformer"
     _cross: ClassVar[bool] = False
     bounds: Bounds
     clip: Real | None = None
