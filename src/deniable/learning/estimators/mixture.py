@@ -42,7 +42,7 @@ class GaussianMixture(Priced):
     Source: Park, Foulds, Chaudhuri, Welling (2017), arXiv:1605.06995, with docs/theory/learning/moments.md.
 
     >>> from deniable.learning import GaussianMixture
-    >>> rows = [[-5 + x / 100] for x in range(100)] * 20 + [[4 + x / 100] for x in range(100)] * 20
+    >>> rows = [[-5 + x / 100] for x in range(-50, 50)] * 20 + [[4 + x / 100] for x in range(-50, 50)] * 20
     >>> model = GaussianMixture(bounds=[(-10, 10)], n_components=2, epsilon=1, delta="1e-6").fit(rows)
     >>> sorted(model.means_.round().ravel().tolist())
     [-5.0, 4.0]

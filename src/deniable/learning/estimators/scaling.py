@@ -31,8 +31,8 @@ class StandardScaler(Priced):
 
     >>> from deniable.learning import StandardScaler
     >>> scaler = StandardScaler(bounds=[(0, 100)], epsilon=1, clip=3).fit([[20.0], [40.0]] * 5000)
-    >>> scaler.transform([[30.0], [1000.0]]).round(1).tolist(), scaler.bounds_
-    ([[0.0], [3.0]], [(-3.0, 3.0)])
+    >>> scaler.transform([[40.0], [1000.0]]).round(1).tolist(), scaler.bounds_
+    ([[1.0], [3.0]], [(-3.0, 3.0)])
     """
 
     _cross: ClassVar[bool] = False

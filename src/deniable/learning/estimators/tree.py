@@ -54,7 +54,7 @@ class DecisionTreeClassifier(Classifier):
     >>> rows, labels = [["a", 1], ["a", 9], ["b", 1], ["b", 9]] * 500, ["low", "low", "low", "high"] * 500
     >>> model = DecisionTreeClassifier(bounds=[None, (0, 10)], categories={0: ["a", "b"]}, classes=["low", "high"],
     ...                                epsilon=1, depth=2)
-    >>> model.fit(rows, labels).predict([["b", 8], ["a", 8]]).tolist()
+    >>> model.fit(rows, labels).predict([["b", 9], ["a", 9]]).tolist()
     ['high', 'low']
     """
 
