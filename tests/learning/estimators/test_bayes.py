@@ -145,6 +145,15 @@ def test_containers_of_categories_are_read_alike() -> None:
     assert codes.fit(np.array([[0.0], [1.0]]), [0, 1], bits=BITS(1)).n_features_in_ == 1
 
 
+def test_digits_are_told_apart_at_epsilon_one() -> None:
+    """Fixed bits; 0.82 on average over splits. Without the variance of noise in `var_` it is about 0.5."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    rows, labels = datasets.load_digits(return_X_y=True)
+    for kind, floor in ((GaussianNB, 0.75), (NearestCentroid, 0.8)):
+        model = kind(bounds=(0, 16), classes=range(10), epsilon=1, delta="1e-5")
+        assert model.fit(rows[450:], labels[450:], bits=BITS(1)).score(rows[:450], labels[:450]) > floor
+
+
 def test_no_rows_and_an_empty_class_give_finite_models() -> None:
     for kind, public, data in CASES:
         rows, labels = data(30)
