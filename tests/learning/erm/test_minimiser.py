@@ -34,7 +34,7 @@ def test_each_method_finds_the_direction_and_says_what_it_cost(method: str, loss
     assert model.coef_ @ [1, -1] > 0.3
     assert abs(model.coef_ @ [1, 1]) < model.coef_ @ [1, -1]
     assert model.privacy_loss_.epsilon("1e-6").upper <= 2
-    assert model.excess_risk_ > 0
+    assert 0 < model.excess_risk_ <= 8 * loss.lipschitz(row_radius=1, feasible=PUBLIC["feasible"]) * (1 + 1e-9)
     assert "Cost: epsilon=" in model.note_
     assert not model.safe_
 

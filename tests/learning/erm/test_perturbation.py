@@ -101,7 +101,7 @@ def test_the_output_noise_covers_how_far_the_minimiser_is_from_the_exact_one(pri
     rounding = math.sqrt(2) * method._scale / 2**40
     assert method.step * 2**10 >= 2 * (CERTIFIED * facts.steep + rounding) / strength
     assert method.noise.standard_deviation() >= 100 * 2**10
-    assert method.noise.standard_deviation() * method.step < 1e-2 * method._scale / strength
+    assert method.noise.standard_deviation() * method.step < 3e-2 * method._scale / strength
 
 
 def test_failing_to_certify_releases_nothing_and_draws_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:

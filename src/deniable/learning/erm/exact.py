@@ -9,7 +9,7 @@ from deniable.learning.erm.problem import Problem
 from deniable.learning.losses import products
 from deniable.rows import Floats
 
-CERTIFIED = 2.0**-20
+CERTIFIED = 2.0**-14
 """Gradient norm that certifies a minimiser, as a part of the largest gradient of one row."""
 
 
@@ -19,7 +19,7 @@ def minimise(problem: Problem, rows: Floats, labels: Floats, strength: float, ti
     By accelerated projected descent (Nesterov 2004), whose steps follow from public numbers and the number of rows.
 
     Guarantee: within tau / strength of the exact minimiser, for tau = CERTIFIED * problem.steep; checked at the end.
-    Raises: UnprovedError if rounding prevents it, which takes more than about 10^8 rows; nothing was released.
+    Raises: UnprovedError if rounding prevents it, which takes more than about 10^9 rows; nothing was released.
     Proof: docs/theory/learning/erm.md, "Certified minimisers".
     """
     most = len(rows) * problem.curved + strength

@@ -67,7 +67,7 @@ class RiskMinimiser(Estimator):
     `coef_` are the parameters, `excess_risk_` bounds the expected mean loss over the least, for `expected_rows` rows.
 
     Guarantee: `privacy_loss_`; it follows from integers and from certified minimisers, rounding included.
-    Raises: UnprovedError in `fit`, with nothing released, if rounding kept it from certifying, beyond some 10^8 rows.
+    Raises: UnprovedError in `fit`, with nothing released, if rounding kept it from certifying, beyond some 10^9 rows.
     Source: Chaudhuri, Monteleoni, Sarwate (2011); Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Iyengar et al.
         (2019), "Towards practical differentially private convex optimization"; docs/theory/learning/erm.md.
 
@@ -100,13 +100,14 @@ class RiskMinimiser(Estimator):
         problem.read(without_rows(X), without_rows(y))
 
         strength = getattr(method, "regularisation", None)
+        bound = min(method.bound, problem.steep * problem.feasible.diameter)  # no point is further above the least
 
         def train(bits: Bits) -> Mapping[str, Any]:
             rows, labels = problem.read(X, y)
             found = method.draw(rows, labels, bits)
-            return {"coef_": found, "excess_risk_": method.bound, "regularisation_": strength}
+            return {"coef_": found, "excess_risk_": bound, "regularisation_": strength}
 
-        return Work(loss=method.loss, how=method.how, train=train, relation=problem.relation, delta=problem.price.delta)
+        return Work(loss=method.loss, how=method.how, train=train, relation=problem.relation, delta=self.delta)
 
     def _problem(self) -> Problem:
         check_kind("loss", self.loss, Loss)

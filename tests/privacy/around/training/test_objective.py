@@ -13,7 +13,7 @@ from deniable.privacy.around.training.objective import HalfNormalLaw, ObjectiveP
 
 
 def delta_of(epsilon: float, s: float, shift: float) -> float:
-    """The formula of Redberg et al., Theorem 3.1, with their |ln(1 - beta/lambda)| as `shift`."""
+    """The formula of Redberg et al. (2023), with their |ln(1 - beta/lambda)| as `shift`."""
 
     def h(e: float) -> float:
         return float(norm.cdf(s / 2 - e / s) - math.exp(e) * norm.cdf(-s / 2 - e / s))
