@@ -1,5 +1,8 @@
 """The sum of clipped gradients: how far one example moves it, and what examples that are not finite do."""
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -50,6 +53,29 @@ def test_an_example_that_is_not_finite_contributes_zero_and_changes_nothing_else
         bad == 1e30 and size([a - b for a, b in zip(found, without, strict=True)]) <= 1
     )
     assert all(torch.isfinite(one).all() for one in found)
+
+
+def test_without_dropping_it_such_an_example_would_poison_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.learning.torch.pieces.Piece.drop", lambda self, lost: None)
+    inputs, targets = rows(7)
+    inputs[3, 2] = float("nan")
+    assert not torch.isfinite(ClippedGradients(network(), entropy, norm=1)(inputs, targets)[0]).any()
+
+
+def test_without_torch_the_error_says_what_to_install() -> None:
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] == "torch":
+            raise ImportError
+sys.meta_path.insert(0, Absent())
+import deniable.learning
+import deniable.learning.torch
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "pip install 'deniable[torch]'" in done.stderr
 
 
 @pytest.mark.parametrize("method", WAYS)

@@ -4,7 +4,7 @@ Nothing here looks at private values: rows are made from types and shapes.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,12 +44,17 @@ def made_up(arguments: Any, *, low: float = -1) -> Any:
     def one(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
-        places = torch.arange(3 * math.prod(leaf.shape[1:]), device=leaf.device).reshape(3, *leaf.shape[1:])
+        shape = (3, *leaf.shape[1:])
         if leaf.is_floating_point():
-            return (low + (1 - low) * (0.5 + 0.5 * torch.sin(1 + 2.4 * places))).to(leaf.dtype)
-        return (places * 0 if leaf.dtype == torch.bool else places * 5 // 3 % 2).to(leaf.dtype)
+            return (low + (1 - low) * (0.5 + 0.5 * _wave(shape, leaf.device))).to(leaf.dtype)
+        return ((_wave(shape, leaf.device) > 0) & (leaf.dtype != torch.bool)).to(leaf.dtype)
 
     return tree_map(one, arguments)
+
+
+def _wave(shape: Sequence[int], device: torch.device) -> Tensor:
+    """Numbers between -1 and 1 that look like no others nearby."""
+    return torch.arange(math.prod(shape), device=device, dtype=torch.float32).mul_(2.4).add_(1).sin_().reshape(*shape)
 
 
 def only(arguments: Any, rows: Any) -> Any:
@@ -70,7 +75,7 @@ def untouched(model: nn.Module) -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)  # its layers are not called
     try:
         for one, before in weights.items():
-            one.data += 0.05 * made_up(before.expand(3, *before.shape))[0]
+            one.data += _wave(before.shape, before.device).mul_(0.05)
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             yield
     finally:
@@ -111,8 +116,10 @@ def agree(found: list[Piece], expected: list[Piece]) -> bool:
     same = bool((norms >= 0.98 * wanted).all())
     for row, scale in zip(torch.eye(2, dtype=torch.float64, device=norms.device), wanted.sqrt(), strict=True):
         for piece in expected:
-            totals = [one.total(row, 0, 1).double() for one in found if one.parameter is piece.parameter]
-            total = sum(totals, torch.zeros_like(piece.parameter, dtype=torch.float64))
+            apart = piece.total(row, 0, 1).float()
+            for one in found:
+                if one.parameter is piece.parameter:
+                    apart -= one.total(row, 0, 1)
             coarse = 0.05 if torch.finfo(piece.parameter.dtype).bits < 32 else 2e-3
-            same &= bool(((total - piece.total(row, 0, 1)).abs() <= coarse * scale).all())
+            same &= bool(apart.abs_().max() <= coarse * scale)
     return same
