@@ -10,8 +10,17 @@ PAGES = ("privacy", "statistics", "release", "ledger", "mechanisms")  # what `de
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """The page with its entries; called by mkdocs."""
-    return PLACE.sub(lambda found: entries(importlib.import_module(found[1])), markdown)
+    """The page with its entries; called by mkdocs. A module whose extra is not installed has none."""
+    return PLACE.sub(lambda found: entries(importlib.import_module(found[1])) if installed(found[1]) else "", markdown)
+
+
+def installed(module: str) -> bool:
+    """Whether a module can be imported."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
 
 
 def entries(module: ModuleType) -> str:

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -92,6 +93,9 @@ def test_examples_run(page: Path, place: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if "import statsmodels" in text:
         pytest.importorskip("statsmodels", reason="its tables are the data of the page")
+    if "import torch" in text:
+        pytest.importorskip("torch", reason="the page is about the extra torch")
+        pytest.importorskip("sklearn", reason="its digits are the data of the page")
     for language, body in BLOCK.findall(text):
         heading = re.match(r"# (\w+\.(?:py|toml))\n", body)
         if heading:
@@ -106,6 +110,8 @@ def test_examples_run(page: Path, place: Path) -> None:
 
 def test_examples_of_docstrings_run(place: Path) -> None:
     modules = [info.name for info in pkgutil.walk_packages(deniable.__path__, "deniable.")]
+    if importlib.util.find_spec("torch") is None:
+        modules.remove("deniable.learning.torch")
     run = [doctest.testmod(importlib.import_module(name)) for name in ["deniable", *modules]]
     assert sum(found.attempted for found in run) > 40
     assert not sum(found.failed for found in run)

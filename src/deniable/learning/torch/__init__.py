@@ -1,4 +1,4 @@
-"""Private learning with PyTorch: sums of clipped per-example gradients."""
+"""Private learning with PyTorch: training loops, and sums of clipped per-example gradients."""
 
 from deniable.errors import MissingExtraError
 
@@ -9,9 +9,11 @@ except ImportError as error:
         "deniable.learning.torch needs PyTorch. Install it: pip install 'deniable[torch]'"
     ) from error
 
+from deniable.learning.torch.adam import DPAdam
 from deniable.learning.torch.gradients import ClippedGradients
+from deniable.learning.torch.private import PrivateLoader, PrivateOptimizer, make_private, train
 
-__all__ = ["ClippedGradients"]
+__all__ = ["ClippedGradients", "DPAdam", "PrivateLoader", "PrivateOptimizer", "make_private", "train"]
 
 
 def __dir__() -> list[str]:
