@@ -111,8 +111,8 @@ def predictions(rows: Floats, weights: Floats) -> Floats:
 def gradient_sum(rows: Floats, pulls: Floats, *, radius: float, steps: int) -> NDArray[np.int64]:
     """The sum over rows of pull_i row_i^T, with pulls clipped to `radius`, which is `steps` steps long.
 
-    Guarantee: exact, and a row moves it by at most `steps` times its norm in l2. Sums over 2^20 rows are integers below
-        2^53, which floats hold in whatever order they are added.
+    Guarantee: exact, and a row moves it by at most `steps` times its norm in l2: squared norms of clipped pulls are
+        integers below 2^53, which floats hold, and so are sums over 2^20 rows, in whatever order they are added.
 
     Args:
         rows: integers of norms of at most 2^15, of shape (rows, columns).
@@ -120,7 +120,8 @@ def gradient_sum(rows: Floats, pulls: Floats, *, radius: float, steps: int) -> N
         steps: at most 2^15.
     """
     total = np.zeros((pulls.shape[1], rows.shape[1]), dtype=np.int64)
-    whole = clipped(pulls, radius=radius, steps=steps).astype(np.float64)
+    whole = np.trunc(pulls * (steps / np.maximum(np.sqrt(squared_norms(pulls)), radius))[:, np.newaxis])
+    whole = np.where((squared_norms(whole) <= steps**2)[:, np.newaxis], whole, 0.0)  # exact norms; NaN is not below
     for start in range(0, len(rows), _MOST_ROWS):
         part = slice(start, start + _MOST_ROWS)
         total += (whole[part].T @ rows[part]).astype(np.int64)
