@@ -34,6 +34,12 @@ def test_frames_and_arrays_have_the_codes_of_lists() -> None:
     assert numbers.codes(np.array([[0.0, 3.0], [99.0, np.nan]])).tolist() == [[1, 1], [5, 0]]
 
 
+def test_one_pair_stands_for_all_features_of_an_array() -> None:
+    assert Bins.of((0, 10), None, 5, np.zeros((0, 3))).codes([[0, 2, 10]]).tolist() == [[1, 2, 5]]
+    with pytest.raises(InvalidParameterError):
+        Bins.of((0, 10), None, 5, [[1, 2]])
+
+
 def test_a_row_of_another_length_is_missing_and_moves_no_other_row() -> None:
     found = Bins.of(**PUBLIC, rows=None)
     assert found.codes([*ROWS, [1], 7, None, [1, 2, 3]]).tolist() == [*CODES, *[[0, 0]] * 4]

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.reading import Features
 from deniable.numbers.rationals import Real, shown, whole_number
 from deniable.rows import Floats, array_of, distinct, numbers, places_of
 from deniable.rows.tables import frame_of, grid
 from deniable.statistics.statistic import checked_bounds, without_rows
 
-Columns: TypeAlias = Sequence[tuple[Real, Real] | None]
-"""A pair (lower, upper) for each feature, None for those that are categories."""
+Columns: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
+"""A pair (lower, upper) for all features, or a list with one for each, and None for those that are categories."""
 Categories: TypeAlias = Mapping[int, Sequence[object]]
 """All values of each feature that is one of a list, by the place of its column."""
 
@@ -38,6 +39,9 @@ class Bins:
         listed = {} if categories is None else categories
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or not bounds:
             raise InvalidParameterError(f"bounds must be a list with a pair for each feature, got {shown(bounds)}")
+        if not any(isinstance(pair, tuple | list | None) for pair in bounds):  # one pair for all
+            pairs = Features.of(bounds, rows)
+            bounds = list(zip(pairs.lower.tolist(), pairs.upper.tolist(), strict=True))
         if not isinstance(listed, Mapping) or {place for place, pair in enumerate(bounds) if pair is None} != {*listed}:
             raise InvalidParameterError(
                 "categories must have a list for each feature whose bounds are None, by its place: "

@@ -131,7 +131,7 @@ class GradientBoostingClassifier(_Boosting, Classifier):
     """Predict one of several declared classes by boosted trees of one feature each: an additive, readable model.
 
     Args:
-        bounds: a pair (lower, upper) for each feature, None for those that are categories.
+        bounds: a pair (lower, upper) for all features, or a list with one for each, None for those that are categories.
         classes: all labels that may occur. A row with another one pushes nowhere.
         epsilon, delta, rho: what the fit may cost: epsilon with delta, or rho.
         categories: all values of each feature whose bounds are None, by its place.
@@ -199,8 +199,9 @@ class GradientBoostingRegressor(_Boosting, Regressor):
 
     def predict(self, X: Container) -> Floats:
         """The predicted number of each row, within `target`."""
+        shares = (self._sums(X)[:, 0] + 1) / 2
         lower, upper = self.range_
-        return np.clip(lower + (self._sums(X)[:, 0] + 1) * (upper - lower) / 2, lower, upper)
+        return np.clip(lower + shares * (upper - lower), lower, upper)
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)

@@ -37,7 +37,7 @@ class DecisionTreeClassifier(Classifier):
     the classes counts nowhere.
 
     Args:
-        bounds: a pair (lower, upper) for each feature, None for those that are categories.
+        bounds: a pair (lower, upper) for all features, or a list with one for each, None for those that are categories.
         classes: all labels that may occur.
         epsilon: what the fit costs; seven tenths of it buy questions, in equal parts by level.
         categories: all values of each feature whose bounds are None, by its place.
