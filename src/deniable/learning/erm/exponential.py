@@ -1,7 +1,4 @@
-"""The exponential mechanism over a grid of parameters, each moved into the feasible set.
-
-Proof of the bound: docs/theory/learning/erm.md, "Exponential mechanism".
-"""
+"""The exponential mechanism over a grid of parameters. Proof of the bound: docs/theory/learning/erm.md."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -53,9 +53,8 @@ class RiskMinimiser(Estimator):
     Pure noise is Laplace on each coordinate: longer by about sqrt(2) than the Gamma law of the literature, but exact.
 
     Args:
-        loss, feasible: what is minimised, and where.
+        loss, feasible, method: what is minimised, where, and how.
         expected_rows: about how many rows there are, from public knowledge; sets strengths and bounds, not privacy.
-        method: one of the four.
         epsilon, delta: what it may cost.
         relation: AddRemove or Replace.
         row_norm: the largest l2 norm of a row.
@@ -68,8 +67,7 @@ class RiskMinimiser(Estimator):
 
     Guarantee: `privacy_loss_`; it follows from integers and from certified minimisers, rounding included.
     Raises: UnprovedError in `fit`, with nothing released, if rounding kept it from certifying, beyond some 10^9 rows.
-    Source: Chaudhuri, Monteleoni, Sarwate (2011); Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Iyengar et al.
-        (2019), "Towards practical differentially private convex optimization"; docs/theory/learning/erm.md.
+    Source: Chaudhuri, Monteleoni, Sarwate (2011); Iyengar et al. (2019); docs/theory/learning/erm.md.
 
     >>> from deniable.learning import L2Ball, Logistic, RiskMinimiser
     >>> rows, labels = [[0.6, 0.8], [0.6, -0.8]] * 500, [1, -1] * 500
@@ -204,9 +202,8 @@ def compare_minimisers(
 
     Args:
         rows, labels: public, for the comparison is not private.
-        runs: fits of each method at each epsilon, of which the mean is taken.
+        runs: fits of each method at each epsilon, of which the mean is taken; public: as in `RiskMinimiser`.
         bits: leave it out, except in tests.
-        public: parameters of `RiskMinimiser`.
 
     >>> from deniable.learning import L2Ball, Logistic, compare_minimisers
     >>> found = compare_minimisers(

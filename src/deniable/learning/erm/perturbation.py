@@ -1,7 +1,4 @@
-"""Output and objective perturbation: the exact minimiser of a penalised sum, hidden by noise on it or inside of it.
-
-Proofs: docs/theory/learning/erm.md.
-"""
+"""Output and objective perturbation: noise on a minimiser or inside of it. Proofs: docs/theory/learning/erm.md."""
 
 import math
 from fractions import Fraction
