@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.audit import replay
+from deniable.audit import measure, replay
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import (
     AdaptiveClip,
@@ -152,3 +152,27 @@ def test_a_plan_that_a_run_would_refuse_is_refused_before_anybody_pays() -> None
     ):  # fmt: skip
         with pytest.raises(InvalidParameterError):
             LogisticRegression(**PUBLIC, plan=bad).fit(rows, labels, ledger=Refusing())
+
+
+def test_many_short_runs_agree_with_the_stated_loss() -> None:
+    """Miss at most 1%, by the confidence; the twin, a claim of eight times the noise, is refuted at this seed."""
+    plan = TrainingPlan(noise_multiplier=1, steps=10, dimensions=3, clip=Clip(norm="1/4"))
+    model = LogisticRegression(bounds=[(0, 1)], classes=[0, 1], expected_rows=1, plan=plan, learning_rate=0.1)
+    bits = DeterministicBits(7)
+
+    def run(data: np.ndarray) -> float:
+        model.fit(data, np.ones(len(data), dtype=int), bits=bits)
+        return float(model.decision_function([[1.0]])[0])
+
+    pair = np.zeros((0, 1)), np.ones((1, 1))
+    shown = [np.array([run(data) for _ in range(300)]) for data in pair]
+    for claim, refuted in ((plan, False), (replace(plan, noise_multiplier=8), True)):
+        found = measure(
+            lambda data, runs: shown[len(data)],
+            *pair,
+            claim=claim.privacy_loss(),
+            runs=300,
+            batched=True,
+            low_bits=False,
+        )
+        assert ("false" in found.sentence) == refuted

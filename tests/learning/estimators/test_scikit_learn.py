@@ -116,3 +116,17 @@ def test_a_search_of_scikit_learn_runs_and_pays_for_every_fit() -> None:
     found = GridSearchCV(model, {"learning_rate": [0.01, 4]}, cv=2).fit(rows, labels)
     assert not hasattr(found, "privacy_loss_")
     assert found.predict(rows).shape == (300,)
+
+
+def test_a_user_replaces_logistic_regression_on_breast_cancer() -> None:
+    """Bounds of this table are public here, for the test alone; 0.96 was seen at epsilon 1 on five splits."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+
+    rows, labels = load_breast_cancer(return_X_y=True)
+    train, test, known, truth = train_test_split(rows, labels, random_state=0)
+    bounds = list(zip(rows.min(axis=0), rows.max(axis=0), strict=True))
+    model = LogisticRegression(bounds=bounds, classes=[0, 1], expected_rows=430, epsilon=1, delta="1e-5")
+    model.fit(train, known, bits=DeterministicBits(1))
+    assert model.score(test, truth) > 0.9
+    assert "epsilon=1 (certified)" in model.note_
