@@ -13,7 +13,7 @@ from deniable.noise.bits import DeterministicBits  # noqa: E402
 from tests.learning.torch.test_private import line, plan_for, private  # noqa: E402
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 import torch, torch.distributed as dist
 from tests.learning.torch.test_private import data, line, plan_for, Purse, square
 from torch.utils.data import DataLoader
@@ -44,8 +44,9 @@ for changed in ({"ledger": Purse(refuses=rank == 0)}, {"plan": plan_for(line(), 
     except DeniableError as error:
         refused.append(type(error).__name__)
 weights = torch.cat([each.detach().flatten() for each in model.parameters()]).tolist()
-print(json.dumps({"weights": weights, "sizes": sizes, "paid": len(purse.paid), "refused": refused}))
-dist.destroy_process_group()
+print(json.dumps({"weights": weights, "sizes": sizes, "paid": len(purse.paid), "refused": refused}), flush=True)
+dist.barrier()
+os._exit(0)  # how gloo takes its threads down is not what is tested
 """
 
 
