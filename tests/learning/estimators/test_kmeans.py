@@ -99,7 +99,7 @@ def test_each_round_of_lloyd_spends_half_on_counts_and_half_on_sums(relation: Re
 def test_the_gaussian_version_is_concentrated() -> None:
     model = fitted(blobs(30), method="lloyd", epsilon=None, rho="1/2")
     assert model.privacy_loss_.rho == pytest.approx(0.5)
-    assert "gaussian" in model.note_
+    assert "Gaussian" in model.note_
     assert fitted(blobs(30), delta="1e-6").privacy_loss_.epsilon("1e-6").upper <= 1
 
 

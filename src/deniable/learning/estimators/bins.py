@@ -19,8 +19,6 @@ Columns: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
 Categories: TypeAlias = Mapping[int, Sequence[object]]
 """All values of each feature that is one of a list, by the place of its column."""
 
-_MOST_BINS = 1024
-
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -35,7 +33,7 @@ class Bins:
 
         Raises: InvalidParameterError.
         """
-        number = whole_number("bins", bins, lower=1, upper=_MOST_BINS)
+        number = whole_number("bins", bins, lower=1, upper=1024)
         listed = {} if categories is None else categories
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or not bounds:
             raise InvalidParameterError(f"bounds must be a list with a pair for each feature, got {shown(bounds)}")

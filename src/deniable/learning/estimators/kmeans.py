@@ -39,11 +39,9 @@ class KMeans(Estimator):
     "lloyd" is the algorithm of Lloyd with noise: in each round every row belongs to the nearest centre (of equally near
     ones to the first), and each centre moves to a noisy sum over a noisy count, cut to the bounds and the ball; it
     stays where the noisy count is below 1. A cluster without rows is handled like any other. It starts at points drawn
-    uniformly within the bounds, or at `start`. "grid" spends half of the price on noisy counts of a grid, finds
-    the start by ordinary k-means on its cells, and goes on as "lloyd". Of more than 4 features the grid sees 4 random
-    directions.
-
-    Epsilon alone buys Laplace noise on rows in the l1 ball; epsilon with delta, or rho, Gaussian noise in the l2 ball.
+    uniformly within the bounds, or at `start`. "grid" spends half the price on noisy counts of a grid (of more than 4
+    features, of 4 random directions), finds the start by ordinary k-means on its cells, and goes on as "lloyd". Epsilon
+    alone buys Laplace noise on rows in the l1 ball; epsilon with delta, or rho, Gaussian noise in the l2 ball.
 
     Args:
         n_clusters: how many centres.
@@ -133,9 +131,8 @@ class KMeans(Estimator):
             return {"cluster_centers_": centres[-1], "path_": centres, "n_features_in_": len(half),
                     "_features": features}  # fmt: skip
 
-        kind = type(noises[-1]).__name__.lower()
         began = "noisy counts of a grid, then " if grid else ""
-        how = f"{began}{rounds} rounds of Lloyd with {kind} noise on counts and sums of {clusters} clusters."
+        how = f"{began}{rounds} rounds of Lloyd, {type(noises[-1]).__name__} noise on sums and counts of {clusters}."
         delta = "1e-6" if price.rho else price.delta
         return Work(loss=price.stated(loss), how=how, train=train, relation=relation, delta=delta)
 

@@ -24,7 +24,6 @@ Codes: TypeAlias = NDArray[np.int64]
 _FINE = 16  # steps of impurity to one row
 _LARGEST = 2**25  # counts are taken to be at most this, so that squares are 64 bits
 _LEAVES = Fraction(3, 10)  # of epsilon; chosen on training rows of Adult
-_MOST_DEPTH = 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,7 +82,7 @@ class DecisionTreeClassifier(Classifier):
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
         epsilon, relation = positive_rational("epsilon", self.epsilon), Relation.checked(self.relation)
-        depth = whole_number("depth", self.depth, lower=1, upper=_MOST_DEPTH)
+        depth = whole_number("depth", self.depth, lower=1, upper=12)
         bins, labels = Bins.of(self.bounds, self.categories, self.bins, X), Labels.of(self.classes, y)
         once = epsilon if relation is AddRemove else epsilon / 2
         classes, questions = len(labels.classes), int((bins.sizes - bins.ordered).sum())
