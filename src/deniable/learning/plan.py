@@ -130,7 +130,7 @@ class TrainingPlan(Part):
         spent = start.privacy_loss().rho
         if spent is None or epsilon is not None or delta is not None:
             raise InvalidParameterError("give rho alone, where steps look at all rows; else epsilon with delta")
-        square = spent / positive_rational("rho", rho)
+        square = spent / positive_rational("rho", rho) * (1 + Fraction(start.correlation is not None, 10**10))
         return replace(start, noise_multiplier=Fraction(math.isqrt(math.floor(square * 10**18)) + 1, 10**9))
 
     def run(

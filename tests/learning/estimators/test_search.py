@@ -7,7 +7,14 @@ import pytest
 
 import deniable as dn
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.learning import KMeans, LinearRegression, LogisticRegression, PrivateGridSearch
+from deniable.learning import (
+    GaussianNB,
+    GradientBoostingRegressor,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    PrivateGridSearch,
+)
 from deniable.learning.estimators.search import _points, _rows_at
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, BestOfLoss, Budget, PrivacyUnit
@@ -78,7 +85,7 @@ def test_a_ledger_pays_for_all_of_it_before_a_row_is_read() -> None:
     [
         {"estimator": KMeans(n_clusters=2, bounds=(0, 1))}, {"estimator": 3}, {"param_grid": 3}, {"delta": 0},
         {"param_grid": {"rate": [1]}}, {"stop": 1}, {"stop": 0}, {"param_grid": {"learning_rate": [1, -1]}},
-        {"epsilon": None},
+        {"epsilon": None}, {"estimator": GaussianNB(bounds=(0, 1), classes=[0, 1]), "param_grid": {}},
     ],
     ids=str,
 )  # fmt: skip
@@ -98,6 +105,14 @@ def test_points_of_a_row_lie_between_none_and_one() -> None:
     found = _points(line, rows, values)
     assert 0 <= found.min() < found.max() <= 2**20
     assert found[9:] == pytest.approx(2**20 * (1 - (labels - line.predict(rows))[9:] ** 2), abs=1)
+
+
+def test_a_score_is_over_a_public_number_of_rows() -> None:
+    """Whole points over a fifth of the declared rows: over the true ones, the score would tell how many they are."""
+    base = GradientBoostingRegressor(bounds=[(0, 1)] * 3, target=(0, 1), rounds=1)
+    model = search(estimator=base, param_grid={}, expected_rows=150).fit(*survey(217), bits=DeterministicBits(3))
+    points = model.best_score_ * 30 * 2**20
+    assert points == pytest.approx(round(points), abs=1e-4)
 
 
 def test_rows_are_taken_from_any_container() -> None:

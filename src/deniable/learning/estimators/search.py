@@ -21,7 +21,7 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.wrappers.best_of import BestOf
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown
+from deniable.numbers.rationals import Real, decimal_above, exact_rational, shown, whole_number
 from deniable.privacy import BestOfLoss, GaussianDPLoss, PrivacyLoss, Relation, calibrate
 from deniable.privacy.around.parallel import parallel
 from deniable.privacy.sensitivity import of_clamped_unit_sum
@@ -46,6 +46,8 @@ class PrivateGridSearch(Estimator):
         param_grid: lists of values by parameter, or a list of such dicts, as of scikit-learn.
         epsilon, delta: what the whole search may cost; a run gets about a third of epsilon.
         stop: in (0, 1): 1 / stop runs on average.
+        expected_rows: about how many rows there are, from public knowledge, by which scores are divided; needed under
+            add/remove if the estimator has no such parameter.
 
     Guarantee: `privacy_loss_`, that of the best of a geometric number of runs, each of which loses the greater of the
         fit and the score: a row is in one part only, by coins that do not look at it.
@@ -71,12 +73,14 @@ class PrivateGridSearch(Estimator):
         epsilon: Real,
         delta: Real,
         stop: Real = "1/5",
+        expected_rows: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
         self.delta = delta
         self.stop = stop
+        self.expected_rows = expected_rows
 
     @property
     def _estimator_type(self) -> str | None:
@@ -102,7 +106,7 @@ class PrivateGridSearch(Estimator):
         if not self.delta:
             raise InvalidParameterError("delta must be > 0, as scores get Gaussian noise")
         models, noise, loss, relation = self._priced(Price.of(self.epsilon, self.delta, None), settings, X, y)
-        stop = exact_rational("stop", self.stop)
+        stop, size = exact_rational("stop", self.stop), self._size(rows, relation)
 
         def train(bits: Bits) -> Mapping[str, Any]:
             def run() -> tuple[Any, dict[str, Any], float]:
@@ -111,7 +115,7 @@ class PrivateGridSearch(Estimator):
                 model = copy.copy(models[place]).fit(_rows_at(X, ~aside), _rows_at(y, ~aside), bits=bits)
                 points = int(_points(model, _rows_at(X, aside), _rows_at(y, aside)).sum())
                 noisy = noise.release(np.array([points]), bits=bits).value
-                return model, settings[place], float(noisy[0]) / _POINTS / max(float(_ASIDE) * self._size(rows), 1.0)
+                return model, settings[place], float(noisy[0]) / _POINTS / max(float(_ASIDE) * size, 1.0)
 
             best = BestOf(base=noise, stop=stop).best_of(run, score=lambda found: found[2], bits=bits)
             assert best is not None  # there is one run at least
@@ -128,9 +132,12 @@ class PrivateGridSearch(Estimator):
         )
         return work
 
-    def _size(self, rows: int) -> int:
+    def _size(self, rows: int, relation: Relation) -> int:
         """The public number of rows; the true one only where no other is declared, under replace."""
-        return getattr(self.estimator, "expected_rows", None) or rows
+        told = self.expected_rows or getattr(self.estimator, "expected_rows", None)
+        if told is None and relation is not Relation.REPLACE:
+            raise InvalidParameterError("expected_rows must be about how many rows there are: their number is private")
+        return rows if told is None else whole_number("expected_rows", told, lower=1)
 
     def _settings(self) -> list[dict[str, Any]]:
         """All settings of the grid. Raises: InvalidParameterError if there are none."""
@@ -166,6 +173,7 @@ class PrivateGridSearch(Estimator):
             relation = works[0].relation
             if any(work.relation is not relation for work in works):
                 raise InvalidParameterError("all settings must have one relation")
+            self._size(0, relation)  # refuses soon
             reach = of_clamped_unit_sum(lower=0, upper=_POINTS, groups=1, relation=relation, cells=1)
             noise = Gaussian.calibrated(reach, epsilon=once, delta=failed)
             parts = [*dict.fromkeys(work.loss for work in works), noise.privacy_loss(reach)]
@@ -187,7 +195,7 @@ def _points(model: Any, X: Any, y: Any) -> NDArray[np.int64]:
     if isinstance(model, Classifier):
         known = Labels(tuple(model.classes_.tolist())).places(y)
         return np.asarray(np.where(model._scores(X).argmax(axis=1) == known, _POINTS, 0))
-    lower, upper = checked_bounds(model.target_bounds)
+    lower, upper = checked_bounds(getattr(model, "target_bounds", None) or model.target)
     away = (targets(y, (lower, upper)) - model.predict(X)) / (upper - lower)
     return np.asarray(np.rint(_POINTS * (1 - np.minimum(np.nan_to_num(away, nan=1.0) ** 2, 1.0))), dtype=np.int64)
 
