@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from deniable import audit as audit
     from deniable import datasets as datasets
     from deniable import learning as learning
+    from deniable import local as local
     from deniable import mechanisms as mechanisms
     from deniable import privacy as privacy
     from deniable import statistics as statistics
@@ -51,7 +52,7 @@ _HOMES = {
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }
-_ROOMS = ("attacks", "audit", "datasets", "learning", "mechanisms", "privacy", "statistics")
+_ROOMS = ("attacks", "audit", "datasets", "learning", "local", "mechanisms", "privacy", "statistics")
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 

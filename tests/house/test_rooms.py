@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "ledger": {"privacy"},
     "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
+    "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {
@@ -40,6 +41,7 @@ MAY_IMPORT = {
         "ledger",
         "query",
         "learning",
+        "local",
     },
 }
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -115,6 +117,7 @@ def test_public_names_are_these() -> None:
         "guess_csv",
         "import_csv",
         "learning",
+        "local",
         "mechanisms",
         "privacy",
         "statistics",
@@ -123,7 +126,7 @@ def test_public_names_are_these() -> None:
         assert getattr(deniable, name) is not None
 
 
-@pytest.mark.parametrize("room", ["", ".attacks", ".audit", ".learning", ".mechanisms", ".privacy", ".statistics"])
+@pytest.mark.parametrize("room", ["", *(f".{name}" for name in deniable._ROOMS if name != "datasets")])
 def test_a_room_shows_its_public_names_and_nothing_else(room: str) -> None:
     module = importlib.import_module(f"deniable{room}")
     assert dir(module) == sorted(module.__all__) == sorted(set(module.__all__))

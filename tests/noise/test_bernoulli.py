@@ -100,3 +100,19 @@ def test_an_open_comparison_asks_the_enclosure(last: int, result: bool) -> None:
     tossed = bernoulli.sample_each(near=np.array([1 / 3]), exact=lambda _: lambda: arb(1) / 3, bits=bits)
     assert bool(tossed[0]) is result
     assert bits.used == 2
+
+
+@pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 2), Fraction(3, 8), Fraction(2**64 // 3, 2**64)])
+def test_packed_coins_compare_digits_of_uniform_numbers(p: Fraction) -> None:
+    """A million coins within five standard errors; every place of a word by itself within six."""
+    words = bernoulli.packed(p=p, words=20_000, bits=DeterministicBits(3))
+    places = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
+    error = float(p * (1 - p)) ** 0.5
+    assert places.mean() == pytest.approx(float(p), abs=5 * error / places.size**0.5 + 1e-12)
+    assert places.mean(axis=0) == pytest.approx(float(p), abs=6 * error / 20_000**0.5 + 1e-12)
+
+
+@pytest.mark.parametrize("p", [Fraction(1), Fraction(1, 3), 0.5])
+def test_packed_coins_refuse_chances_without_64_digits(p: object) -> None:
+    with pytest.raises(InvalidParameterError):
+        bernoulli.packed(p=p, words=1)  # type: ignore[arg-type]

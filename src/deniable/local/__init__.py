@@ -1,0 +1,23 @@
+"""Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
+
+from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
+from deniable.local.protocol import FrequencyProtocol
+from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
+
+__all__ = [
+    "Collector",
+    "DirectResponse",
+    "FrequencyProtocol",
+    "HadamardResponse",
+    "LocalHashing",
+    "SubsetSelection",
+    "UnaryEncoding",
+    "best_protocol",
+    "pack",
+    "protocol_of",
+    "unpack",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

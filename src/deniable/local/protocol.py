@@ -1,0 +1,218 @@
+"""What every frequency protocol is: a client that randomises one value, a server that estimates how many hold each."""
+
+import hashlib
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.response.tally import shares_within
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.balls import ball, certified_floor
+from deniable.numbers.rationals import positive_rational, shown, whole_number
+from deniable.privacy import PrivacyLoss, PureLoss, Replace
+from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.call import InWords, read_fields
+from deniable.release import Bounds, Estimate, Key, Release
+from deniable.rows import Container, distinct, places_of, replaced, silence
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_LARGEST = 2**31
+_FINE = 2**64
+_LARGEST_EPSILON = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyProtocol(metaclass=InWords):
+    """One report a person about one of several declared values, and the shares of all values on the server.
+
+    A report supports some values: the person's own with probability `true`, each other one with probability `false`.
+    Probabilities are rational, so that coins are exact, and are rounded to the private side.
+
+    Args:
+        values: all that may occur, or their number, for 0, 1, ..., values - 1. What is not among them is reported as
+            the first one.
+        epsilon: of one report, in (0, 40].
+
+    Guarantee: for all values x, x' and reports y, P(y | x) <= odds P(y | x') with odds <= e^epsilon.
+    """
+
+    kind: ClassVar[str]
+
+    values: tuple[Any, ...] | int
+    epsilon: Annotated[Fraction, positive_rational]
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        if self.epsilon > _LARGEST_EPSILON:
+            raise InvalidParameterError(f"epsilon must be at most {_LARGEST_EPSILON}, got {shown(self.epsilon)}")
+        given: object = self.values
+        if isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str):
+            object.__setattr__(self, "values", distinct(tuple(given)))
+        elif isinstance(given, int) and not isinstance(given, bool):
+            object.__setattr__(self, "values", whole_number("values", given, lower=2, upper=_LARGEST))
+        else:
+            raise InvalidParameterError(f"values must be a list of all values or their number, got {shown(given)}")
+        if self.size < 2:
+            raise InvalidParameterError("values must be two at least")
+
+    # --- what a subclass says ------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def true(self) -> Fraction:
+        """The probability that a report supports the value of its sender."""
+
+    @property
+    @abstractmethod
+    def false(self) -> Fraction:
+        """The probability that a report supports another value."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Bytes of a report on the wire."""
+
+    @abstractmethod
+    def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
+        """Reports as bytes of shape (people, width)."""
+
+    @abstractmethod
+    def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """How many reports support each value."""
+
+    @abstractmethod
+    def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which of these bytes a client can have sent."""
+
+    # --- on the client -------------------------------------------------------------------------------------------
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """What one report reveals to everybody, the server included; under replace: that a person reports is seen."""
+        return RestrictedLoss(PureLoss(self.epsilon), Replace)
+
+    @silence()
+    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
+        """One report for each value, as bytes of shape (people, width); each call is paid anew.
+
+        Args:
+            values: secret; a list or a column.
+            bits: leave it out, except in tests.
+        """
+        return self._draw(self._places(values), bits)
+
+    def _places(self, values: Container) -> Integers:
+        keys: Any = tuple(range(self.values)) if isinstance(self.values, int) and self.values < 2**16 else self.values
+        if isinstance(keys, tuple):
+            places = places_of(values, keys)
+            return np.where(places < len(keys), places, 0)
+        return replaced("values", np.asarray(values), by=0, lower=0, upper=keys - 1)
+
+    # --- on the server -------------------------------------------------------------------------------------------
+
+    def sound(self, reports: NDArray[np.uint8]) -> bool:
+        """Whether a client can have sent all of these bytes, of shape (people, width)."""
+        return bool(self._sound(reports).all())
+
+    def supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """How many reports support each value; sums of such tallies are tallies.
+
+        Raises: InvalidParameterError if a report is none of this protocol.
+        """
+        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.shape[1:] != (self.width,):
+            raise InvalidParameterError(f"reports must be an array of bytes of shape (people, {self.width})")
+        if not self.sound(reports):
+            raise InvalidParameterError("some bytes are no report of this protocol")
+        return self._supports(reports)
+
+    def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
+        """The number of people with each value, without bias, and intervals; it may be negative.
+
+        With c the reports that support a value the estimate is (c - n false) / (true - false). Intervals invert the
+        exact law of c, for the data at hand.
+
+        Args:
+            reports: what clients sent, or the tally of `supports` together with `people`.
+            people: how many reports are in the tally.
+
+        Raises: InvalidParameterError for no reports, or reports of another protocol.
+        """
+        tally: Integers = self.supports(np.asarray(reports)) if people is None else np.asarray(reports, dtype=np.int64)
+        count = len(reports) if people is None else whole_number("people", people, lower=0)
+        if not count or tally.shape != (self.size,) or tally.min() < 0 or tally.max() > count:
+            raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
+        true, false = float(self.true), float(self.false)
+
+        def ends(level: float) -> Bounds:
+            low, high = shares_within(tally, count, true, false, 1 - level)
+            return Bounds(low * count, high * count)
+
+        found = np.asarray((tally - count * false) / (true - false), dtype=np.float64)
+        names = range(self.values) if isinstance(self.values, int) else self.values
+        return Release(
+            parts=(Key(name="value", values=tuple(names)), Estimate(name="count", estimates=found, ends=ends)),
+            cost=self.privacy_loss,
+            text=f"{type(self).__name__}: {count} reports",
+            protects="one person's value (replace)",
+        )
+
+    def variance(self, shares: object = 0.0, *, people: int) -> Floats:
+        """The exact variance of the estimated share of a value.
+
+        [f p (1 - p) + (1 - f) q (1 - q)] / (n (p - q)^2) for the true share f of the n people at hand.
+
+        Args:
+            shares: true shares, numbers of [0, 1] in any shape.
+            people: n.
+        """
+        share = np.asarray(shares, dtype=np.float64)
+        p, q = float(self.true), float(self.false)
+        return np.asarray((share * p * (1 - p) + (1 - share) * q * (1 - q)) / (people * (p - q) ** 2))
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.values if isinstance(self.values, int) else len(self.values)
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """A rational just below e^epsilon: the greatest ratio of two probabilities of one report."""
+        return odds_below(self.epsilon)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Eight bytes that differ for protocols that differ, on client and server."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:8]
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        values = self.values if isinstance(self.values, int) else list(self.values)
+        return {"protocol": self.kind, "values": values, "epsilon": str(self.epsilon)}
+
+    def to_json(self) -> str:
+        """Canonical JSON text, which the server tells its clients; values other than numbers and text become text."""
+        return json.dumps(self.to_data(), sort_keys=True, default=str)
+
+
+@lru_cache(maxsize=256)
+def odds_below(epsilon: Fraction) -> Fraction:
+    """The greatest multiple of 2^-32 that is at most e^epsilon."""
+    return Fraction(certified_floor(lambda: ball(epsilon).exp() * 2**32), 2**32)
+
+
+def fine_above(chance: Fraction) -> Fraction:
+    """The least multiple of 2^-64 that is at least the chance."""
+    return Fraction(math.ceil(chance * _FINE), _FINE)

@@ -1,0 +1,151 @@
+"""Reports on the wire: a versioned header that names the protocol, then bytes that are checked before they count."""
+
+import struct
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.local.frequencies import PROTOCOLS
+from deniable.local.protocol import FrequencyProtocol
+from deniable.numbers.rationals import Real, positive_rational, read_json, shown
+from deniable.release import Release
+
+VERSION = 1
+_HEADER = struct.Struct("<4sB8sI")  # magic, version, fingerprint of the protocol, reports
+_MAGIC = b"dnlr"
+_MOST = 2**32 - 1
+
+
+def pack(protocol: FrequencyProtocol, reports: NDArray[np.uint8]) -> bytes:
+    """A message with reports of one protocol: 17 bytes, then `protocol.width` bytes a report.
+
+    >>> from deniable.local import DirectResponse, pack, unpack
+    >>> protocol = DirectResponse(values=300, epsilon=1)
+    >>> message = pack(protocol, protocol.encode([5, 299]))
+    >>> len(message), len(unpack(protocol, message))
+    (21, 2)
+    """
+    protocol.supports(reports[:0])
+    if len(reports) > _MOST:
+        raise InvalidParameterError(f"a message holds at most {_MOST} reports")
+    return _HEADER.pack(_MAGIC, VERSION, protocol.fingerprint, len(reports)) + reports.tobytes()
+
+
+def unpack(protocol: FrequencyProtocol, message: bytes) -> NDArray[np.uint8]:
+    """The reports of a message, of shape (people, width).
+
+    Raises: InvalidParameterError for bytes of another version, length or protocol, and reports that no client sends.
+
+    >>> from deniable.local import HadamardResponse, pack, unpack
+    >>> protocol = HadamardResponse(values=7, epsilon=1)
+    >>> unpack(protocol, pack(protocol, protocol.encode([1, 2, 3]))).shape
+    (3, 1)
+    """
+    if not isinstance(message, bytes) or len(message) < _HEADER.size:
+        raise InvalidParameterError("a message must be bytes with a header; this one is too short")
+    magic, version, fingerprint, count = _HEADER.unpack_from(message)
+    if magic != _MAGIC:
+        raise InvalidParameterError("these bytes are no message of reports")
+    if version != VERSION:
+        raise InvalidParameterError(f"the message has version {version}, and this server reads version {VERSION}")
+    if fingerprint != protocol.fingerprint:
+        raise InvalidParameterError("the message is of another protocol: other values, another epsilon or kind")
+    if len(message) != _HEADER.size + count * protocol.width:
+        raise InvalidParameterError(f"the message should hold {count} reports of {protocol.width} bytes, and does not")
+    reports = np.frombuffer(message, dtype=np.uint8, offset=_HEADER.size).reshape(count, protocol.width)
+    if not protocol.sound(reports):
+        raise InvalidParameterError("some bytes of the message are no report of this protocol")
+    return reports
+
+
+class Collector:
+    """Counts reports as they come in, in memory that does not grow with their number.
+
+    Args:
+        protocol: of all reports.
+
+    >>> from deniable.local import Collector, DirectResponse, pack
+    >>> protocol = DirectResponse(values=["no", "yes"], epsilon=1)
+    >>> collector = Collector(protocol)
+    >>> collector.add(pack(protocol, protocol.encode(["yes"])), sender="device 7")
+    >>> collector.people
+    1
+    """
+
+    def __init__(self, protocol: FrequencyProtocol) -> None:
+        self.protocol = protocol
+        self.people = 0
+        self._tally = np.zeros(protocol.size, dtype=np.int64)
+        self._senders: set[str] = set()
+
+    def add(self, message: bytes, *, sender: str | None = None) -> None:
+        """Count a message, all of it or nothing.
+
+        Args:
+            sender: who sent it, where a second message of one sender is to be refused.
+
+        Raises: InvalidParameterError for a message that is none, and for a second one of one sender.
+        """
+        reports = unpack(self.protocol, message)
+        if sender is not None:
+            if sender in self._senders:
+                raise InvalidParameterError("this sender has sent a message already; one is counted")
+            if len(reports) != 1:
+                raise InvalidParameterError(f"a sender sends one report, got {len(reports)}")
+            self._senders.add(sender)
+        self._tally += self.protocol.supports(reports)
+        self.people += len(reports)
+
+    def estimate(self) -> Release:
+        """The number of people with each value: see `FrequencyProtocol.estimate`.
+
+        Raises: InvalidParameterError before the first report.
+        """
+        return self.protocol.estimate(self._tally, people=self.people)
+
+
+def protocol_of(text: str) -> FrequencyProtocol:
+    """The protocol that a server announced: the inverse of `to_json`.
+
+    Raises: InvalidParameterError if the text is no protocol.
+
+    >>> from deniable.local import LocalHashing, protocol_of
+    >>> protocol = LocalHashing(values=["red", "blue"], epsilon=1)
+    >>> protocol_of(protocol.to_json()) == protocol
+    True
+    """
+    data = read_json(text, "a protocol")
+    kinds = {each.kind: each for each in PROTOCOLS}
+    if not isinstance(data, dict) or data.get("protocol") not in kinds:
+        raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
+    return kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})
+
+
+def best_protocol(
+    values: Iterable[object] | int, *, epsilon: Real, share: float = 0.0, width: int | None = None
+) -> FrequencyProtocol:
+    """The protocol with the least exact variance, from public facts alone; of equally good ones the shortest reports.
+
+    Args:
+        values: as in the protocols.
+        epsilon: of one report.
+        share: for which the variance counts; 0: of rare values.
+        width: the most bytes of a report.
+
+    Raises: InvalidParameterError if no protocol has such short reports.
+
+    >>> from deniable.local import best_protocol
+    >>> type(best_protocol(4, epsilon=2)).__name__, best_protocol(10**5, epsilon=1, width=4).kind
+    ('DirectResponse', 'hadamard')
+    """
+    given = values if isinstance(values, int) else tuple(values)
+    positive_rational("epsilon", epsilon)
+    found = [kind(values=given, epsilon=epsilon) for kind in PROTOCOLS]  # type: ignore[arg-type]
+    short = [each for each in found if width is None or each.width <= width]
+    if not short:
+        raise InvalidParameterError(
+            f"the shortest report of these values has {min(each.width for each in found)} bytes; allow as many"
+        )
+    return min(short, key=lambda each: (round(float(each.variance(share, people=1)), 9), each.width))

@@ -1,0 +1,150 @@
+"""One contract over all frequency protocols: laws by enumeration, draws against them, estimates and intervals."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.errors import InvalidParameterError
+from deniable.local import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
+from deniable.local.protocol import odds_below
+from deniable.noise.bits import DeterministicBits
+
+BITS = DeterministicBits(4)
+SMALL = [
+    DirectResponse(values=3, epsilon="1/2"),
+    DirectResponse(values=300, epsilon=3),
+    UnaryEncoding(values=3, epsilon=1),
+    UnaryEncoding(values=4, epsilon=2, symmetric=True),
+    HadamardResponse(values=5, epsilon=1),
+    SubsetSelection(values=5, epsilon="1/2"),
+    SubsetSelection(values=6, epsilon=4),
+]
+ALL = [*SMALL, LocalHashing(values=20, epsilon=1), LocalHashing(values=20, epsilon="0.3", cells=3)]
+
+
+def names(protocol: Any) -> str:
+    return f"{protocol.kind}-{protocol.size}"
+
+
+def law(protocol: Any, own: int) -> dict[tuple[int, ...], Fraction]:
+    """The probability of every report, written down anew from the definition of each protocol."""
+    k, odds = protocol.size, protocol.odds
+    if protocol.kind == "direct":
+        return {report(protocol, code): (odds if code == own else 1) / (odds + k - 1) for code in range(k)}
+    if protocol.kind == "unary":
+        q = protocol.false
+        p = 1 - q if protocol.symmetric else Fraction(1, 2)
+        found = {}
+        for bits in product((0, 1), repeat=k):
+            chances = [(p if place == own else q) for place in range(k)]
+            found[of_bits(bits)] = math.prod(
+                (chance if bit else 1 - chance for bit, chance in zip(bits, chances, strict=True)), start=Fraction(1)
+            )
+        return found
+    if protocol.kind == "hadamard":
+        size = protocol.outputs
+        inside = [z for z in range(size) if (z & (own + 1)).bit_count() % 2 == 0]
+        assert len(inside) == size // 2
+        return {report(protocol, z): (odds if z in inside else 1) * Fraction(2, size) / (odds + 1) for z in range(size)}
+    w = protocol.chosen
+    whole = odds * comb(k - 1, w - 1) + comb(k - 1, w)
+    return {
+        of_bits([place in chosen for place in range(k)]): (odds if own in chosen else 1) / whole
+        for chosen in combinations(range(k), w)
+    }
+
+
+def report(protocol: Any, code: int) -> tuple[int, ...]:
+    return tuple(code.to_bytes(protocol.width, "little"))
+
+
+def of_bits(bits: Any) -> tuple[int, ...]:
+    return tuple(np.packbits(np.array(bits, dtype=np.uint8), bitorder="little").tolist())
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=names)
+def test_no_report_is_likelier_than_e_to_epsilon_times_and_one_nearly_is(protocol: Any) -> None:
+    laws = [law(protocol, own) for own in range(min(protocol.size, 4))]
+    assert all(sum(each.values()) == 1 for each in laws)
+    worst = max(one[y] / other[y] for one in laws for other in laws for y in one)
+    assert worst <= protocol.odds <= Fraction(math.exp(protocol.epsilon)) * (1 + Fraction(1, 10**14))
+    assert float(worst) == pytest.approx(math.exp(protocol.epsilon), rel=1e-8)
+
+
+def test_odds_are_never_above_e_to_epsilon() -> None:
+    for epsilon in (Fraction(1, 100), Fraction(1), Fraction(7, 3), Fraction(40)):
+        assert 0 <= math.exp(epsilon) * (1 + 1e-14) - float(odds_below(epsilon)) <= 2**-31 + math.exp(epsilon) * 2e-14
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=names)
+def test_chances_of_support_are_those_of_the_law(protocol: Any) -> None:
+    for value, own in ((1, 1), (1, 0), (0, 2)):
+        found = Fraction(0)
+        for told, mass in law(protocol, own).items():
+            found += mass * int(protocol.supports(np.array([told], dtype=np.uint8))[value])
+        assert found == (protocol.true if value == own else protocol.false)
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=names)
+def test_reports_are_drawn_from_the_law(protocol: Any) -> None:
+    """Chi-square at level 1e-6 for each of 7 protocols, with fixed bits."""
+    runs = 60_000
+    drawn = Counter(map(tuple, protocol.encode(np.full(runs, 1), bits=BITS).tolist()))
+    expected = law(protocol, 1)
+    assert set(drawn) <= set(expected)
+    tallies = [drawn[told] for told in expected]
+    assert stats.chisquare(tallies, [runs * float(mass) for mass in expected.values()]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=names)
+def test_estimates_have_no_bias_the_stated_variance_and_intervals_that_cover(protocol: Any) -> None:
+    """300 runs of 400 people. The mean is within five standard errors, the variance within 35% (5 of its own standard
+    errors), and exact 90% intervals cover at least 84% (3.5 standard errors below)."""
+    people, runs = 400, 300
+    values = np.where(np.arange(people) < 100, 1, 0)
+    tallies = [protocol.supports(protocol.encode(values, bits=BITS)) for _ in range(runs)]
+    found = [protocol.estimate(tally, people=people) for tally in tallies]
+    for value, held in ((1, 100), (2, 0)):
+        counts = np.array([release["count"][value] for release in found])
+        variance = float(protocol.variance(held / people, people=people)) * people**2
+        assert counts.mean() == pytest.approx(held, abs=5 * math.sqrt(variance / runs))
+        assert counts.var() == pytest.approx(variance, rel=0.35)
+        ends = [release.intervals(0.9)["count"] for release in found]
+        assert np.mean([end.lower[value] <= held <= end.upper[value] for end in ends]) >= 0.84
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=names)
+def test_bytes_that_no_client_sends_are_refused(protocol: Any) -> None:
+    good = protocol.encode([0, 1], bits=BITS)
+    with pytest.raises(InvalidParameterError, match="shape"):
+        protocol.supports(good[:, :-1])
+    with pytest.raises(InvalidParameterError, match="shape"):
+        protocol.supports(good.astype(np.int64))
+    bad = good.copy()
+    bad[1] = 255
+    with pytest.raises(InvalidParameterError, match="no report"):
+        protocol.supports(bad)
+    with pytest.raises(InvalidParameterError, match="at least one report"):
+        protocol.estimate(good[:0])
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=names)
+def test_a_value_that_was_not_declared_is_a_report_like_any_other(protocol: Any) -> None:
+    odd = np.array([None, "x", float("nan"), -1, 10**30, 1.5], dtype=object)
+    assert protocol.encode(odd, bits=BITS).shape == (6, protocol.width)
+    assert protocol.encode([], bits=BITS).shape == (0, protocol.width)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"values": 1}, {"values": "ab"}, {"values": ["a", "a"]}, {"epsilon": 0}, {"epsilon": 41}, {"values": 2.5}]
+)
+def test_protocols_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError):
+        DirectResponse(**{"values": 3, "epsilon": 1, **wrong})
