@@ -2,6 +2,7 @@
 
 import copy
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,8 @@ from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from deniable.errors import BudgetExceededError, InvalidParameterError  # noqa: E402
-from deniable.learning import AdaptiveClip, Clip, Poisson, TrainingPlan  # noqa: E402
+from deniable.learning import AdaptiveClip, Banded, Buffered, Clip, Poisson, TrainingPlan, Tree  # noqa: E402
+from deniable.learning.correlated import Correlation  # noqa: E402
 from deniable.learning.plan import TrainingRun  # noqa: E402
 from deniable.learning.torch import DPAdam, PrivateLoader, PrivateOptimizer, make_private, train  # noqa: E402
 from deniable.noise.bits import DeterministicBits  # noqa: E402
@@ -70,6 +72,15 @@ def clipped_by_hand(dataset: TensorDataset) -> np.ndarray:
 
 
 # --- what a step releases ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("correlation", [Banded(coefficients=(1, 0.5)), Buffered(scales=(0.3,), decays=(0.9,)), Tree()])
+def test_correlated_noise_moves_no_sum(correlation: Correlation) -> None:
+    plan = replace(plan_for(line()), correlation=correlation)
+    noise = moved(TensorDataset(torch.zeros(0, 3), torch.zeros(0)), plan=plan)
+    assert (moved(plan=plan) - noise) * 60 == pytest.approx(clipped_by_hand(data()), abs=0.5)
+    with pytest.raises(InvalidParameterError, match="no text should hold"):
+        private(plan=plan)[1].state_dict()
 
 
 def test_a_step_is_the_sum_of_clipped_gradients_and_noise_over_a_public_number() -> None:
