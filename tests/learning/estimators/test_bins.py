@@ -49,7 +49,7 @@ def test_a_row_of_another_length_is_missing_and_moves_no_other_row() -> None:
 @pytest.mark.parametrize("changed", [
     {"bounds": []}, {"bounds": (None, None)}, {"bounds": [(1, 0), None]}, {"bounds": "ab"}, {"categories": None},
     {"categories": {0: ["a"]}}, {"categories": {1: "ab"}}, {"categories": {1: ["a", "a"]}}, {"bins": 0},
-    {"bins": 1025}, {"categories": 3}, {"rows": np.zeros((4, 3))}, {"rows": 5},
+    {"bins": 1025}, {"bounds": [(-1e308, 1e308), None]}, {"categories": 3}, {"rows": np.zeros((4, 3))}, {"rows": 5},
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError):

@@ -172,11 +172,14 @@ def test_what_is_refused_is_refused_before_anything_is_paid() -> None:
         {"n_clusters": 0}, {"bounds": None}, {"epsilon": None}, {"epsilon": 0}, {"method": "x"}, {"rounds": 0},
         {"radius": 0}, {"relation": 3}, {"start": [[1, 2]] * 3}, {"start": [[1, 2]] * 2, "method": "lloyd"},
         {"start": [[1, "x"]] * 3, "method": "lloyd"}, {"bounds": [(0, 1)]},
+        {"bounds": [(0, 5e-324)] * 2}, {"bounds": [(-1e200, 1e200)] * 2},
     ]  # fmt: skip
     for changed in wrong:
         public: dict[str, Any] = {"n_clusters": 3, "bounds": [(-10, 10)] * 2, "epsilon": 1, **changed}
         with pytest.raises(InvalidParameterError):
             KMeans(**public).fit(blobs(9), ledger=Refusing())
+    with pytest.raises(InvalidParameterError, match="table"):
+        KMeans(n_clusters=3, bounds=[(0, 1)], epsilon=1).fit(None, ledger=Refusing())  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="fit"):
         KMeans(n_clusters=3, bounds=[(0, 1)], epsilon=1).predict([[1]])
 

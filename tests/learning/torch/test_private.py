@@ -403,6 +403,17 @@ def test_a_norm_may_follow_a_quantile() -> None:
     assert norms[0] == 1 < norms[9] < norms[-1]
 
 
+def test_a_norm_that_follows_a_quantile_stays_within_what_can_be_clipped() -> None:
+    clip = AdaptiveClip(lattice=2**26, rate=5)
+    _, optimizer, _ = private(plan=TrainingPlan(noise_multiplier=1, steps=3, dimensions=4, clip=clip))
+    for norm in (1e-9, 1e9):
+        optimizer._run._next_norm = norm
+        optimizer.draw()
+        assert optimizer._clipped.norm == min(max(norm, 2**-10), 2**20)
+        assert optimizer._scale == pytest.approx(optimizer._clipped.norm / clip.norm_steps / 60)
+        optimizer.step()
+
+
 # --- the generator -------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.reading import Features
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import Floats, array_of, distinct, numbers, places_of
+from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence
 from deniable.rows.tables import frame_of, grid
 from deniable.statistics.statistic import checked_bounds, without_rows
 
@@ -28,6 +28,7 @@ class Bins:
     categories: tuple[tuple[Any, ...], ...]  # of each feature; none for numbers
 
     @classmethod
+    @silence()
     def of(cls, bounds: object, categories: object, bins: object, rows: object) -> "Bins":
         """Read what is declared, and check that rows of this type can be read by it.
 
@@ -52,6 +53,8 @@ class Bins:
                 raise InvalidParameterError(f"the categories of feature {place} must be a list of values")
             values.append(distinct(tuple(known)))
             edges.append(np.zeros(0) if pair is None else np.linspace(*checked_bounds(pair), number + 1)[1:])
+        if not all(np.isfinite(edge).all() for edge in edges):
+            raise InvalidParameterError("bounds must be at most 1e307 in size. Use another unit.")
         found = cls(tuple(edges), tuple(values))
         if rows is not None:
             found.codes(without_rows(rows))

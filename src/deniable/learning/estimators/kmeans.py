@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.estimator import Estimator, Work
+from deniable.learning.estimators.estimator import Estimator, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.learning.sets import L1Ball, L2Ball
@@ -88,13 +88,16 @@ class KMeans(Estimator):
         price, relation = Price.of(self.epsilon, self.delta, self.rho), Relation.checked(self.relation)
         if self.method not in ("grid", "lloyd"):
             raise InvalidParameterError(f'method must be "grid" or "lloyd", got {shown(self.method)}')
+        same_length(X, X)
         features, clusters = Features.of(self.bounds, X), whole_number("n_clusters", self.n_clusters, lower=1)
         grid, axes = self.method == "grid", min(features.count, 4)
         pure = price.rho is None and not price.delta
         usual = 5 if not grid else 1 if pure or features.count == axes else 2
         rounds = usual if self.rounds is None else whole_number("rounds", self.rounds, lower=1)
         start = None if self.start is None else self._started(clusters, features)
-        half: Floats = (features.upper - features.lower) / 2
+        half: Floats = features.upper / 2 - features.lower / 2
+        if half.min() < 1e-100 or np.abs([features.lower, features.upper]).max() > 1e100:
+            raise InvalidParameterError("bounds must be 1e-100 apart and at most 1e100 in size. Use another unit.")
         holds = half.sum() if pure else np.sqrt((half**2).sum())
         radius = float(holds if self.radius is None else positive_rational("radius", self.radius))
         sum_of = of_l1_ball_sum if pure else of_ball_sum

@@ -235,7 +235,12 @@ class PrivateOptimizer(torch.optim.Optimizer):
         if self._pending is not None:
             raise InvalidParameterError("call step() once a batch, and accumulate nothing: microbatch= bounds memory")
         run = self._run
-        places, self._clipped.norm, self._scale = self._ranks.ask_first(lambda: (next(run), run.norm, run.scale))
+
+        def begin() -> tuple[Any, float, float]:
+            places, run.norm = next(run), min(max(run.norm, 2.0**-10), 2.0**20)  # what ClippedGradients takes
+            return places, run.norm, run.scale
+
+        places, self._clipped.norm, self._scale = self._ranks.ask_first(begin)
         self._sampled, self._pending = len(places), self._rows.batch(self._ranks.mine(places))
         return self._pending
 
