@@ -1,7 +1,7 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from deniable.local.protocol import FrequencyProtocol
+from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "FrequencyProtocol",
     "HadamardResponse",
     "LocalHashing",
+    "Protocol",
     "SubsetSelection",
     "UnaryEncoding",
     "best_protocol",

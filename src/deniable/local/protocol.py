@@ -32,8 +32,68 @@ _FINE = 2**64
 _LARGEST_EPSILON = 40
 
 
+class Protocol(metaclass=InWords):
+    """Reports of clients as bytes of one width, and what a server estimates from a tally of them."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> PrivacyLoss:
+        """What reports reveal to everybody, the server included."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Bytes of a report on the wire."""
+
+    @abstractmethod
+    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
+        """One report for each person's value, as bytes of shape (people, width)."""
+
+    @abstractmethod
+    def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
+        """What the server publishes, from reports or from a tally of `people` reports."""
+
+    @abstractmethod
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+
+    @abstractmethod
+    def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """The tally of sound reports."""
+
+    @abstractmethod
+    def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which of these bytes a client can have sent."""
+
+    def sound(self, reports: NDArray[np.uint8]) -> bool:
+        """Whether a client can have sent all of these bytes, of shape (people, width)."""
+        return bool(self._sound(reports).all())
+
+    def supports(self, reports: NDArray[np.uint8]) -> Integers:
+        """The tally of reports, such as how many support each value; sums of tallies are tallies.
+
+        Raises: InvalidParameterError if a report is none of this protocol.
+        """
+        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.shape[1:] != (self.width,):
+            raise InvalidParameterError(f"reports must be an array of bytes of shape (people, {self.width})")
+        if not self.sound(reports):
+            raise InvalidParameterError("some bytes are no report of this protocol")
+        return self._supports(reports)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Eight bytes that differ for protocols that differ, on client and server."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:8]
+
+    def to_json(self) -> str:
+        """Canonical JSON text, which the server tells its clients; values other than numbers and text become text."""
+        return json.dumps(self.to_data(), sort_keys=True, default=str)
+
+
 @dataclass(frozen=True, kw_only=True)
-class FrequencyProtocol(metaclass=InWords):
+class FrequencyProtocol(Protocol):
     """One report a person about one of several declared values, and the shares of all values on the server.
 
     A report supports some values: the person's own with probability `true`, each other one with probability `false`.
@@ -46,8 +106,6 @@ class FrequencyProtocol(metaclass=InWords):
 
     Guarantee: for all values x, x' and reports y, P(y | x) <= odds P(y | x') with odds <= e^epsilon.
     """
-
-    kind: ClassVar[str]
 
     values: tuple[Any, ...] | int
     epsilon: Annotated[Fraction, positive_rational]
@@ -78,22 +136,9 @@ class FrequencyProtocol(metaclass=InWords):
     def false(self) -> Fraction:
         """The probability that a report supports another value."""
 
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """Bytes of a report on the wire."""
-
     @abstractmethod
     def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
         """Reports as bytes of shape (people, width)."""
-
-    @abstractmethod
-    def _supports(self, reports: NDArray[np.uint8]) -> Integers:
-        """How many reports support each value."""
-
-    @abstractmethod
-    def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which of these bytes a client can have sent."""
 
     # --- on the client -------------------------------------------------------------------------------------------
 
@@ -120,21 +165,6 @@ class FrequencyProtocol(metaclass=InWords):
         return replaced("values", np.asarray(values), by=0, lower=0, upper=keys - 1)
 
     # --- on the server -------------------------------------------------------------------------------------------
-
-    def sound(self, reports: NDArray[np.uint8]) -> bool:
-        """Whether a client can have sent all of these bytes, of shape (people, width)."""
-        return bool(self._sound(reports).all())
-
-    def supports(self, reports: NDArray[np.uint8]) -> Integers:
-        """How many reports support each value; sums of such tallies are tallies.
-
-        Raises: InvalidParameterError if a report is none of this protocol.
-        """
-        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.shape[1:] != (self.width,):
-            raise InvalidParameterError(f"reports must be an array of bytes of shape (people, {self.width})")
-        if not self.sound(reports):
-            raise InvalidParameterError("some bytes are no report of this protocol")
-        return self._supports(reports)
 
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
         """The number of people with each value, without bias, and intervals; it may be negative.
@@ -192,19 +222,10 @@ class FrequencyProtocol(metaclass=InWords):
         """A rational just below e^epsilon: the greatest ratio of two probabilities of one report."""
         return odds_below(self.epsilon)
 
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """Eight bytes that differ for protocols that differ, on client and server."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:8]
-
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""
         values = self.values if isinstance(self.values, int) else list(self.values)
         return {"protocol": self.kind, "values": values, "epsilon": str(self.epsilon)}
-
-    def to_json(self) -> str:
-        """Canonical JSON text, which the server tells its clients; values other than numbers and text become text."""
-        return json.dumps(self.to_data(), sort_keys=True, default=str)
 
 
 @lru_cache(maxsize=256)

@@ -2,13 +2,14 @@
 
 import struct
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import PROTOCOLS
-from deniable.local.protocol import FrequencyProtocol
+from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
 
@@ -18,7 +19,7 @@ _MAGIC = b"dnlr"
 _MOST = 2**32 - 1
 
 
-def pack(protocol: FrequencyProtocol, reports: NDArray[np.uint8]) -> bytes:
+def pack(protocol: Protocol, reports: NDArray[np.uint8]) -> bytes:
     """A message with reports of one protocol: 17 bytes, then `protocol.width` bytes a report.
 
     >>> from deniable.local import DirectResponse, pack, unpack
@@ -33,7 +34,7 @@ def pack(protocol: FrequencyProtocol, reports: NDArray[np.uint8]) -> bytes:
     return _HEADER.pack(_MAGIC, VERSION, protocol.fingerprint, len(reports)) + reports.tobytes()
 
 
-def unpack(protocol: FrequencyProtocol, message: bytes) -> NDArray[np.uint8]:
+def unpack(protocol: Protocol, message: bytes) -> NDArray[np.uint8]:
     """The reports of a message, of shape (people, width).
 
     Raises: InvalidParameterError for bytes of another version, length or protocol, and reports that no client sends.
@@ -74,10 +75,10 @@ class Collector:
     1
     """
 
-    def __init__(self, protocol: FrequencyProtocol) -> None:
+    def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.people = 0
-        self._tally = np.zeros(protocol.size, dtype=np.int64)
+        self._tally = protocol.supports(np.zeros((0, protocol.width), dtype=np.uint8))
         self._senders: set[str] = set()
 
     def add(self, message: bytes, *, sender: str | None = None) -> None:
@@ -98,15 +99,15 @@ class Collector:
         self._tally += self.protocol.supports(reports)
         self.people += len(reports)
 
-    def estimate(self) -> Release:
-        """The number of people with each value: see `FrequencyProtocol.estimate`.
+    def estimate(self, **asked: Any) -> Release:
+        """What the protocol estimates from these reports: see its `estimate`, which takes what is asked beside them.
 
         Raises: InvalidParameterError before the first report.
         """
-        return self.protocol.estimate(self._tally, people=self.people)
+        return self.protocol.estimate(self._tally, people=self.people, **asked)
 
 
-def protocol_of(text: str) -> FrequencyProtocol:
+def protocol_of(text: str) -> Protocol:
     """The protocol that a server announced: the inverse of `to_json`.
 
     Raises: InvalidParameterError if the text is no protocol.
