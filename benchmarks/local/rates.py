@@ -2,7 +2,7 @@
 
     python benchmarks/local/rates.py [--people 200000] [--values 1000] [--epsilon 1] [--peers]
 
-One core. With --peers, pure-LDP and multi-freq-ldpy run on the same values where they are installed, a report at a time,
+One core. With --peers, pure-LDP and multi-freq-ldpy run on the same values where installed, one report at a time,
 as they do, for two seconds each.
 """
 
