@@ -1,18 +1,25 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from deniable.local.protocol import FrequencyProtocol, Protocol
+from deniable.local.means import DuchiMean, HybridMean, MeanProtocol, PiecewiseMean, VectorMean
+from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
     "Collector",
     "DirectResponse",
+    "DuchiMean",
     "FrequencyProtocol",
     "HadamardResponse",
+    "HybridMean",
     "LocalHashing",
+    "MeanProtocol",
+    "PiecewiseMean",
     "Protocol",
+    "PureProtocol",
     "SubsetSelection",
     "UnaryEncoding",
+    "VectorMean",
     "best_protocol",
     "pack",
     "protocol_of",

@@ -93,7 +93,49 @@ class Protocol(metaclass=InWords):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyProtocol(Protocol):
+class PureProtocol(Protocol):
+    """One report a person, with pure local privacy.
+
+    Args:
+        epsilon: of one report, in (0, 40].
+    """
+
+    epsilon: Annotated[Fraction, positive_rational]
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        if self.epsilon > _LARGEST_EPSILON:
+            raise InvalidParameterError(f"epsilon must be at most {_LARGEST_EPSILON}, got {shown(self.epsilon)}")
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers a tally has."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """What one report reveals to everybody, the server included; under replace: that a person reports is seen."""
+        return RestrictedLoss(PureLoss(self.epsilon), Replace)
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """A rational just below e^epsilon: the greatest ratio of two probabilities of one report."""
+        return odds_below(self.epsilon)
+
+    def tallied(self, reports: NDArray[np.uint8] | Integers, people: int | None) -> tuple[Integers, int]:
+        """A tally, and of how many reports.
+
+        Raises: InvalidParameterError for no reports, or reports of another protocol.
+        """
+        tally: Integers = self.supports(np.asarray(reports)) if people is None else np.asarray(reports, dtype=np.int64)
+        count = len(reports) if people is None else whole_number("people", people, lower=0)
+        if not count or tally.shape != (self.size,) or tally.min() < 0 or tally.max() > count:
+            raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
+        return tally, count
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyProtocol(PureProtocol):
     """One report a person about one of several declared values, and the shares of all values on the server.
 
     A report supports some values: the person's own with probability `true`, each other one with probability `false`.
@@ -108,12 +150,9 @@ class FrequencyProtocol(Protocol):
     """
 
     values: tuple[Any, ...] | int
-    epsilon: Annotated[Fraction, positive_rational]
 
     def __post_init__(self) -> None:
-        read_fields(self)
-        if self.epsilon > _LARGEST_EPSILON:
-            raise InvalidParameterError(f"epsilon must be at most {_LARGEST_EPSILON}, got {shown(self.epsilon)}")
+        super().__post_init__()
         given: object = self.values
         if isinstance(given, Sequence | np.ndarray | range) and not isinstance(given, str):
             object.__setattr__(self, "values", distinct(tuple(given)))
@@ -141,11 +180,6 @@ class FrequencyProtocol(Protocol):
         """Reports as bytes of shape (people, width)."""
 
     # --- on the client -------------------------------------------------------------------------------------------
-
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """What one report reveals to everybody, the server included; under replace: that a person reports is seen."""
-        return RestrictedLoss(PureLoss(self.epsilon), Replace)
 
     @silence()
     def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
@@ -178,10 +212,7 @@ class FrequencyProtocol(Protocol):
 
         Raises: InvalidParameterError for no reports, or reports of another protocol.
         """
-        tally: Integers = self.supports(np.asarray(reports)) if people is None else np.asarray(reports, dtype=np.int64)
-        count = len(reports) if people is None else whole_number("people", people, lower=0)
-        if not count or tally.shape != (self.size,) or tally.min() < 0 or tally.max() > count:
-            raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
+        tally, count = self.tallied(reports, people)
         true, false = float(self.true), float(self.false)
 
         def ends(level: float) -> Bounds:
@@ -216,11 +247,6 @@ class FrequencyProtocol(Protocol):
     def size(self) -> int:
         """How many values there are."""
         return self.values if isinstance(self.values, int) else len(self.values)
-
-    @cached_property
-    def odds(self) -> Fraction:
-        """A rational just below e^epsilon: the greatest ratio of two probabilities of one report."""
-        return odds_below(self.epsilon)
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import PROTOCOLS
+from deniable.local.means import MEANS
 from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
@@ -118,7 +119,7 @@ def protocol_of(text: str) -> Protocol:
     True
     """
     data = read_json(text, "a protocol")
-    kinds = {each.kind: each for each in PROTOCOLS}
+    kinds = {each.kind: each for each in (*PROTOCOLS, *MEANS)}
     if not isinstance(data, dict) or data.get("protocol") not in kinds:
         raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
     return kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})

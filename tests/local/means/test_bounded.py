@@ -1,0 +1,118 @@
+"""Means of numbers: laws by enumeration against the claim, draws against the law, estimates, intervals, variances."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.errors import InvalidParameterError
+from deniable.local import Collector, DuchiMean, HybridMean, PiecewiseMean, pack, protocol_of
+from deniable.noise.bits import DeterministicBits
+
+BITS = DeterministicBits(11)
+KINDS = [DuchiMean, PiecewiseMean, HybridMean]
+SMALL = [kind(lower=-1, upper=1, epsilon=epsilon, steps=12) for kind in KINDS for epsilon in ("1/2", 2)]
+
+
+def name(protocol: Any) -> str:
+    return f"{protocol.kind}-{protocol.epsilon}"
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=name)
+def test_the_greatest_loss_over_all_pairs_is_epsilon(protocol: Any) -> None:
+    rows = protocol.channel(range(13))
+    assert all(sum(row) == 1 for row in rows)
+    worst = max(max(column) / min(column) for column in zip(*rows, strict=True))
+    assert worst == protocol.odds
+    assert float(worst) == pytest.approx(math.exp(protocol.epsilon), rel=1e-8)
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=name)
+def test_scores_have_no_bias_and_the_stated_variance(protocol: Any) -> None:
+    law = np.array(protocol.channel(range(13)), dtype=np.float64)
+    grid = np.linspace(-1, 1, 13)
+    assert law @ protocol.scores == pytest.approx(grid)
+    variance = law @ protocol.scores**2 - grid**2
+    assert [protocol.variance([x], people=1) for x in grid] == pytest.approx(variance)
+    assert protocol.variance(people=1) == pytest.approx(variance.max())
+
+
+@pytest.mark.parametrize("protocol", SMALL, ids=name)
+def test_reports_are_drawn_from_the_law(protocol: Any) -> None:
+    """Chi-square at level 1e-6, six protocols, fixed bits."""
+    runs = 40_000
+    drawn = protocol.supports(protocol.encode(np.full(runs, -1 / 6), bits=BITS))
+    expected = runs * np.array(protocol.channel([5])[0], dtype=np.float64)
+    assert stats.chisquare(drawn, expected).pvalue > 1e-6
+
+
+def test_on_a_fine_grid_the_variances_are_those_of_the_literature() -> None:
+    """C^2 - t^2 (Duchi), t^2/(e^(eps/2)-1) + (e^(eps/2)+3)/(3 (e^(eps/2)-1)^2) (Piecewise): Wang et al. (2019)."""
+    for epsilon, t in ((0.5, 0.0), (2, 0.5), (4, 1.0)):
+        grown, half = math.exp(epsilon), math.exp(epsilon / 2)
+        facts: dict[str, Any] = {"lower": -1, "upper": 1, "epsilon": str(epsilon), "steps": 10_000}
+        duchi = ((grown + 1) / (grown - 1)) ** 2 - t**2
+        piecewise = t**2 / (half - 1) + (half + 3) / (3 * (half - 1) ** 2)
+        assert DuchiMean(**facts).variance([t], people=1) == pytest.approx(duchi, rel=1e-8)
+        usual = PiecewiseMean(**facts, window=round(10_000 / half))
+        assert usual.variance([t], people=1) == pytest.approx(piecewise, rel=1e-3)
+    for epsilon in ("0.3", "0.6", "0.7", "1.3", "3", "6"):
+        worst = [kind(lower=0, upper=1, epsilon=epsilon).variance(people=1) for kind in KINDS]
+        assert worst[2] <= min(worst[:2]) * (1 + 1e-9)
+
+
+def test_windows_and_coins_are_the_best_of_all() -> None:
+    """By trying every window of a grid of 30, and every coin of 64."""
+    facts: dict[str, Any] = {"lower": 0, "upper": 1, "steps": 30}
+    for epsilon in ("1/2", "2", "5"):
+        tried = [PiecewiseMean(**facts, epsilon=epsilon, window=w).variance(people=1) for w in range(1, 31)]
+        assert PiecewiseMean(**facts, epsilon=epsilon).variance(people=1) == pytest.approx(min(tried))
+        coins = [HybridMean(**facts, epsilon=epsilon, share=Fraction(i, 64)).variance(people=1) for i in range(65)]
+        assert HybridMean(**facts, epsilon=epsilon).variance(people=1) == pytest.approx(min(coins))
+
+
+@pytest.mark.parametrize("protocol", [kind(lower=10, upper=30, epsilon=1) for kind in KINDS], ids=name)
+@pytest.mark.parametrize("people", [200, 2000])
+def test_estimates_and_intervals(protocol: Any, people: int) -> None:
+    """400 runs: mean within five standard errors, variance within 35%, 90% intervals cover at least 85%."""
+    values, runs = np.linspace(10, 25, people), 400
+    reports = protocol.encode(np.tile(values, runs), bits=BITS).reshape(runs, people, -1)
+    answers = [protocol.estimate(each) for each in reports]
+    found = np.array([answer["mean"][0] for answer in answers])
+    variance, truth = protocol.variance(values, people=people), float(values.mean())
+    assert found.mean() == pytest.approx(truth, abs=0.02 + 5 * math.sqrt(variance / runs))
+    assert found.var() == pytest.approx(variance, rel=0.35)
+    ends = [answer.intervals(0.9)["mean"] for answer in answers]
+    assert np.mean([end.lower[0] <= truth <= end.upper[0] for end in ends]) >= 0.85
+
+
+def test_numbers_that_are_none_and_numbers_outside_are_reports_like_any_other() -> None:
+    protocol = HybridMean(lower=0, upper=1, epsilon=1)
+    assert protocol.encode([None, "x", float("nan"), -1e300, float("inf"), 10**400], bits=BITS).shape == (
+        6,
+        protocol.width,
+    )
+    assert protocol.places(np.array([-5.0, 5.0, np.nan, 0.4996])).tolist() == [0, 1000, 0, 500]
+
+
+def test_the_wire_carries_them() -> None:
+    protocol = HybridMean(lower=0, upper=Fraction(1, 3), epsilon=3)
+    assert protocol_of(protocol.to_json()) == protocol
+    collector = Collector(protocol)
+    collector.add(pack(protocol, protocol.encode([0.1] * 50, bits=BITS)))
+    assert 0 <= collector.estimate().intervals(0.5)["mean"].lower[0] <= 1 / 3
+    with pytest.raises(InvalidParameterError, match="another protocol"):
+        collector.add(pack(PiecewiseMean(lower=0, upper=1, epsilon=3), np.zeros((1, 2), dtype=np.uint8)))
+    with pytest.raises(InvalidParameterError, match="no report"):
+        protocol.supports(np.full((1, protocol.width), 255, dtype=np.uint8))
+    with pytest.raises(InvalidParameterError, match="add up"):
+        protocol.estimate(np.zeros(protocol.size, dtype=np.int64), people=5)
+
+
+@pytest.mark.parametrize("wrong", [{"lower": 1}, {"steps": 0}, {"epsilon": 0}, {"lower": float("nan")}])
+def test_protocols_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError):
+        HybridMean(**{"lower": 0, "upper": 1, "epsilon": 1, **wrong})
