@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from deniable import mechanisms as mechanisms
     from deniable import privacy as privacy
     from deniable import statistics as statistics
+    from deniable import variants as variants
     from deniable.ledger import Ledger as Ledger
     from deniable.privacy import AddRemove as AddRemove
     from deniable.privacy import Budget as Budget
@@ -52,7 +53,7 @@ _HOMES = {
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }
-_ROOMS = ("attacks", "audit", "datasets", "learning", "local", "mechanisms", "privacy", "statistics")
+_ROOMS = ("attacks", "audit", "datasets", "learning", "local", "mechanisms", "privacy", "statistics", "variants")
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 

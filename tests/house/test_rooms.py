@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
+    "variants": {"privacy", "noise", "rows", "mechanisms", "release"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {
@@ -121,6 +122,7 @@ def test_public_names_are_these() -> None:
         "mechanisms",
         "privacy",
         "statistics",
+        "variants",
     }
     for name in deniable.__all__:
         assert getattr(deniable, name) is not None

@@ -1,0 +1,77 @@
+"""Finite mechanisms: constraints in integers, errors in the order that theory gives."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.noise.bits import DeterministicBits
+from deniable.variants import Kernel, Metric
+from deniable.variants.metric import ratios_below, satisfies
+
+PLANE = Metric(norm="l2", unit="km")
+SQUARE = [(x, y) for x in range(3) for y in range(3)]
+PRIOR = [1, 2, 3, 1, 5, 1, 1, 0, 2]
+
+
+def test_two_points_give_randomised_response() -> None:
+    """On two points at distance 1 the best mechanism lies with probability 1 / (1 + e^epsilon)."""
+    best = Kernel.optimal([(0,), (1,)], prior=[1, 1], epsilon=1, metric=PLANE)
+    assert best.expected_error([1, 1]) == pytest.approx(1 / (1 + np.e), rel=1e-6)
+    assert 1 - 1e-6 < float(best.loss.epsilon) <= 1
+
+
+@pytest.mark.parametrize("dilation", [1, "1.1", 2])
+def test_optimal_beats_remapped_beats_raw_and_keeps_its_promise(dilation: object) -> None:
+    best = Kernel.optimal(SQUARE, prior=PRIOR, epsilon="0.7", metric=PLANE, dilation=dilation)
+    plain = Kernel.exponential(SQUARE, epsilon="0.7", metric=PLANE)
+    again = plain.remapped(PRIOR)
+    assert best.loss.epsilon <= Fraction(7, 10)
+    assert plain.loss.epsilon <= Fraction(7, 10)
+    assert again.loss.epsilon <= plain.loss.epsilon
+    assert again.expected_error(PRIOR) <= plain.expected_error(PRIOR)
+    if dilation == 1:
+        assert best.expected_error(PRIOR) <= again.expected_error(PRIOR) + 1e-6
+        assert best.adversary_error(PRIOR) == pytest.approx(best.expected_error(PRIOR), abs=1e-6)
+    assert again.adversary_error(PRIOR) == pytest.approx(plain.adversary_error(PRIOR))
+
+
+def test_the_solver_alone_would_break_its_promise() -> None:
+    """The twin: weights of the optimal mechanism with a thousandth moved, and a weight for a stricter epsilon."""
+    best = Kernel.optimal(SQUARE, prior=PRIOR, epsilon="0.7", metric=PLANE)
+    assert satisfies(best.weights, ratios_below(best.points, PLANE, Fraction(7, 10)))
+    assert not satisfies(best.weights, ratios_below(best.points, PLANE, Fraction(699, 1000)))
+    moved = best.weights.copy()
+    moved[0] += [2**50, -(2**50), *[0] * 7]
+    assert not satisfies(moved, ratios_below(best.points, PLANE, Fraction(7, 10)))
+
+
+def test_draws_have_the_law_of_the_weights() -> None:
+    """Chi-square, false alarms 1 in 10^4; indices outside count as 0."""
+    from scipy import stats
+
+    kernel = Kernel.exponential(SQUARE, epsilon=1, metric=PLANE)
+    found = kernel.release(np.full(50_000, 4), bits=DeterministicBits(5))
+    assert not found.safe
+    expected = kernel.weights[4] / kernel.total * 50_000
+    assert stats.chisquare(np.bincount(found.value, minlength=9), expected * (50_000 / expected.sum())).pvalue > 1e-4
+    assert kernel.release(np.array([-1, 99])).value.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Kernel.optimal(SQUARE, prior=PRIOR[1:], epsilon=1, metric=PLANE),
+        lambda: Kernel.optimal(SQUARE, prior=[0] * 9, epsilon=1, metric=PLANE),
+        lambda: Kernel.optimal([(0, 0), (0, 0)], prior=[1, 1], epsilon=1, metric=PLANE),
+        lambda: Kernel.optimal(SQUARE, prior=PRIOR, epsilon=0, metric=PLANE),
+        lambda: Kernel.optimal(SQUARE, prior=PRIOR, epsilon=1, metric=PLANE, dilation="0.9"),
+        lambda: Kernel(points=((0,), (1,)), outputs=((0,),), weights=np.array([[1], [2]]), metric=PLANE),
+        lambda: Kernel(points=((0,), (1,)), outputs=((0,),), weights=np.array([[1.0], [1.0]]), metric=PLANE),
+        lambda: Kernel(points=((0,), (1,)), outputs=((0,), (1,)), weights=np.eye(2, dtype=int), metric=PLANE).loss,
+    ],
+)
+def test_bad_input_is_refused(wrong: object) -> None:
+    with pytest.raises(InvalidParameterError):
+        wrong()  # type: ignore[operator]
