@@ -139,7 +139,7 @@ class MeanProtocol(PureProtocol):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Of every number, and so of the mean."""
+        """Lower and upper as floats."""
         return float(self.lower), float(self.upper)
 
     @cached_property
