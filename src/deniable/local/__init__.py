@@ -1,11 +1,14 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
+from deniable.local.deployed import LongitudinalUnary, Rappor
+from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import DuchiMean, HybridMean, MeanProtocol, PiecewiseMean, VectorMean
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
+    "Client",
     "Collector",
     "DirectResponse",
     "DuchiMean",
@@ -13,10 +16,12 @@ __all__ = [
     "HadamardResponse",
     "HybridMean",
     "LocalHashing",
+    "LongitudinalUnary",
     "MeanProtocol",
     "PiecewiseMean",
     "Protocol",
     "PureProtocol",
+    "Rappor",
     "SubsetSelection",
     "UnaryEncoding",
     "VectorMean",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.local.deployed import DEPLOYED
 from deniable.local.frequencies import PROTOCOLS
 from deniable.local.means import MEANS
 from deniable.local.protocol import FrequencyProtocol, Protocol
@@ -119,10 +120,11 @@ def protocol_of(text: str) -> Protocol:
     True
     """
     data = read_json(text, "a protocol")
-    kinds = {each.kind: each for each in (*PROTOCOLS, *MEANS)}
+    kinds: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, *MEANS)}
     if not isinstance(data, dict) or data.get("protocol") not in kinds:
         raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
-    return kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})
+    protocol: Protocol = kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})
+    return protocol
 
 
 def best_protocol(

@@ -1,0 +1,90 @@
+"""Report a row of bits that was randomised once for good, and again for every report (L-OSUE)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.local.codes import column_sums, last_bits
+from deniable.local.deployed.hashes import Bytes, rows_of_coins
+from deniable.local.deployed.memo import Memoised
+from deniable.local.frequencies import UnaryEncoding
+from deniable.local.protocol import FrequencyProtocol, Integers, fine_above, odds_below
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongitudinalUnary(FrequencyProtocol, Memoised):
+    """Report a row of bits every day: an optimised unary encoding that is kept, and whose bits flip in each report.
+
+    Args:
+        epsilon: of all reports of one value together.
+        report_epsilon: of one report alone, below epsilon.
+
+    Guarantee: with p1 = 1/2, q1 = 1 / (odds + 1) and flips of q2 = (b - a) / ((a + 1) (b - 1)), a and b the odds of a
+        report and of an answer, s1 (1 - s0) / (s0 (1 - s1)) = a for s1 = p1 p2 + (1 - p1) q2, s0 = q1 p2 + (1 - q1) q2.
+    Source: Arcolezi, Couchot, Al Bouna, Xiao (2022), arXiv:2111.04636.
+
+    >>> from deniable.local import LongitudinalUnary
+    >>> protocol = LongitudinalUnary(values=["tea", "coffee"], epsilon=2, report_epsilon=1)
+    >>> answer = protocol.estimate(protocol.encode(["tea"] * 900 + ["coffee"] * 100))
+    """
+
+    kind: ClassVar[str] = "longitudinal"
+
+    report_epsilon: Annotated[Fraction, positive_rational]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.report_epsilon >= self.epsilon:
+            raise InvalidParameterError("report_epsilon must be below epsilon: it is of one report, epsilon of all")
+
+    @cached_property
+    def permanent(self) -> UnaryEncoding:
+        """The first step."""
+        return UnaryEncoding(values=self.size, epsilon=self.epsilon)
+
+    @cached_property
+    def flips(self) -> Fraction:
+        """The chance that a report has another bit than the answer."""
+        one, all_of_them = odds_below(self.report_epsilon), self.odds
+        return fine_above((all_of_them - one) / ((one + 1) * (all_of_them - 1)))
+
+    @property
+    def true(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def false(self) -> Fraction:
+        return self.permanent.false * (1 - 2 * self.flips) + self.flips
+
+    @property
+    def width(self) -> int:
+        return self.permanent.width
+
+    def _keys(self, places: Integers, settled: Bytes) -> Integers:
+        return places
+
+    def remember(self, keys: Integers, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
+        return self.permanent._draw(keys, bits)
+
+    def tell(self, answers: Bytes, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
+        return answers ^ rows_of_coins(p=self.flips, people=len(answers), columns=self.size, bits=bits)
+
+    def _draw(self, places: Integers, bits: Bits) -> Bytes:
+        settled = self.settle(len(places))
+        return self.tell(self.remember(places, settled, bits=bits), settled, bits=bits)
+
+    def _sound(self, reports: Bytes) -> NDArray[np.bool_]:
+        return np.asarray(reports[:, -1] <= last_bits(self.size))
+
+    def _supports(self, reports: Bytes) -> Integers:
+        return column_sums(reports, self.size)
+
+    def to_data(self) -> dict[str, object]:
+        return {**super().to_data(), "report_epsilon": str(self.report_epsilon)}
