@@ -80,7 +80,7 @@ def test_wrong_sets_and_points_are_refused() -> None:
         L2Ball(radius=0, columns=2)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="nowhere above upper"):
         Box(lower=(1,), upper=(0,))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="upper must be a list of 1 numbers"):
+    with pytest.raises(InvalidParameterError, match="upper must be lists of one number"):
         Box(lower=(1,), upper=())  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="one number for each parameter"):
         Box(lower=(), upper=())

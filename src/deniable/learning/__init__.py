@@ -2,25 +2,19 @@
 
 from deniable.learning.clips import AdaptiveClip, Clip
 from deniable.learning.correlated import Banded, Buffered, Tree, Uses
-from deniable.learning.descent import Descent, NoisyDescent, descend, descend_by_samples
-from deniable.learning.erm import RiskComparison, RiskMinimiser, compare_minimisers
-from deniable.learning.estimators import (
-    PCA,
-    CategoricalNB,
-    DecisionTreeClassifier,
-    GaussianMixture,
-    GaussianNB,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    KMeans,
-    LinearRegression,
-    LinearSVM,
-    LogisticRegression,
-    NearestCentroid,
-    PrivateGridSearch,
-    Ridge,
-    StandardScaler,
-)
+from deniable.learning.descent.noisy import NoisyDescent
+from deniable.learning.descent.projected import Descent, descend, descend_by_samples
+from deniable.learning.erm.minimiser import RiskComparison, RiskMinimiser, compare_minimisers
+from deniable.learning.estimators.bayes import CategoricalNB, GaussianNB, NearestCentroid
+from deniable.learning.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from deniable.learning.estimators.kmeans import KMeans
+from deniable.learning.estimators.logistic import LogisticRegression
+from deniable.learning.estimators.mixture import GaussianMixture
+from deniable.learning.estimators.regression import LinearRegression, Ridge
+from deniable.learning.estimators.scaling import PCA, StandardScaler
+from deniable.learning.estimators.search import PrivateGridSearch
+from deniable.learning.estimators.svm import LinearSVM
+from deniable.learning.estimators.tree import DecisionTreeClassifier
 from deniable.learning.groups import accuracy_by_group
 from deniable.learning.losses import Hinge, HuberisedHinge, Logistic, Loss, Squared
 from deniable.learning.pate.account import VoteAccount

@@ -7,7 +7,7 @@ computed from w alone. Proofs: docs/theory/learning/correlated.md.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any
@@ -51,18 +51,11 @@ class Uses(Part):
 
 
 class Stream:
-    """Turns exact sums into noisy ones, a step at a time; it holds secret sums of earlier steps.
-
-    Args:
-        correlation: of the noise.
-        noise: of every number that is released.
-        uses: how rows take part.
-    """
+    """Turns exact sums into noisy ones, a step at a time; it holds secret sums of earlier steps."""
 
     def __init__(self, correlation: "Correlation", noise: Gaussian, uses: Uses) -> None:
         self._correlation, self._noise, self._uses, self._step = correlation, noise, uses, 0
-        self._secret = correlation.blank(uses)
-        self._public = correlation.blank(uses)
+        self._secret, self._public = correlation.blank(uses), correlation.blank(uses)
 
     def add(self, total: Integers, *, bits: Bits) -> Floats:
         """The noisy sum of a step, in lattice steps; the noise of several such sums cancels in part.
@@ -119,7 +112,10 @@ class Correlation(Part):
             sensitivity, and each noisy integer has its own mu (docs/theory/learning/correlated.md).
         """
         moved = of_ball_sum(radius=self.reach(uses), dimensions=uses.steps * uses.dimensions, rows=1, relation=relation)
-        return _gaussian_dp(self.noise(noise_multiplier, uses).privacy_loss(moved).mu_squared)
+        mu_squared = self.noise(noise_multiplier, uses).privacy_loss(moved).mu_squared
+        if mu_squared is None:
+            raise InvalidParameterError("noise_multiplier is too small to be accounted for on this lattice")
+        return GaussianDPLoss(decimal_above(Fraction(math.sqrt(mu_squared) * (1 + 2**-50)), 12))
 
     def stream(self, noise_multiplier: Fraction, uses: Uses) -> Stream:
         """A fresh stream; one for each run."""
@@ -193,10 +189,6 @@ class Banded(Correlation):
 
     def errors(self, uses: Uses) -> tuple[float, float]:
         return _toeplitz_errors(np.array(self.coefficients), uses)
-
-    def column_loss(self, noise_multiplier: Fraction, uses: Uses) -> PrivacyLoss:
-        """What one row reveals that takes part once, under add/remove."""
-        return self.privacy_loss(noise_multiplier, replace(uses, times=1), Relation.ADD_REMOVE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,13 +353,6 @@ def _least(error: Callable[[Floats], float], start: Floats) -> Floats:
             lambda free: error(free) if np.isfinite(error(free)) else 1e300, start, method=method, options=options
         )
     return np.asarray(found.x) if found.fun < error(start) else start
-
-
-def _gaussian_dp(mu_squared: Fraction | None) -> GaussianDPLoss:
-    """Raises: InvalidParameterError if the noise is too small for any mu."""
-    if mu_squared is None:
-        raise InvalidParameterError("noise_multiplier is too small to be accounted for on this lattice")
-    return GaussianDPLoss(decimal_above(Fraction(math.sqrt(mu_squared) * (1 + 2**-50)), 12))
 
 
 CORRELATIONS: dict[str, type[Correlation]] = {each.__name__: each for each in (Banded, Buffered, Tree)}

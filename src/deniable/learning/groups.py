@@ -14,14 +14,13 @@ from scipy.stats import beta
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Classifier, same_length
 from deniable.learning.estimators.reading import Labels
-from deniable.learning.pate.account import paid
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PureLoss, Relation, of_count
 from deniable.release import Bounds, Estimate, Key, Measure, Noisy, Release
 from deniable.rows import Container, silence
-from deniable.statistics.statistic import Payer, without_rows
+from deniable.statistics.statistic import Payer, paid, without_rows
 
 _NOTE = "Epsilon is the same for all groups: it bounds the loss of every row. What one row lost would be private."
 
@@ -78,20 +77,17 @@ def accuracy_by_group(
     share = np.clip(right / np.maximum(rows, 1), 0.0, 1.0)
     grid = share.reshape(-1, size)
     best = grid.max(axis=1, keepdims=True) if beside is None else grid[list(models).index(beside)]
-    parts: list[Key | Measure | Estimate] = [
-        Key(name="model", values=[name for name in models for _ in range(size)]),
-        Key(name="group", values=list(known.classes) * len(models)),
-        Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows)),
-        Estimate(name="gap", estimates=(best - grid).ravel()),
-    ]
     noisy: tuple[Noisy, ...] = ()
+    accuracy: Measure | Estimate = Estimate(name="accuracy", estimates=share, ends=partial(_of_a_sample, right, rows))
     if noise is not None:
         noisy = tuple(Noisy(name=n, values=v, law=noise.law()) for n, v in (("right", right), ("rows", rows)))
-        ratio, divisor = (lambda counts: counts["right"] / counts["rows"]), (itemgetter("rows"),)
-        bases = ("right", "rows")
-        parts[2] = Measure(name="accuracy", bases=bases, evaluate=ratio, denominators=divisor, lower=0, upper=1)
+        ratio, divisor, bases = (lambda of: of["right"] / of["rows"]), (itemgetter("rows"),), ("right", "rows")
+        accuracy = Measure(name="accuracy", bases=bases, evaluate=ratio, denominators=divisor, lower=0, upper=1)
+    keys = [name for name in models for _ in range(size)], list(known.classes) * len(models)
+    parts = (Key(name="model", values=keys[0]), Key(name="group", values=keys[1]), accuracy,
+             Estimate(name="gap", estimates=(best - grid).ravel()))  # fmt: skip
     safe, notes = bits.safe or public, (_NOTE,)
-    return Release(parts=tuple(parts), noisy=noisy, cost=cost, budget_left=left, text=text, safe=safe, notes=notes)
+    return Release(parts=parts, noisy=noisy, cost=cost, budget_left=left, text=text, safe=safe, notes=notes)
 
 
 def _of_a_sample(right: NDArray[np.int64], rows: NDArray[np.int64], level: float) -> Bounds:

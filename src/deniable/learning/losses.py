@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,31 +67,20 @@ class Loss(metaclass=InWords):
         return float(positive_rational("row_radius", row_radius)) * self.steepest(_reach(row_radius, feasible))
 
     def smoothness(self, *, row_radius: Real) -> float:
-        """The largest curvature in any direction, the Lipschitz constant of the gradient; infinity for a hinge.
-
-        Args:
-            row_radius: the largest norm of a row.
-        """
+        """The largest curvature in any direction for rows of at most this norm; infinity for a hinge."""
         return self.curvature * float(positive_rational("row_radius", row_radius)) ** 2
 
     def largest(self, *, row_radius: Real, feasible: FeasibleSet) -> float:
-        """A bound on the loss of one row: phi is convex in either argument, so the corners of its range attain it.
-
-        Args:
-            row_radius: the largest norm of a row.
-            feasible: where the parameters lie.
-        """
+        """A bound on the loss of one row: phi is convex in either argument, so the corners of its range attain it."""
         reach = _reach(row_radius, feasible)
         extremes = self._labels(np.array([-np.inf, np.inf]))
         return float(self.values(np.array([-reach, reach]), extremes[::-1]).max())
 
     def mean(self, parameters: ArrayLike, rows: object, labels: object) -> float:
-        """The mean loss over the rows, without privacy.
+        """The mean loss over at least one row, without privacy.
 
         Args:
-            parameters: shape (columns,).
-            rows: a table of shape (rows, columns), with at least one row.
-            labels: shape (rows,).
+            parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
 
         >>> from deniable.learning import Hinge
         >>> Hinge().mean([1, 0], [[1, 0], [2, 2]], [1, -1])
@@ -107,9 +96,7 @@ class Loss(metaclass=InWords):
         """The gradient of every row, shape (rows, columns); private where the rows are.
 
         Args:
-            parameters: shape (columns,).
-            rows: a table of shape (rows, columns).
-            labels: shape (rows,).
+            parameters, rows, labels: of shape (columns,), (rows, columns) and (rows,).
 
         Guarantee: the gradient of a row is a function of that row, its label and the parameters alone, wherever it
             stands: all float work is element by element, in a fixed order.
@@ -143,6 +130,7 @@ class Squared(Loss):
         label_bound: the largest size of a label; labels beyond are moved to it.
     """
 
+    curvature: ClassVar[float] = 1.0
     label_bound: Annotated[Fraction, positive_rational]
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
@@ -153,10 +141,6 @@ class Squared(Loss):
 
     def steepest(self, reach: float) -> float:
         return reach + float(self.label_bound)
-
-    @property
-    def curvature(self) -> float:
-        return 1.0
 
     def _labels(self, labels: Floats) -> Floats:
         return np.clip(labels, -float(self.label_bound), float(self.label_bound))
@@ -177,6 +161,8 @@ class _OfMargin(Loss):
 class Logistic(_OfMargin):
     """ln(1 + exp(-margin)), for labels above 0 and others."""
 
+    curvature: ClassVar[float] = 0.25
+
     def values(self, predictions: Floats, labels: Floats) -> Floats:
         return np.logaddexp(0.0, -labels * predictions)
 
@@ -187,24 +173,18 @@ class Logistic(_OfMargin):
         """Attained where the prediction is as wrong as it can be."""
         return math.exp(-np.logaddexp(0.0, -reach))
 
-    @property
-    def curvature(self) -> float:
-        return 0.25
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hinge(_OfMargin):
     """max(0, 1 - margin), for labels above 0 and others. At the corner, the slope is 0."""
+
+    curvature: ClassVar[float] = math.inf
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
         return np.maximum(0.0, 1.0 - labels * predictions)
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
         return np.where(labels * predictions < 1, -labels, 0.0 * labels)
-
-    @property
-    def curvature(self) -> float:
-        return math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,9 +201,7 @@ class HuberisedHinge(_OfMargin):
 
     def values(self, predictions: Floats, labels: Floats) -> Floats:
         short, width = 1.0 - labels * predictions, float(self.width)
-        return np.where(
-            short < -width, 0.0 * labels, np.where(short > width, short, (short + width) ** 2 / (4 * width))
-        )
+        return np.where(short > width, short, np.maximum(short + width, 0.0) ** 2 / (4 * width))
 
     def slopes(self, predictions: Floats, labels: Floats) -> Floats:
         short, width = 1.0 - labels * predictions, float(self.width)

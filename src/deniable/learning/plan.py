@@ -4,7 +4,6 @@ Today's libraries lose privacy where sampler, clip, noise and accountant each ke
 are one immutable value, and its loss is read from the mechanism that adds the noise.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Repl
 from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, check_payer, paid
 
 __all__ = ["Clip", "Poisson", "TrainingPlan", "TrainingRun"]
 
@@ -159,15 +158,12 @@ class TrainingPlan(Part):
         >>> for batch in run:
         ...     weights -= 0.1 * run.mean_gradient(weights - rows[batch])
         """
-        if ledger is not None and not callable(getattr(ledger, "pay", None)):
-            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
+        check_payer(ledger, bits)
         run = TrainingRun(self, rows, expected_rows, units, bits)
         if checkpoint is not None:
             run._restore(checkpoint)
         elif ledger is not None:
-            text = self.to_json()
-            question = hashlib.sha256(text.encode()).hexdigest()
-            ledger.pay(self.privacy_loss(), question=question, text=text, safe=bits.safe, units=units is not None)
+            paid(ledger, self.privacy_loss(), text=self.to_json(), bits=bits, units=units is not None)
         return run
 
     def to_json(self) -> str:
@@ -185,10 +181,8 @@ class TrainingPlan(Part):
             values: dict[str, Any] = dict(data)  # type: ignore[call-overload]
             if values.pop("kind") != "TrainingPlan":
                 raise KeyError("kind")
-            for name, kinds in (("sampler", SAMPLERS), ("clip", CLIPS)):
-                values[name] = made_of("kind", values[name], kinds)
-            if values["correlation"] is not None:
-                values["correlation"] = made_of("kind", values["correlation"], CORRELATIONS)
+            for name, kinds in (("sampler", SAMPLERS), ("clip", CLIPS), ("correlation", CORRELATIONS)):
+                values[name] = None if values[name] is None else made_of("kind", values[name], kinds)
             return TrainingPlan(unit=PrivacyUnit(**values.pop("unit")), **values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidParameterError(f"these are not the fields of a training plan: {shown(data)}") from error
@@ -202,15 +196,12 @@ class TrainingRun:
     """
 
     def __init__(self, plan: TrainingPlan, rows: int, expected_rows: int, units: Container | None, bits: Bits) -> None:
-        if not isinstance(bits, Bits):
-            raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
         self.plan, self.step, self.safe, self.norm = plan, 0, bits.safe, float(plan.clip.norm)
         self._rows = whole_number("rows", rows, lower=0)
         self._units, self._bits, self._next_norm = units, bits, self.norm
         self._expected = plan.sampler.share() * whole_number("expected_rows", expected_rows, lower=1)
         self._codes = self._allotted = self._batch = None  # type: Places | None
-        correlation = plan.correlation
-        self._stream = None if correlation is None else correlation.stream(plan.noise_multiplier, plan.uses)
+        self._stream = plan.correlation.stream(plan.noise_multiplier, plan.uses) if plan.correlation else None
         whose = plan.unit.column is not None
         if whose != (units is not None) or (whose and len(units) != rows):  # type: ignore[arg-type]
             raise InvalidParameterError(

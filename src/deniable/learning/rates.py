@@ -39,11 +39,10 @@ def descent_bound(*, radius: Real, lipschitz: Real, steps: int) -> float:
 def noisy_descent_steps(*, columns: int, size: int, epsilon: Real, delta: Real) -> int:
     """The number of steps at which noise and optimisation weigh the same: T = n^2 rho / (2 d), rounded up.
 
-    Valid for descents that use all rows in every step, as `NoisyDescent` does; not for one row a step.
+    Valid for descents that use all rows in every step; not for one row a step.
 
     Args:
-        columns, size: d, the number of parameters, and n.
-        epsilon: greater than 0; delta: in (0, 1).
+        columns, size, epsilon, delta: d, the number of parameters, n, and the price, both greater than 0.
 
     >>> noisy_descent_steps(columns=10, size=1000, epsilon=1, delta="1e-6")
     1218
@@ -62,8 +61,7 @@ def noisy_descent_excess_risk(
     the step R / sqrt(T (G^2 + d s^2)), it is R sqrt((G^2 + d s^2) / T) = R G sqrt(1 / T + 2 d / (rho n^2)).
 
     Args:
-        radius, lipschitz, columns, size: R, G, d, n. Gradients are clipped at G too, so that clipping changes nothing.
-        epsilon: greater than 0; delta: in (0, 1).
+        radius, lipschitz, columns, size, epsilon, delta: R, G, at which gradients are clipped, d, n, and the price.
         steps: T; by default that of `noisy_descent_steps`, for O(R G sqrt(d ln(1/delta)) / (n epsilon)).
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above, with constants.
@@ -90,8 +88,7 @@ def exponential_excess_risk(
     r = d / (k G), or 2 R G if that is less. Proof: docs/theory/learning/erm.md.
 
     Args:
-        radius, lipschitz, columns, size: R of the ball, G, d, n.
-        epsilon: greater than 0; relation: the neighbouring relation.
+        radius, lipschitz, columns, size, epsilon: R of the ball, G, d, n, and the price.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085, for the rate; derived as above.
 
@@ -109,15 +106,9 @@ def exponential_excess_risk(
 
 @in_words
 def optimal_rate(
-    *,
-    radius: Real,
-    lipschitz: Real,
-    columns: int,
-    size: int,
-    epsilon: Real,
-    delta: Real = 0,
+    *, radius: Real, lipschitz: Real, columns: int, size: int, epsilon: Real, delta: Real = 0,
     strong_convexity: Real | None = None,
-) -> float:
+) -> float:  # fmt: skip
     """The optimal order of the excess empirical risk of any private learner, without its constant.
 
     | losses              | delta = 0                     | delta > 0                              |
@@ -125,12 +116,10 @@ def optimal_rate(
     | convex              | R G d / (n epsilon)           | R G sqrt(d ln(1/delta)) / (n epsilon)  |
     | l-strongly convex   | G^2 d^2 / (l n^2 epsilon^2)   | G^2 d ln(1/delta) / (l n^2 epsilon^2)  |
 
-    Upper bounds have logarithms of n and d more, and need epsilon of at most about 1. Nothing exceeds R G, which the
-    start alone attains, so the result is never above it.
+    Upper bounds have logarithms of n and d more, and need epsilon of at most about 1. The start alone attains R G.
 
     Args:
-        radius, lipschitz, columns, size: R, G, d, n.
-        epsilon: greater than 0; delta: in [0, 1).
+        radius, lipschitz, columns, size, epsilon, delta: R, G, d, n, and the price; delta may be 0.
         strong_convexity: l; None for losses that are merely convex.
 
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085.

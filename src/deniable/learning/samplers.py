@@ -5,7 +5,7 @@ A sampler makes its own loss, so no plan can draw rows in one way and be account
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, ClassVar
@@ -44,8 +44,7 @@ class Sampler(Part):
     def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         """The step, among the next `period`, in which each row takes part; below 0 for one that takes part in none.
 
-        Args:
-            before: what was allotted for the last `period` steps.
+        `before` is what was allotted for the last `period` steps.
         """
 
     def uses(self, steps: int) -> tuple[int, int]:
@@ -208,7 +207,7 @@ class BallsInBins(Sampler):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CyclicPoisson(Sampler):
+class CyclicPoisson(Poisson):
     """Each row is put into one of `classes`, once; step t takes each row of class t mod `classes` with chance `rate`.
 
     So uses of a row are at least `classes` steps apart, which correlated noise rewards. A rate of 1, by default, goes
@@ -223,24 +222,15 @@ class CyclicPoisson(Sampler):
     """
 
     classes: Annotated[int, partial(whole_number, lower=1, upper=10**6)]
-    rate: Annotated[Fraction, positive_rational] = Fraction(1)
     keeps: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rate > 1:
-            raise InvalidParameterError(f"rate must be in (0, 1], got {shown(self.rate)}")
 
     @property
     def period(self) -> int:
         return self.classes
 
     def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
-        classes = (
-            uniform.below(self.classes, size=rows, bits=bits) if before is None else np.maximum(before, -1 - before)
-        )
-        joins = bernoulli.sample(p=self.rate, size=rows, bits=bits)
-        return np.where(joins, classes, -1 - classes)
+        known = uniform.below(self.classes, size=rows, bits=bits) if before is None else np.maximum(before, -1 - before)
+        return np.where(super().allot(rows, bits) == 0, known, -1 - known)
 
     def share(self) -> Fraction:
         return self.rate / self.classes
@@ -249,17 +239,14 @@ class CyclicPoisson(Sampler):
         return -(-steps // self.classes), self.classes
 
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
-        once = _once(mechanism, relation)
-        if self.rate < 1:
-            once = _to_sample(mechanism, AddRemove).poisson_sampled(rate=self.rate, relation=relation)
-        return once * -(-steps // self.classes)
+        return super().privacy_loss(mechanism, relation, -(-steps // self.classes))
 
     def correlated_loss(
         self, correlation: Correlation, noise_multiplier: Fraction, uses: Uses, relation: Relation
     ) -> PrivacyLoss:
         if self.rate == 1 or not isinstance(correlation, Banded) or len(correlation.coefficients) > self.classes:
             return super().correlated_loss(correlation, noise_multiplier, uses, relation)
-        column = correlation.column_loss(noise_multiplier, uses)
+        column = correlation.privacy_loss(noise_multiplier, replace(uses, times=1), AddRemove)
         return column.poisson_sampled(rate=self.rate, relation=relation) * uses.times
 
 

@@ -38,11 +38,7 @@ class FeasibleSet(metaclass=InWords):
 
     @abstractmethod
     def farthest(self, point: ArrayLike) -> float:
-        """The largest distance from a point, inside or outside, to the set; from the origin, it is the largest norm.
-
-        Args:
-            point: shape (columns,).
-        """
+        """The largest distance from a point, inside or outside, to a point of the set."""
 
     @abstractmethod
     def _project(self, point: Floats) -> Floats:
@@ -51,20 +47,12 @@ class FeasibleSet(metaclass=InWords):
     def project(self, point: ArrayLike) -> Floats:
         """The nearest point of the set in Euclidean distance, shape (columns,).
 
-        Args:
-            point: public parameters, shape (columns,), finite.
-
         Raises: InvalidParameterError if the point has another shape or is not finite.
         """
         return self._project(self._read(point))
 
     def contains(self, point: ArrayLike, *, tolerance: float = 1e-9) -> bool:
-        """Whether a point lies in the set, or within `tolerance` of it.
-
-        Args:
-            point: shape (columns,), finite.
-            tolerance: in the unit of the parameters.
-        """
+        """Whether a point, of shape (columns,) and finite, lies within `tolerance` of the set."""
         found = self._read(point)
         return bool(np.linalg.norm(found - self._project(found)) <= tolerance)
 
@@ -119,12 +107,7 @@ class L2Ball(_Ball):
 
 @dataclass(frozen=True, kw_only=True)
 class L1Ball(_Ball):
-    """Everything within a Manhattan distance of a centre.
-
-    Args:
-        radius: greater than 0.
-        columns: the number of parameters.
-        centre: a tuple of numbers; the origin if it is left out.
+    """Everything within a Manhattan distance of a centre; parameters as of `L2Ball`.
 
     Source: Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball", for the projection.
 
@@ -134,8 +117,7 @@ class L1Ball(_Ball):
 
     def farthest(self, point: ArrayLike) -> float:
         """The distance is convex, so a vertex attains it: centre +- radius e_i, away from the point."""
-        away = np.abs(self._read(point) - self.middle)
-        return _to_vertex(away, -float(self.radius))
+        return _to_vertex(np.abs(self._read(point) - self.middle), -float(self.radius))
 
     def _project(self, point: Floats) -> Floats:
         away, radius = point - self.middle, float(self.radius)
@@ -149,8 +131,7 @@ class Simplex(FeasibleSet):
     """Numbers of at least 0 that add up to `total`.
 
     Args:
-        columns: the number of parameters.
-        total: greater than 0.
+        columns, total: the number of parameters; greater than 0.
 
     Source: Held, Wolfe, Crowder (1974), "Validation of subgradient optimization", for the projection.
 
@@ -192,13 +173,10 @@ class Box(FeasibleSet):
     upper: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.lower, tuple | list) or not self.lower:
-            raise InvalidParameterError("lower must be a list of one number for each parameter")
+        if not (isinstance(self.lower, tuple | list) and self.lower and self.upper):
+            raise InvalidParameterError("lower and upper must be lists of one number for each parameter")
         for name in ("lower", "upper"):
-            value = getattr(self, name)
-            if not value:
-                raise InvalidParameterError(f"{name} must be a list of {len(self.lower)} numbers, got an empty one")
-            object.__setattr__(self, name, public_vector(name, value, len(self.lower)))
+            object.__setattr__(self, name, public_vector(name, getattr(self, name), len(self.lower)))
         if any(low > high for low, high in zip(self.lower, self.upper, strict=True)):
             raise InvalidParameterError("lower must be nowhere above upper. Swap them.")
 
@@ -217,8 +195,7 @@ class Box(FeasibleSet):
         return float(np.linalg.norm(np.subtract(*self._corners)))
 
     def farthest(self, point: ArrayLike) -> float:
-        low, high = self._corners
-        found = self._read(point)
+        (low, high), found = self._corners, self._read(point)
         return float(np.linalg.norm(np.maximum(np.abs(found - low), np.abs(found - high))))
 
     def _project(self, point: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, Typed
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits, DeterministicBits
-from deniable.numbers.rationals import Real, exact_rational, positive_integer, whole_number
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.call import InWords, read_fields
@@ -31,6 +31,21 @@ class Payer(Protocol):
         units: whether the loss is that of all rows of one unit, or of one row.
         """
         ...
+
+
+def check_payer(ledger: object, bits: object) -> None:
+    """Raise: InvalidParameterError unless these are a ledger, or None, and a source of random bits."""
+    if ledger is not None and not callable(getattr(ledger, "pay", None)):
+        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
+    if not isinstance(bits, Bits):
+        raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
+
+
+def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits, units: bool = False) -> Remaining | None:
+    """What is left after the payment, if there is a ledger."""
+    check_payer(ledger, bits)
+    question = hashlib.sha256(text.encode()).hexdigest()
+    return None if ledger is None else ledger.pay(loss, question=question, text=text, safe=bits.safe, units=units)
 
 
 BoundsLike: TypeAlias = tuple[Real, Real] | list[float] | Literal["auto"]
@@ -138,17 +153,12 @@ class Statistic(metaclass=InWords):
         """
         if self.rows > 1 and units is None:
             raise InvalidParameterError(f"rows={self.rows} needs units=..., which says whose row it is")
-        if ledger is not None and not callable(getattr(ledger, "pay", None)):
-            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {ledger!r}")
-        if not isinstance(bits, Bits):
-            raise InvalidParameterError(f"bits must be a source of random bits, got {bits!r}. Leave it out.")
+        check_payer(ledger, bits)
         self._check_lengths(values, units)
         text = str(self)
-        left = None
         if ledger is not None:
             self._rehearse(values, units)
-            question = hashlib.sha256(text.encode()).hexdigest()
-            left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe, units=units is not None)
+        left = paid(ledger, self.privacy_loss, text=text, bits=bits, units=units is not None)
         with silence():
             answer = self._answer(values, units, bits)
         release = Release(

@@ -107,15 +107,11 @@ class NoisyDescent(metaclass=InWords):
         """The private average and last point, and the bound; all of it may be published if it is safe.
 
         Args:
-            rows: secret; a table of shape (rows, columns). A row with a value that is no number adds nothing.
-            labels: secret; shape (rows,).
-            ledger: who pays before a row is read; None: the caller keeps the books.
-            bits: leave it out, except in tests.
+            rows, labels: secret; (rows, columns) and (rows,). A row with a value that is no number adds nothing.
+            ledger, bits: who pays before a row is read, or None; bits are for tests.
         """
         first, _ = started(self.feasible, self.start)
-        self.loss.gradients(
-            first, without_rows(rows), without_rows(labels)
-        )  # refuses types and columns that do not fit
+        self.loss.gradients(first, without_rows(rows), without_rows(labels))  # refuses what does not fit
         run = self.plan.run(same_length(rows, labels), expected_rows=self.size, ledger=ledger, bits=bits)
         found_rows, found_labels = table(rows, "rows", columns=self.plan.dimensions)[0], numbers(labels, "labels")
 

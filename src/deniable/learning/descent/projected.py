@@ -19,12 +19,9 @@ from deniable.rows import Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Descent:
-    """What a descent found.
+    """What a descent found: the average of the points at which gradients were taken, and the last point.
 
-    Args:
-        average: of the points at which gradients were taken, shape (columns,); the bound holds here.
-        last: the last point, shape (columns,); the bound does not hold here.
-        bound: on the excess of the mean loss at `average`, in expectation where gradients are random.
+    `bound` is on the excess of the mean loss at the average, in expectation where gradients are random.
     """
 
     average: Floats
@@ -34,19 +31,14 @@ class Descent:
 
 @in_words
 def descend(
-    gradient: Callable[[Floats], ArrayLike],
-    feasible: FeasibleSet,
-    *,
-    steps: int,
-    lipschitz: Real,
+    gradient: Callable[[Floats], ArrayLike], feasible: FeasibleSet, *, steps: int, lipschitz: Real,
     start: ArrayLike | None = None,
-) -> Descent:
+) -> Descent:  # fmt: skip
     """Minimise a convex function by projected (sub)gradient descent, without privacy.
 
     Args:
         gradient: of the function at parameters of shape (columns,); of that shape.
-        feasible: where the parameters must lie.
-        steps: T, at least 1.
+        feasible, steps: where the parameters must lie, and T.
         lipschitz: G, the largest norm of a gradient.
         start: a feasible point; the middle of the set if it is left out.
 
@@ -80,15 +72,9 @@ def descend(
 
 @in_words
 def descend_by_samples(
-    gradient: Callable[[Floats, int], ArrayLike],
-    feasible: FeasibleSet,
-    *,
-    examples: int,
-    steps: int,
-    lipschitz: Real,
-    start: ArrayLike | None = None,
-    bits: Bits = SECURE,
-) -> Descent:
+    gradient: Callable[[Floats, int], ArrayLike], feasible: FeasibleSet, *, examples: int, steps: int, lipschitz: Real,
+    start: ArrayLike | None = None, bits: Bits = SECURE,
+) -> Descent:  # fmt: skip
     """Minimise a mean of convex functions by the gradient of one of them a step, chosen at random, without privacy.
 
     Args:
@@ -97,9 +83,7 @@ def descend_by_samples(
         examples: the number of functions.
         bits: leave it out, except in tests.
 
-    Guarantee: that of `descend` in expectation, since the gradient of a function chosen uniformly is an unbiased one
-        of the mean.
-    Raises: InvalidParameterError as `descend`.
+    Guarantee: that of `descend` in expectation, since the gradient of a function chosen uniformly is unbiased.
     Source: Robbins, Monro (1951); Nemirovski, Juditsky, Lan, Shapiro (2009), for averaged iterates.
 
     >>> from deniable.learning import Box
@@ -110,16 +94,9 @@ def descend_by_samples(
     >>> bool(abs(found.average[0] - 2 / 3) < 0.5)
     True
     """
-    chosen = iter(
-        uniform.below(positive_integer("examples", examples), size=positive_integer("steps", steps), bits=bits)
-    )
-    return descend(
-        lambda parameters: gradient(parameters, int(next(chosen))),
-        feasible,
-        steps=steps,
-        lipschitz=lipschitz,
-        start=start,
-    )
+    chosen = uniform.below(positive_integer("examples", examples), size=positive_integer("steps", steps), bits=bits)
+    draws = iter(chosen.tolist())
+    return descend(lambda at: gradient(at, next(draws)), feasible, steps=steps, lipschitz=lipschitz, start=start)
 
 
 def started(feasible: FeasibleSet, start: ArrayLike | None) -> tuple[Floats, float]:

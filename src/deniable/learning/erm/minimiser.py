@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidParameterError, MissingExtraError
-from deniable.learning.descent import NoisyDescent
+from deniable.errors import InvalidParameterError
+from deniable.learning.descent.noisy import NoisyDescent
 from deniable.learning.descent.projected import started
 from deniable.learning.erm.exact import minimise
 from deniable.learning.erm.exponential import Exponential
@@ -61,7 +61,7 @@ class RiskMinimiser(Estimator):
         regularisation: of `output` and `objective`: half of it times the squared distance to the start is added to the
             sum. By default that of the best bound; one that is too weak for epsilon is raised, see `regularisation_`.
         steps, candidates: of `gradient`, and at most of `exponential`.
-        start: public parameters, such as a model of public rows; the middle of the set if they are left out.
+        start: public parameters, such as a model of public rows; by default the middle of the set.
 
     `coef_` are the parameters, `excess_risk_` bounds the expected mean loss over the least, for `expected_rows` rows.
 
@@ -96,14 +96,11 @@ class RiskMinimiser(Estimator):
         method = self._method(problem)
         same_length(X, y)
         problem.read(without_rows(X), without_rows(y))
-
-        strength = getattr(method, "regularisation", None)
         bound = min(method.bound, problem.steep * problem.feasible.diameter)  # no point is further above the least
+        known = {"excess_risk_": bound, "regularisation_": getattr(method, "regularisation", None)}
 
         def train(bits: Bits) -> Mapping[str, Any]:
-            rows, labels = problem.read(X, y)
-            found = method.draw(rows, labels, bits)
-            return {"coef_": found, "excess_risk_": bound, "regularisation_": strength}
+            return known | {"coef_": method.draw(*problem.read(X, y), bits)}
 
         return Work(loss=method.loss, how=method.how, train=train, relation=problem.relation, delta=self.delta)
 
@@ -169,15 +166,10 @@ class RiskComparison:
     floor: float
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw risk against epsilon, and the floor, on matplotlib axes, new ones by default.
+        """Draw risk against epsilon, and the floor, on matplotlib axes, new ones by default."""
+        from deniable.privacy.reports.plot import axes_for
 
-        Raises: MissingExtraError if matplotlib is not installed.
-        """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
-        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        ax = axes_for(ax)
         for name, values in self.risks.items():
             ax.plot(self.epsilons, values, marker="o", label=name)
         ax.axhline(self.floor, linestyle="--", color="#223344", label="without privacy")
@@ -189,20 +181,14 @@ class RiskComparison:
 
 
 def compare_minimisers(
-    rows: Container,
-    labels: Container,
-    *,
-    epsilons: Sequence[Real],
-    methods: Sequence[str] = METHODS,
-    runs: int = 5,
-    bits: Bits = SECURE,
-    **public: Any,
-) -> RiskComparison:
+    rows: Container, labels: Container, *, epsilons: Sequence[Real], methods: Sequence[str] = METHODS, runs: int = 5,
+    bits: Bits = SECURE, **public: Any,
+) -> RiskComparison:  # fmt: skip
     """Fit by each method at each epsilon and compare the mean losses: for public or made-up rows, to choose a method.
 
     Args:
-        rows, labels: public, for the comparison is not private.
-        runs: fits of each method at each epsilon, of which the mean is taken; public: as in `RiskMinimiser`.
+        rows, labels, public: the comparison is not private; all else as in `RiskMinimiser`.
+        runs: fits of each method at each epsilon, of which the mean is taken.
         bits: leave it out, except in tests.
 
     >>> from deniable.learning import L2Ball, Logistic, compare_minimisers

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.estimator import Classifier, Work, same_length
 from deniable.learning.estimators.moments import BoxMoments, Moments, Priced, log_total
-from deniable.learning.estimators.reading import Bounds, Features, Labels
+from deniable.learning.estimators.reading import Bounds, Features, Labels, columns_of
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import of_count
-from deniable.rows import Container, Floats, array_of, distinct, places_of, silence
-from deniable.rows.tables import frame_of, grid
+from deniable.rows import Container, Floats, distinct, places_of, silence
 from deniable.statistics.statistic import without_rows
 
 _FLOOR = 0.003  # of variances of features in [-1, 1]
@@ -93,9 +92,7 @@ class GaussianNB(Priced, Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestCentroid(GaussianNB):
-    """Predict the class whose noisy mean is nearest, with features divided by the width of their bounds.
-
-    It is `GaussianNB` with equal chances of the classes and one variance for all, of the same parameters and guarantee.
+    """Predict the class whose noisy mean is nearest: `GaussianNB` with equal chances and one variance for all.
 
     >>> from deniable.learning import NearestCentroid
     >>> model = NearestCentroid(bounds=[(0, 1)], classes=[0, 1], epsilon=1).fit([[0.1], [0.9]] * 900, [0, 1] * 900)
@@ -184,13 +181,5 @@ def _categories(declared: Any) -> tuple[tuple[Any, ...], ...]:
 
 def _places(rows: Any, categories: tuple[tuple[Any, ...], ...]) -> list[NDArray[np.int64]]:
     """For each feature the places of its values among the categories; their number for one that is not there."""
-    array = None if isinstance(rows, list | tuple) else array_of(rows)
-    if (frame := frame_of(rows, "X")) is not None:
-        columns = [part.to_native() for part in frame.iter_columns()]
-    elif array is not None and array.ndim == 2:
-        columns = list(array.T)
-    else:
-        columns = list(grid(rows, "X", len(categories), lambda given, _: (given.values,))[0][0].T)
-    if len(columns) != len(categories):
-        raise InvalidParameterError(f"X must have {len(categories)} columns, as categories has, got {len(columns)}")
-    return [np.asarray(places_of(column, keys)) for column, keys in zip(columns, categories, strict=True)]
+    columns = zip(columns_of(rows, len(categories)), categories, strict=True)
+    return [np.asarray(places_of(column, keys)) for column, keys in columns]

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.reading import Features
+from deniable.learning.estimators.reading import Features, columns_of
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence
-from deniable.rows.tables import frame_of, grid
+from deniable.rows import Floats, distinct, numbers, places_of, silence
 from deniable.statistics.statistic import checked_bounds, without_rows
 
 Columns: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
@@ -80,17 +79,7 @@ class Bins:
 
         Raises: InvalidParameterError if there are other columns than declared, or of types that cannot be read.
         """
-        frame = frame_of(rows, "X")
-        array = None if isinstance(rows, list | tuple) else array_of(rows)
-        if frame is not None:
-            columns = [column.to_native() for column in frame.iter_columns()]
-        elif array is not None and array.ndim == 2:
-            columns = list(array.T)
-        else:
-            columns = list(grid(rows, "X", len(self.edges), lambda given, _: (given.values,))[0][0].T)
-        if len(columns) != len(self.edges):
-            raise InvalidParameterError(f"X must have {len(self.edges)} columns, as bounds has, got {len(columns)}")
-        return np.column_stack([self._code(place, column) for place, column in enumerate(columns)])
+        return np.column_stack([self._code(*each) for each in enumerate(columns_of(rows, len(self.edges)))])
 
     def _code(self, place: int, column: object) -> NDArray[np.int64]:
         if known := self.categories[place]:

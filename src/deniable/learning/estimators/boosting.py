@@ -12,6 +12,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.bins import Bins, Categories, Columns
 from deniable.learning.estimators.estimator import Classifier, Estimator, Regressor, Work, same_length
+from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.estimators.reading import Labels, targets
 from deniable.mechanisms import Gaussian
 from deniable.mechanisms.price import Price
@@ -161,7 +162,7 @@ class GradientBoostingClassifier(_Boosting, Classifier):
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
-        return chances(self._sums(X))
+        return probabilities(self._sums(X))
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
@@ -171,7 +172,7 @@ class GradientBoostingClassifier(_Boosting, Classifier):
         def residuals() -> Callable[[Floats], Floats]:
             places = labels.places(y)
             wanted, known = np.eye(classes + 1)[places][:, :classes], (places < classes)[:, np.newaxis]
-            return lambda sums: ((wanted - chances(sums)) * known)[:, int(classes == 2) :]
+            return lambda sums: ((wanted - probabilities(sums)) * known)[:, int(classes == 2) :]
 
         outputs = 1 if classes == 2 else classes
         return self._boosted(X, outputs, 1 / 4, residuals, {"classes_": np.array(labels.classes)})
@@ -211,10 +212,3 @@ class GradientBoostingRegressor(_Boosting, Regressor):
             return lambda sums: wanted - sums
 
         return self._boosted(X, 1, 1.0, residuals, {"range_": (lower, upper)})
-
-
-def chances(sums: Floats) -> Floats:
-    """The softmax of each row by itself; one sum is the log odds of the second of two classes."""
-    odds = np.column_stack([np.zeros(len(sums)), sums]) if sums.shape[1] == 1 else sums
-    found = np.exp(odds - odds.max(axis=1, keepdims=True))
-    return np.asarray(found / sum(found.T, np.zeros(len(found)))[:, np.newaxis])

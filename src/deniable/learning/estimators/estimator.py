@@ -2,7 +2,6 @@
 
 # ruff: noqa: N803 - X is what scikit-learn calls it
 
-import hashlib
 import html
 import inspect
 import sys
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, shown
+from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.rows import Container, Floats, numbers, places_of, silence
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, check_payer, paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +93,9 @@ class Estimator(ABC):
 
         Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
         """
-        if ledger is not None and not callable(getattr(ledger, "pay", None)):
-            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
-        if not isinstance(bits, Bits):
-            raise InvalidParameterError(f"bits must be a source of random bits, got {shown(bits)}. Leave it out.")
+        check_payer(ledger, bits)
         work = self._planned(X, y)
-        text = repr(self)
-        self.budget_left_ = None
-        if ledger is not None:
-            question = hashlib.sha256(text.encode()).hexdigest()
-            self.budget_left_ = ledger.pay(work.loss, question=question, text=text, safe=bits.safe, units=False)
+        self.budget_left_ = paid(ledger, work.loss, text=repr(self), bits=bits)
         with silence():
             fitted = work.train(bits)
         for name, value in fitted.items():

@@ -62,14 +62,10 @@ class LogisticRegression(LinearClassifier):
 def probabilities(odds: Floats) -> Floats:
     """Chances of shape (rows, classes), each row by the same operations, so that none moves how another is rounded.
 
-    Args:
-        odds: log odds of shape (rows, classes), or (rows, 1) for the second of two classes.
+    Log odds are of shape (rows, classes), or (rows, 1) for the second of two classes.
     """
     if odds.shape[1] == 1:
         second = 1 / (1 + np.exp(-np.maximum(odds[:, 0], -700.0)))
         return np.stack([1 - second, second]).T
     found = np.exp(odds - odds.max(axis=1, keepdims=True))
-    total = np.zeros(len(found))
-    for column in found.T:
-        total += column
-    return np.asarray(found / total[:, np.newaxis])
+    return np.asarray(found / sum(found.T, np.zeros(len(found)))[:, np.newaxis])

@@ -136,7 +136,5 @@ class BoxMoments:
 
 def log_total(logs: Floats) -> Floats:
     """log(sum(exp)) of every row, of shape (rows, 1), each row by the same operations."""
-    most, total = logs.max(axis=1, keepdims=True), np.zeros((len(logs), 1))
-    for column in (logs - most).T:
-        total += np.exp(column)[:, np.newaxis]
-    return np.asarray(most + np.log(total))
+    most = logs.max(axis=1, keepdims=True)
+    return np.asarray(most + np.log(sum(np.exp(logs - most).T, np.zeros(len(logs))))[:, np.newaxis])

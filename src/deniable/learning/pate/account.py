@@ -1,6 +1,5 @@
 """What votes say about their own privacy: as secret as they are, until noise is added to it too."""
 
-import hashlib
 import math
 from fractions import Fraction
 
@@ -12,13 +11,12 @@ from deniable.learning.pate.vote import Vote, Votes
 from deniable.mechanisms import Gaussian, Laplace, NoisyMax
 from deniable.mechanisms.tested.distance import of_steps
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, probability, shown, whole_number
-from deniable.privacy import PrivacyLoss, Relation
-from deniable.privacy.budget import Remaining
+from deniable.numbers.rationals import Real, probability, whole_number
+from deniable.privacy import Relation
 from deniable.privacy.currencies.conversion import ORDERS, checked_order, renyi_epsilon
 from deniable.release import Estimate, Release
 from deniable.rows import Floats
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, paid
 
 _STEPS = 2**16  # of the lattice, to the largest divergence of one query
 Choice = NoisyMax | Gaussian
@@ -150,15 +148,6 @@ def raised(choice: Choice, order: float, unit: float, width: int, shape: tuple[i
     falling = np.maximum.accumulate(steps.astype(np.int64)[::-1] + 1)[::-1]
     slope = math.ceil(falling[0] / width)
     return np.asarray(np.maximum.accumulate(falling + slope * gaps) - slope * gaps), slope
-
-
-def paid(ledger: Payer | None, loss: PrivacyLoss, *, text: str, bits: Bits) -> Remaining | None:
-    """What is left after the payment, if there is a ledger."""
-    if not isinstance(bits, Bits) or (ledger is not None and not callable(getattr(ledger, "pay", None))):
-        wrong = shown(bits if ledger is None else ledger)
-        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, and bits left out; got {wrong}")
-    question = hashlib.sha256(text.encode()).hexdigest()
-    return None if ledger is None else ledger.pay(loss, question=question, text=text, safe=bits.safe, units=False)
 
 
 def _worst(choice: Choice, order: float) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidParameterError, UnsafeReleaseError
 from deniable.learning.estimators.estimator import same_length
 from deniable.learning.estimators.reading import Labels
-from deniable.learning.pate.account import VoteAccount, paid
+from deniable.learning.pate.account import VoteAccount
 from deniable.learning.pate.vote import Vote, Votes
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
@@ -21,10 +21,10 @@ from deniable.numbers.rationals import shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.budget import Remaining
 from deniable.rows import Container, Floats, places_of, silence, table
-from deniable.statistics.statistic import Payer, without_rows
+from deniable.statistics.statistic import Payer, paid, without_rows
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Answers:
     """What teachers answered; everything in it is public, the number of answers too, which noise decided.
 
@@ -127,9 +127,7 @@ class Teachers:
         answered = places >= 0
         self.account.add(vote, len(asked), votes[answered])
         labels = np.array(self._labels.classes)[places[answered]]
-        return Answers(
-            queries=asked, labels=labels, answered=answered, privacy_loss=loss, safe=bits.safe, budget_left=left
-        )
+        return Answers(asked, labels, answered, loss, bits.safe, left)
 
     def _votes(self, queries: Floats, bits: Bits) -> Votes:
         """SECRET."""

@@ -1,6 +1,5 @@
 """`make_private` for a training loop of one's own, and `train`, which is the loop: both run one plan."""
 
-import hashlib
 import html
 import math
 from collections.abc import Iterator
@@ -24,10 +23,10 @@ from deniable.learning.torch.gradients import ClippedGradients
 from deniable.learning.torch.ranks import Ranks
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, shown, whole_number
+from deniable.numbers.rationals import Real, whole_number
 from deniable.privacy import AddRemove, Interval
 from deniable.rows import silence
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, check_payer, paid
 
 _LATTICE = 2**26
 
@@ -89,8 +88,7 @@ def make_private(
     >>> print(optimizer.done, optimizer.plan.steps)
     10 20
     """
-    if ledger is not None and not callable(getattr(ledger, "pay", None)):
-        raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
+    check_payer(ledger, bits)
     microbatch = whole_number("microbatch", microbatch, lower=1)
     inside, rows, ranks = plain(model), Rows(loader), Ranks()
     parameters = [each for each in inside.parameters() if each.requires_grad]
@@ -127,8 +125,7 @@ def make_private(
     private = PrivateOptimizer(optimizer, clipped, rows, ranks, begin, plan, cost, delta, microbatch, autocast)
     if ledger is not None:
         text = f"make_private({type(inside).__name__}, {plan.to_json()})"
-        question = hashlib.sha256(text.encode()).hexdigest()
-        ranks.ask_first(lambda: ledger.pay(cost, question=question, text=text, safe=bits.safe, units=False))
+        ranks.ask_first(lambda: paid(ledger, cost, text=text, bits=bits))
     ranks.share(inside)
     return model, private, PrivateLoader(private)
 
