@@ -125,7 +125,7 @@ class AdaptiveClip(Clip):
     plan, and the norm of the next step is computed from what was released.
 
     Args:
-        norm: of the first step; lattice, stabiliser and blocks as in `Clip`.
+        norm: of the first step. The rest as in `Clip`.
         quantile: the share of rows that should be within the norm.
         rate: at most 10; the norm is multiplied by exp(-rate (share within - quantile)) after each step.
         count_share: of the square of the lattice; with 1/100 gradients have 0.5% more noise than without a count.
@@ -180,6 +180,6 @@ def _plain(value: object) -> object:
         return [_plain(each) for each in value]
     if isinstance(value, PrivacyUnit):
         return {"column": value.column, "noun": value.noun}
-    return (
-        value.to_data() if isinstance(value, Part) else str(value) if isinstance(value, Fraction | Relation) else value
-    )
+    if isinstance(value, Part):
+        return value.to_data()
+    return str(value) if isinstance(value, Fraction | Relation) else value

@@ -299,14 +299,10 @@ class Tree(Correlation):
         return np.array([carried.pop(level) for level in full])
 
     def unmixed(self, noisy: Floats, carried: Any, step: int, uses: Uses) -> Floats:
-        below: Floats | None = None
-        for level, sums in enumerate(noisy):
-            if below is None:
-                below = sums
-            else:
-                share = _node_variance(level)  # of a node's own noise, against the sum of its two halves
-                below = share * sums + (1 - share) * (carried.pop(level - 1) + below)
-        assert below is not None
+        below = noisy[0]
+        for level, sums in enumerate(noisy[1:], start=1):
+            share = _node_variance(level)  # of a node's own noise, against the sum of its two halves
+            below = share * sums + (1 - share) * (carried.pop(level - 1) + below)
         carried[len(noisy) - 1] = below
         now = np.sum([carried[level] for level in carried if isinstance(level, int)], axis=0)
         found = now - carried.get("before", 0.0)
@@ -335,8 +331,7 @@ def _node_variance(level: int) -> float:
 
 def _toeplitz_errors(coefficients: Floats, uses: Uses) -> tuple[float, float]:
     """The errors of `Correlation.errors`: the diagonals of A C^-1 are sums of those of C^-1."""
-    impulse = np.zeros(uses.steps)
-    impulse[0] = 1.0
+    impulse = np.eye(1, uses.steps)[0]
     squares = np.cumsum(np.cumsum(lfilter([1.0], coefficients[: uses.steps], impulse)) ** 2)
     strategy = ToeplitzStrategy(coefficients.tolist(), steps=uses.steps)
     squared = strategy.squared_sensitivity(uses.times, uses.separation).upper
@@ -350,7 +345,7 @@ def _least(error: Callable[[Floats], float], start: Floats) -> Floats:
     method, options = ("Nelder-Mead", {"maxiter": 2000, "fatol": 1e-9}) if start.size <= 8 else ("L-BFGS-B", {})
     with np.errstate(all="ignore"):
         found = minimize(
-            lambda free: error(free) if np.isfinite(error(free)) else 1e300, start, method=method, options=options
+            lambda free: np.nan_to_num(error(free), nan=1e300, posinf=1e300), start, method=method, options=options
         )
     return np.asarray(found.x) if found.fun < error(start) else start
 

@@ -1,7 +1,5 @@
 """Accuracy by group: noise in training costs small and unusual groups most."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter

@@ -133,15 +133,9 @@ class TrainingPlan(Part):
         return replace(start, noise_multiplier=Fraction(math.isqrt(math.floor(square * 10**18)) + 1, 10**9))
 
     def run(
-        self,
-        rows: int,
-        *,
-        expected_rows: int,
-        units: Container | None = None,
-        ledger: Payer | None = None,
-        checkpoint: str | None = None,
-        bits: Bits = SECURE,
-    ) -> "TrainingRun":
+        self, rows: int, *, expected_rows: int, units: Container | None = None, ledger: Payer | None = None,
+        checkpoint: str | None = None, bits: Bits = SECURE,
+    ) -> "TrainingRun":  # fmt: skip
         """Pay for the whole plan, and begin its steps; or go on from a checkpoint, which was paid for.
 
         Args:

@@ -51,11 +51,9 @@ class Sampler(Part):
         """The most steps that one row takes part in, and the least distance between two of them, in steps."""
         return -(-steps // self.period), 1
 
-    def correlated_loss(
-        self, correlation: Correlation, noise_multiplier: Fraction, uses: Uses, relation: Relation
-    ) -> PrivacyLoss:
+    def correlated_loss(self, noise: Correlation, multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
         """The loss of a run with correlated noise; what is random about samples does not count."""
-        return correlation.privacy_loss(noise_multiplier, uses, relation)
+        return noise.privacy_loss(multiplier, uses, relation)
 
     @abstractmethod
     def share(self) -> Fraction:
@@ -241,12 +239,10 @@ class CyclicPoisson(Poisson):
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
         return super().privacy_loss(mechanism, relation, -(-steps // self.classes))
 
-    def correlated_loss(
-        self, correlation: Correlation, noise_multiplier: Fraction, uses: Uses, relation: Relation
-    ) -> PrivacyLoss:
-        if self.rate == 1 or not isinstance(correlation, Banded) or len(correlation.coefficients) > self.classes:
-            return super().correlated_loss(correlation, noise_multiplier, uses, relation)
-        column = correlation.privacy_loss(noise_multiplier, replace(uses, times=1), AddRemove)
+    def correlated_loss(self, noise: Correlation, multiplier: Fraction, uses: Uses, relation: Relation) -> PrivacyLoss:
+        if self.rate == 1 or not isinstance(noise, Banded) or len(noise.coefficients) > self.classes:
+            return super().correlated_loss(noise, multiplier, uses, relation)
+        column = noise.privacy_loss(multiplier, replace(uses, times=1), AddRemove)
         return column.poisson_sampled(rate=self.rate, relation=relation) * uses.times
 
 

@@ -8,8 +8,8 @@ import pytest
 from deniable.audit import replay
 from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.learning import GradientBoostingClassifier, GradientBoostingRegressor
-from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.estimators.estimator import Work
+from deniable.learning.estimators.logistic import probabilities
 from deniable.mechanisms import Gaussian
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Relation, Replace

@@ -91,14 +91,12 @@ class NoisyDescent(metaclass=InWords):
                 "the last iterate is accounted for under replace, with all rows in every step, where no gradient is "
                 f"clipped. Take Poisson(rate=1) and Clip(norm={steepest:.6g}), or use plan.privacy_loss()."
             )
+        smoothness, diameter = self.loss.smoothness(row_radius=row_norm), self.feasible.diameter
         return LastIterateLoss(
-            steps=plan.steps,
-            noise_multiplier=plan.noise_multiplier / 2,
-            learning_rate=Fraction(self._step_size),
-            smoothness=Fraction(self.loss.smoothness(row_radius=row_norm)),
-            diameter=Fraction(self.feasible.diameter),
+            steps=plan.steps, noise_multiplier=plan.noise_multiplier / 2, learning_rate=Fraction(self._step_size),
+            smoothness=Fraction(smoothness), diameter=Fraction(diameter),
             gradient_sensitivity=2 * plan.clip.norm / self.size,
-        )
+        )  # fmt: skip
 
     @silence()
     def release(

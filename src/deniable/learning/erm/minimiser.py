@@ -1,7 +1,5 @@
 """Private empirical risk minimisation: four mechanisms behind one interface, and a picture that compares them."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,15 +105,11 @@ class RiskMinimiser(Estimator):
     def _problem(self) -> Problem:
         check_kind("loss", self.loss, Loss)
         check_kind("feasible", self.feasible, FeasibleSet)
+        size, norm = positive_integer("expected_rows", self.expected_rows), positive_rational("row_norm", self.row_norm)
         return Problem(
-            loss=self.loss,
-            feasible=self.feasible,
-            start=started(self.feasible, self.start)[0],
-            size=positive_integer("expected_rows", self.expected_rows),
-            row_norm=positive_rational("row_norm", self.row_norm),
-            price=Price.of(self.epsilon, self.delta, None),
-            relation=Relation(self.relation),
-        )
+            loss=self.loss, feasible=self.feasible, start=started(self.feasible, self.start)[0], size=size,
+            row_norm=norm, price=Price.of(self.epsilon, self.delta, None), relation=Relation(self.relation),
+        )  # fmt: skip
 
     def _method(self, problem: Problem) -> "Exponential | Output | Objective | _Gradient":
         """Loss, bound and sentence for the note, decided before a row is read; and how to draw."""
@@ -142,14 +136,11 @@ class _Gradient:
         best = min(noisy_descent_steps(columns=columns, size=problem.size, **goal), _MOST_STEPS)
         count = best if steps is None else positive_integer("steps", steps)
         curved = problem.loss.smoothness(row_radius=problem.row_norm)
+        plan = TrainingPlan.calibrate(**goal, steps=count, dimensions=columns, clip=clip, relation=problem.relation)
         self._descent = NoisyDescent(
-            loss=problem.loss,
-            feasible=problem.feasible,
-            plan=TrainingPlan.calibrate(**goal, steps=count, dimensions=columns, clip=clip, relation=problem.relation),
-            size=problem.size,
-            start=tuple(problem.start.tolist()),
-            smoothness=Fraction(curved) if curved < math.inf else None,
-        )
+            loss=problem.loss, feasible=problem.feasible, plan=plan, size=problem.size,
+            start=tuple(problem.start.tolist()), smoothness=Fraction(curved) if curved < math.inf else None,
+        )  # fmt: skip
         self.loss, self.bound = price.stated(self._descent.plan.privacy_loss()), self._descent.bound
         self.how = f"{count} steps of descent with noise on the sum of gradients."
 
@@ -210,8 +201,6 @@ def compare_minimisers(
         draws = [planned.draw(read, known, bits) for _ in range(positive_integer("runs", runs))]
         return float(np.mean([problem.loss.mean(found, read, known) for found in draws]))
 
-    return RiskComparison(
-        epsilons=tuple(float(positive_rational("epsilons", each)) for each in epsilons),
-        risks={method: np.array([risk(method, each) for each in epsilons]) for method in methods},
-        floor=problem.loss.mean(best, read, known),
-    )
+    shown_at = tuple(float(positive_rational("epsilons", each)) for each in epsilons)
+    risks = {method: np.array([risk(method, each) for each in epsilons]) for method in methods}
+    return RiskComparison(epsilons=shown_at, risks=risks, floor=problem.loss.mean(best, read, known))

@@ -1,24 +1,21 @@
 """Classifiers from noisy counts and moments of each class: naive Bayes and nearest centroid."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.estimator import Classifier, Work, same_length
-from deniable.learning.estimators.moments import BoxMoments, Moments, Priced, log_total
-from deniable.learning.estimators.reading import Bounds, Features, Labels, columns_of
+from deniable.learning.estimators.bins import Bins
+from deniable.learning.estimators.estimator import Classifier, Priced, Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, Moments, log_total
+from deniable.learning.estimators.reading import Bounds, Features, Labels
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import of_count
-from deniable.rows import Container, Floats, distinct, places_of, silence
-from deniable.statistics.statistic import without_rows
+from deniable.rows import Container, Floats, silence
 
 _FLOOR = 0.003  # of variances of features in [-1, 1]
 
@@ -59,17 +56,14 @@ class GaussianNB(Priced, Classifier):
             chosen = np.equal.outer(labels.places(y), np.arange(box.blocks)).astype(np.float64)
             found = box.release(len(places), lambda some: (chosen[some], places[some]), bits)
             shares, variances = self._law(found)
-            return {
-                "classes_": np.array(labels.classes),
-                "n_features_in_": box.features.count,
-                "class_count_": found.counts,
-                "class_prior_": shares,
-                self._means: box.middle + box.half * found.means,
-                "var_": variances * box.half**2,
-                "_fitted": (box, shares, found.means, variances),
-            }
+            means = box.middle + box.half * found.means
+            return {"classes_": np.array(labels.classes), "n_features_in_": box.features.count, self._means: means,
+                    "class_count_": found.counts, "class_prior_": shares, "var_": variances * box.half**2,
+                    "_fitted": (box, shares, found.means, variances)}  # fmt: skip
 
-        return self._work("counts and moments of each class were released", box.noise, box.loss, train)
+        return self._work(
+            f"counts and moments of each class were released with {box.noise.kind} noise.", box.loss, train
+        )
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
@@ -132,10 +126,14 @@ class CategoricalNB(Priced, Classifier):
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
-        labels, categories = Labels.of(self.classes, y), _categories(self.categories)
+        listed, labels = self.categories, Labels.of(self.classes, y)
         alpha, price = float(positive_rational("alpha", self.alpha)), Price.of(self.epsilon, self.delta, self.rho)
-        _places(without_rows(X), categories)
-        ends = np.cumsum([1, *map(len, categories)])
+        if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray) or not len(listed):
+            raise InvalidParameterError(
+                f"categories must be lists, one for each feature, got {shown(listed)}"
+            )
+        bins = Bins.of([None] * len(listed), dict(enumerate(listed)), 1, X)
+        ends = np.cumsum([1, *map(len, bins.categories)])
         shape = (len(labels.classes), int(ends[-1]))
         reach = of_count(rows=1, groups=len(ends), cells=shape[0] * shape[1], relation=self.relation)
         noise = price.noise(reach)
@@ -143,43 +141,25 @@ class CategoricalNB(Priced, Classifier):
         def train(bits: Bits) -> dict[str, Any]:
             exact = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.int64)  # the last ones for what is not declared
             known = labels.places(y)
-            for place, start, end in zip(_places(X, categories), ends, ends[1:], strict=False):
-                np.add.at(exact, (known, np.where(start + place < end, start + place, shape[1])), 1)
+            for code, start in zip(bins.codes(X).T, ends, strict=False):
+                np.add.at(exact, (known, np.where(code > 0, start + code - 1, shape[1])), 1)
             exact[:, 0] = np.bincount(known, minlength=len(exact))
             noisy = noise.release(exact[:-1, :-1], bits=bits).value.astype(np.float64)
             counts = np.maximum(noisy, 0.0) + alpha
             prior = np.log(counts[:, 0] / counts[:, 0].sum())
             told = [np.log(part / part.sum(axis=1, keepdims=True)) for part in np.split(counts, ends[:-1], axis=1)[1:]]
-            return {
-                "classes_": np.array(labels.classes),
-                "n_features_in_": len(categories),
-                "class_count_": counts[:, 0],
-                "class_log_prior_": prior,
-                "feature_log_prob_": told,
-                "_fitted": (categories, prior, told),
-            }
+            return {"classes_": np.array(labels.classes), "n_features_in_": len(listed),
+                    "class_count_": counts[:, 0], "class_log_prior_": prior, "feature_log_prob_": told,
+                    "_fitted": (bins, prior, told)}  # fmt: skip
 
-        return self._work("counts were released", noise, price.stated(noise.privacy_loss(reach)), train)
+        loss = price.stated(noise.privacy_loss(reach))
+        return self._work(f"counts were released with {noise.kind} noise.", loss, train)
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""
         self._check_fitted()
-        categories, logs, chances = self._fitted
+        bins, logs, chances = self._fitted
         with silence():
-            for place, told in zip(_places(X, categories), chances, strict=True):
-                logs = logs + np.column_stack([told, np.zeros(len(told))]).T[place]
+            for code, told in zip(bins.codes(X).T, chances, strict=True):
+                logs = logs + np.column_stack([np.zeros(len(told)), told]).T[code]
             return np.asarray(np.exp(logs - log_total(logs)))
-
-
-def _categories(declared: Any) -> tuple[tuple[Any, ...], ...]:
-    kinds = (list, tuple, np.ndarray, range)
-    parts: list[Any] = list(declared) if isinstance(declared, kinds) else []
-    if not parts or not all(isinstance(each, kinds) and len(each) for each in parts):
-        raise InvalidParameterError(f"categories must be a list of lists, one for each feature, got {shown(declared)}")
-    return tuple(distinct(tuple(values)) for values in parts)
-
-
-def _places(rows: Any, categories: tuple[tuple[Any, ...], ...]) -> list[NDArray[np.int64]]:
-    """For each feature the places of its values among the categories; their number for one that is not there."""
-    columns = zip(columns_of(rows, len(categories)), categories, strict=True)
-    return [np.asarray(places_of(column, keys)) for column, keys in columns]

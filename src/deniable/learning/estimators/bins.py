@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.reading import Features, columns_of
+from deniable.learning.estimators.reading import Features
 from deniable.numbers.rationals import Real, shown, whole_number
-from deniable.rows import Floats, distinct, numbers, places_of, silence
+from deniable.rows import Floats, array_of, distinct, numbers, places_of, silence
+from deniable.rows.tables import frame_of, grid
 from deniable.statistics.statistic import checked_bounds, without_rows
 
 Columns: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
@@ -50,6 +51,8 @@ class Bins:
             known: Any = () if pair is not None else listed[place]
             if isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
                 raise InvalidParameterError(f"the categories of feature {place} must be a list of values")
+            if pair is None and not len(known):
+                raise InvalidParameterError(f"the categories of feature {place} must not be empty. Leave it out.")
             values.append(distinct(tuple(known)))
             edges.append(np.zeros(0) if pair is None else np.linspace(*checked_bounds(pair), number + 1)[1:])
         if not all(np.isfinite(edge).all() for edge in edges):
@@ -79,7 +82,16 @@ class Bins:
 
         Raises: InvalidParameterError if there are other columns than declared, or of types that cannot be read.
         """
-        return np.column_stack([self._code(*each) for each in enumerate(columns_of(rows, len(self.edges)))])
+        array, count = None if isinstance(rows, list | tuple) else array_of(rows), len(self.edges)
+        if (frame := frame_of(rows, "X")) is not None:
+            columns = [part.to_native() for part in frame.iter_columns()]
+        elif array is not None and array.ndim == 2:
+            columns = list(array.T)
+        else:
+            columns = list(grid(rows, "X", count, lambda given, _: (given.values,))[0][0].T)
+        if len(columns) != count:
+            raise InvalidParameterError(f"X must have {count} columns, as was declared, got {len(columns)}")
+        return np.column_stack([self._code(*each) for each in enumerate(columns)])
 
     def _code(self, place: int, column: object) -> NDArray[np.int64]:
         if known := self.categories[place]:

@@ -1,7 +1,5 @@
 """Gradient-boosted trees of one feature each, with noise on every sum of residuals: an additive model."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.bins import Bins, Categories, Columns
-from deniable.learning.estimators.estimator import Classifier, Estimator, Regressor, Work, same_length
+from deniable.learning.estimators.estimator import Classifier, Priced, Regressor, Work, same_length
 from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.estimators.reading import Labels, targets
 from deniable.mechanisms import Gaussian
@@ -20,7 +18,7 @@ from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise import simulation
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, whole_number
-from deniable.privacy import AddRemove, Relation, of_count
+from deniable.privacy import Relation, of_count
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Container, Floats, silence
@@ -37,7 +35,7 @@ _HIDDEN, _FEWEST = 8, 3  # rows of a leaf per standard deviation of its sum; lea
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Boosting(Estimator):
+class _Boosting(Priced):
     """Trees of one feature each, in turn, whose leaves move by a noisy sum of residuals over a noisy count.
 
     A leaf is one bin, or some neighbours between random cuts where noisy counts tell that noise would hide single bins.
@@ -45,14 +43,10 @@ class _Boosting(Estimator):
     """
 
     bounds: Columns
-    epsilon: Real | None = None
-    delta: Real | None = None
-    rho: Real | None = None
     categories: Categories | None = None
     rounds: int = 40
     learning_rate: Real = "1/10"
     bins: int = 16
-    relation: Relation = AddRemove
     feature_values_: tuple[Floats, ...] = field(init=False)
     intercept_: Floats = field(init=False)
     bins_: Bins = field(init=False)
@@ -124,7 +118,7 @@ class _Boosting(Estimator):
                     "feature_values_": tuple(map(np.subtract, values, middles))}  # fmt: skip
 
         how = f"{rounds} rounds over {features} features, with Gaussian noise on the sum of residuals of each bin."
-        return Work(loss=price.stated(loss), how=how, train=train, relation=relation, delta=price.delta or "1e-6")
+        return self._work(how, price.stated(loss), train)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,7 +1,5 @@
 """What all estimators share: parameters of the constructor, payment before a row is read, an honest note."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import html
 import inspect
 import sys
@@ -9,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +36,15 @@ class Work:
 
     loss: PrivacyLoss
     how: str
-    train: Callable[[Bits], Mapping[str, Any]]
+    train: Callable[..., Mapping[str, Any]]
     relation: Relation = AddRemove
     delta: Real = 0
     unit: str = "row"
 
-    def without_rows(self) -> "Work":
-        """The same without `train`, which holds the rows."""
-        return replace(self, train=_nothing)
-
     def note(self, *, safe: bool) -> str:
         """What is promised, and what is not."""
-        differ = (
-            "is there or not" if self.relation is AddRemove else "is exchanged for another (their number is public)"
-        )
+        exchanged = "is exchanged for another (their number is public)"
+        differ = "is there or not" if self.relation is AddRemove else exchanged
         lines = [
             f"Protected: each {self.unit}, under {self.relation}: whether a {self.unit} {differ}.",
             f"Cost: epsilon={self.loss.epsilon(self.delta).upper:.6g} (certified) at delta={self.delta}. Whatever is "
@@ -101,7 +94,7 @@ class Estimator(ABC):
         for name, value in fitted.items():
             setattr(self, name, value)
         self.privacy_loss_, self.safe_ = work.loss, bits.safe
-        self._promised = work.without_rows()
+        self._promised = replace(work, train=dict)  # without the rows
         vars(self).pop("note_", None)
         return self
 
@@ -123,9 +116,8 @@ class Estimator(ABC):
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise InvalidParameterError(
-                    f"there is no parameter {name}. {type(self).__name__} takes {', '.join(known)}."
-                )
+                takes = f"{type(self).__name__} takes {', '.join(known)}."
+                raise InvalidParameterError(f"there is no parameter {name}. {takes}")
             setattr(self, name, value)
         return self
 
@@ -167,6 +159,21 @@ class Estimator(ABC):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Priced(Estimator):
+    """An estimator whose fit costs epsilon, epsilon and delta, or rho."""
+
+    _fitted: ClassVar[Any]  # what `train` keeps for predictions
+    epsilon: Real | None = None
+    delta: Real | None = None
+    rho: Real | None = None
+    relation: Relation = AddRemove
+
+    def _work(self, how: str, loss: PrivacyLoss, train: Callable[[Bits], Mapping[str, Any]]) -> Work:
+        delta = self.delta or (0 if loss.pure_epsilon is not None else "1e-6")
+        return Work(loss=loss, how=how, train=train, relation=self.relation, delta=delta)
 
 
 class Classifier(Estimator):
@@ -238,10 +245,6 @@ def same_length(X: object, y: object) -> int:
     if features != labels:
         raise InvalidParameterError("X and y must have one entry for each row")
     return features
-
-
-def _nothing(bits: Bits) -> Mapping[str, Any]:
-    return {}
 
 
 def _shown(value: object) -> str:

@@ -1,7 +1,5 @@
 """k-means: Lloyd's algorithm with noise in the l1 or the l2 ball, from a start that a noisy grid finds."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -10,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.estimator import Estimator, Work, same_length
+from deniable.learning.estimators.estimator import Priced, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.learning.sets import L1Ball, L2Ball
@@ -20,7 +18,7 @@ from deniable.mechanisms.vectors.clipping import clipped, squared_norms
 from deniable.noise import simulation
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, positive_rational, shown, whole_number
-from deniable.privacy import AddRemove, Relation, compose, of_count
+from deniable.privacy import Relation, compose, of_count
 from deniable.privacy.sensitivity.vectors import of_ball_sum, of_l1_ball_sum
 from deniable.rows import Container, Floats, silence, table
 
@@ -33,7 +31,7 @@ _GRID, _COUNTS, _SUMS = 5, 1, 4  # shares of the price, chosen on blobs of seeds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(Estimator):
+class KMeans(Priced):
     """Find `n_clusters` centres such that rows are near to one of them; only the centres are released.
 
     "lloyd" is the algorithm of Lloyd with noise: in each round every row belongs to the nearest centre (of equally near
@@ -67,14 +65,10 @@ class KMeans(Estimator):
 
     n_clusters: int
     bounds: Bounds
-    epsilon: Real | None = None
-    delta: Real | None = None
-    rho: Real | None = None
     method: Literal["grid", "lloyd"] = "grid"
     rounds: int | None = None
     radius: Real | None = None
     start: Sequence[Sequence[float]] | Floats | None = None
-    relation: Relation = AddRemove
     cluster_centers_: Floats = field(init=False)
     _features: Features = field(init=False)
 
@@ -136,8 +130,7 @@ class KMeans(Estimator):
 
         began = "noisy counts of a grid, then " if grid else ""
         how = f"{began}{rounds} rounds of Lloyd, {type(noises[-1]).__name__} noise on sums and counts of {clusters}."
-        delta = "1e-6" if price.rho else price.delta
-        return Work(loss=price.stated(loss), how=how, train=train, relation=relation, delta=delta)
+        return self._work(how, price.stated(loss), train)
 
     def _started(self, clusters: int, features: Features) -> Floats:
         found, _ = table(self.start, "start", columns=features.count)

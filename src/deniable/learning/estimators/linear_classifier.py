@@ -1,11 +1,9 @@
 """Linear classifiers by noisy gradient descent, where the sums of gradients are exact products of integer matrices."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -59,12 +57,7 @@ class Rows:
         return self.features.count + 1 + (self.centre is not None)
 
     def around(self, mean: Floats, deviation: float) -> "Rows":
-        """The same around a noisy mean of rows, which is shrunk towards 0 by as much as noise has made it longer.
-
-        Args:
-            mean: of rows of norm 1.
-            deviation: of the noise in each coordinate.
-        """
+        """The same around a noisy mean of rows, shrunk by as much as noise of this deviation has made it longer."""
         squared, noise = float(mean @ mean), len(mean) * deviation**2
         centre = mean * min(max(0.0, 1 - noise / max(squared, noise, 1e-300)), 1 / math.sqrt(max(squared, 1e-300)))
         return replace(self, centre=centre, radius=math.sqrt(max(1 - float(centre @ centre), 0.01)))
@@ -97,11 +90,7 @@ def predictions(rows: Floats, weights: Floats) -> Floats:
     """rows @ weights.T, where rows are integers; weights are rounded so that every product and sum is exact.
 
     So it does not matter in which order a library adds them up: no row moves how another is rounded. By the inequality
-    of Cauchy and Schwarz no partial sum exceeds 2^53.
-
-    Args:
-        rows: integers, of norms of at most 2^15.
-        weights: public, of shape (outputs, columns).
+    of Cauchy and Schwarz no partial sum exceeds 2^53. Norms of rows are at most 2^15, weights (outputs, columns).
     """
     longest = math.sqrt(float((weights**2).sum(axis=1).max()))
     finest = 2.0 ** math.floor(math.log2(_EXACT / 2**16 / max(longest, 2.0**-60)))
@@ -116,8 +105,7 @@ def gradient_sum(rows: Floats, pulls: Floats, *, radius: float, steps: int) -> N
 
     Args:
         rows: integers of norms of at most 2^15, of shape (rows, columns).
-        pulls: derivatives of each row's loss by its predictions, of shape (rows, outputs).
-        steps: at most 2^15.
+        pulls, steps: derivatives of each row's loss by its predictions, of shape (rows, outputs); at most 2^15.
     """
     total = np.zeros((pulls.shape[1], rows.shape[1]), dtype=np.int64)
     whole = np.trunc(pulls * (steps / np.maximum(np.sqrt(squared_norms(pulls)), radius))[:, np.newaxis])
@@ -128,6 +116,7 @@ def gradient_sum(rows: Floats, pulls: Floats, *, radius: float, steps: int) -> N
     return total
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(Classifier):
     """What linear classifiers share: a plan, a private centre of the rows, and noisy descent on a loss of predictions.
 
@@ -135,29 +124,17 @@ class LinearClassifier(Classifier):
     `coef_` has the weights of the scaled features around the centre, `intercept_` the prediction where all are 0.
     """
 
-    coef_: Floats
-    intercept_: Floats
-    _rows: Rows
-    _weights: Floats
-
-    def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        classes: Sequence[object],
-        expected_rows: int | None = None,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        plan: TrainingPlan | None = None,
-        learning_rate: Real | None = None,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.expected_rows = expected_rows
-        self.epsilon = epsilon
-        self.delta = delta
-        self.plan = plan
-        self.learning_rate = learning_rate
+    bounds: Bounds
+    classes: Sequence[object]
+    expected_rows: int | None = None
+    epsilon: Real | None = None
+    delta: Real | None = None
+    plan: TrainingPlan | None = None
+    learning_rate: Real | None = None
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
+    _rows: Rows = field(init=False)
+    _weights: Floats = field(init=False)
 
     @property
     @abstractmethod
@@ -168,9 +145,7 @@ class LinearClassifier(Classifier):
     def _pulls(self, found: Floats, labels: NDArray[np.int64]) -> Floats:
         """The derivative of each row's loss by its predictions, of shape (rows, outputs); 0 for an unknown label.
 
-        Args:
-            found: predictions, of shape (rows, outputs); one output for two classes.
-            labels: places among the classes.
+        There is one output for two classes. Labels are places among the classes.
         """
 
     def decision_function(self, X: Container) -> Floats:
@@ -194,26 +169,13 @@ class LinearClassifier(Classifier):
 
         def train(bits: Bits) -> dict[str, Any]:
             seen, weights = _descend(self, features, (X, labels.places(y)), plan, size=size, speed=speed, bits=bits)
-            return {
-                "plan_": plan,
-                "classes_": np.array(labels.classes),
-                "n_features_in_": features.count,
-                "coef_": weights[:, :-2],
-                "intercept_": (
-                    predictions(seen.integers(seen.units(features.neutral[np.newaxis])), weights) / seen.steps
-                )[0],
-                "_rows": seen,
-                "_weights": weights,
-            }
+            neutral = predictions(seen.integers(seen.units(features.neutral[np.newaxis])), weights) / seen.steps
+            return {"plan_": plan, "classes_": np.array(labels.classes), "n_features_in_": features.count,
+                    "coef_": weights[:, :-2], "intercept_": neutral[0], "_rows": seen, "_weights": weights}  # fmt: skip
 
-        return Work(
-            loss=loss,
-            how=f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were.",
-            train=train,
-            relation=plan.relation,
-            delta="1e-6" if self.delta is None else self.delta,
-            unit=plan.unit.noun,
-        )
+        how = f"{plan.steps} steps with noise multiplier {float(plan.noise_multiplier):.4g}, whatever the rows were."
+        relation, delta = plan.relation, "1e-6" if self.delta is None else self.delta
+        return Work(loss=loss, how=how, train=train, relation=relation, delta=delta, unit=plan.unit.noun)
 
     def _plan(self, dimensions: int, rows: int, size: int) -> tuple[TrainingPlan, PrivacyLoss]:
         """The plan, and its loss as it is booked. Constants were found on validation rows out of training rows."""
@@ -226,7 +188,6 @@ class LinearClassifier(Classifier):
                     f"plan must be a TrainingPlan with dimensions={dimensions}: a weight for each feature and two "
                     "more, for each class if there are more than two; its clip has a norm and a lattice alone"
                 )
-            own.run(rows, expected_rows=size)  # refuses now what it would refuse after the payment
             return own, own.privacy_loss()
         if self.epsilon is None or self.delta is None:
             raise InvalidParameterError("say what the fit may cost: epsilon=1 with delta=1e-6, or a plan.")
@@ -259,26 +220,15 @@ class LinearClassifier(Classifier):
 def _calibrated(price: Price, steps: int, least: int, dimensions: int) -> tuple[TrainingPlan, PrivacyLoss]:
     """The plan with the least noise for the price, clipping to 1 / least, and its loss as it is booked."""
     assert price.epsilon is not None
-    plan = TrainingPlan.calibrate(
-        epsilon=price.epsilon,
-        delta=price.delta,
-        steps=steps,
-        dimensions=dimensions,
-        clip=Clip(norm=Fraction(1, least), lattice=_LATTICE),
-    )
+    clip, goal = Clip(norm=Fraction(1, least), lattice=_LATTICE), {"epsilon": price.epsilon, "delta": price.delta}
+    plan = TrainingPlan.calibrate(**goal, steps=steps, dimensions=dimensions, clip=clip)
     return plan, price.stated(plan.privacy_loss())
 
 
 def _descend(
-    model: LinearClassifier,
-    features: Features,
-    data: tuple[Container, NDArray[np.int64]],
-    plan: TrainingPlan,
-    *,
-    size: int,
-    speed: float,
-    bits: Bits,
-) -> tuple[Rows, Floats]:
+    model: LinearClassifier, features: Features, data: tuple[Container, NDArray[np.int64]], plan: TrainingPlan, *,
+    size: int, speed: float, bits: Bits,
+) -> tuple[Rows, Floats]:  # fmt: skip
     """How rows were read, and the average of the later half of the steps, of shape (outputs, columns)."""
     values, labels = data
     fine = 2 ** min((plan.clip.lattice.bit_length() - 1) // 2, 15)

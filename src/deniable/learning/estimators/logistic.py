@@ -1,7 +1,5 @@
 """Logistic regression of two classes or more, by noisy gradient descent."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Mixtures of normal laws, by expectation and maximisation with noise."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -9,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.estimator import Work, same_length
-from deniable.learning.estimators.moments import BoxMoments, Priced, log_total
+from deniable.learning.estimators.estimator import Priced, Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, log_total
 from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.mechanisms.vectors.clipping import squared_norms
@@ -73,15 +71,12 @@ class GaussianMixture(Priced):
                 if step < steps - 1:
                     state = _without_lost(state, _LOST * box.deviation)
             covariances = state.covariances * np.outer(box.half, box.half)
-            return {
-                "n_features_in_": size,
-                "weights_": state.sizes / state.sizes.sum(),
-                "means_": box.middle + box.half * state.means,
-                "covariances_": covariances if full else np.diagonal(covariances, axis1=1, axis2=2),
-                "_fitted": (box, state),
-            }
+            covariances = covariances if full else np.diagonal(covariances, axis1=1, axis2=2)
+            return {"n_features_in_": size, "weights_": state.sizes / state.sizes.sum(), "_fitted": (box, state),
+                    "means_": box.middle + box.half * state.means, "covariances_": covariances}  # fmt: skip
 
-        return self._work(f"moments of each component were released {steps} times", box.noise, box.loss, train)
+        how = f"moments of each component were released {steps} times with {box.noise.kind} noise."
+        return self._work(how, box.loss, train)
 
     def score_samples(self, X: Container) -> Floats:
         """The logarithm of the density at each row."""

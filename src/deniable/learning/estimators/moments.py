@@ -1,21 +1,18 @@
 """Noisy counts, means and covariances of rows between public bounds, for each class or component."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable.errors import InvalidParameterError
-from deniable.learning.estimators.estimator import Estimator, Work
+from deniable.learning.estimators.estimator import Priced
 from deniable.learning.estimators.reading import Features
-from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import clipped
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, PrivacyLoss, Relation
 from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Container, Floats
 
@@ -23,24 +20,6 @@ _STEPS = 2**20  # of the lattice to the largest norm
 _TOGETHER = 2**18  # numbers that are looked at together
 _LARGEST = 2**20  # numbers in one release
 _WIDEST = 1e100  # bounds whose squares are floats
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Priced(Estimator):
-    """An estimator whose fit costs epsilon, epsilon and delta, or rho."""
-
-    _fitted: ClassVar[Any]  # what `train` keeps for predictions
-    epsilon: Real | None = None
-    delta: Real | None = None
-    rho: Real | None = None
-    relation: Relation = AddRemove
-
-    def _work(
-        self, what: str, noise: AdditiveNoise, loss: PrivacyLoss, train: Callable[[Bits], Mapping[str, Any]]
-    ) -> Work:
-        delta = self.delta or (0 if loss.pure_epsilon is not None else "1e-6")
-        how = f"{what} with {noise.kind} noise."
-        return Work(loss=loss, how=how, train=train, relation=self.relation, delta=delta)
 
 
 class Moments(NamedTuple):

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, shown
-from deniable.rows import Container, Floats, array_of, distinct, numbers, places_of, table
-from deniable.rows.tables import frame_of, grid
+from deniable.rows import Container, Floats, distinct, numbers, places_of, table
 from deniable.statistics.statistic import checked_bounds, without_rows
 
 Bounds: TypeAlias = tuple[Real, Real] | Sequence[tuple[Real, Real]]
@@ -94,23 +93,6 @@ class Labels:
     def places(self, values: Container | object) -> NDArray[np.int64]:
         """The place of each label among the classes; their number for one that is not among them."""
         return np.asarray(places_of(values, self.classes))
-
-
-def columns_of(rows: Any, count: int) -> list[Any]:
-    """The columns of a table whose columns may have different types, each as it is.
-
-    Raises: InvalidParameterError if there are not `count`.
-    """
-    array = None if isinstance(rows, list | tuple) else array_of(rows)
-    if (frame := frame_of(rows, "X")) is not None:
-        columns = [part.to_native() for part in frame.iter_columns()]
-    elif array is not None and array.ndim == 2:
-        columns = list(array.T)
-    else:
-        columns = list(grid(rows, "X", count, lambda given, _: (given.values,))[0][0].T)
-    if len(columns) != count:
-        raise InvalidParameterError(f"X must have {count} columns, as was declared, got {len(columns)}")
-    return columns
 
 
 def targets(values: Container | object, bounds: tuple[float, float]) -> Floats:

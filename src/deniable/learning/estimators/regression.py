@@ -1,24 +1,23 @@
 """Linear and ridge regression with scikit-learn's conventions, by the private regressions of `deniable.statistics`."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from deniable.learning.estimators.estimator import Regressor, Work, same_length
+from deniable.learning.estimators.estimator import Priced, Regressor, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features, targets
 from deniable.learning.losses import products
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real
-from deniable.privacy import AddRemove, Relation
 from deniable.rows import Container, Floats, silence
 from deniable.statistics.regression import AdaptiveRidge, Regression, SufficientRegression
 from deniable.statistics.statistic import checked_bounds, without_rows
 
 
-class LinearRegression(Regressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(Priced, Regressor):
     """Predict a number by least squares, from noisy sums of products.
 
     This is `statistics.SufficientRegression` as an estimator. Features and values to predict are cut to their bounds. A
@@ -42,68 +41,36 @@ class LinearRegression(Regressor):
     """
 
     _statistic: ClassVar[type[Regression]] = SufficientRegression
-
-    coef_: Floats
-    intercept_: float
-    _features: Features
-    _target_bounds: tuple[float, float]
-
-    def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        target_bounds: tuple[Real, Real],
-        epsilon: Real | None = None,
-        delta: Real = 0,
-        rho: Real | None = None,
-        relation: Relation = AddRemove,
-    ) -> None:
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.relation = relation
+    bounds: Bounds
+    target_bounds: tuple[Real, Real]
+    coef_: Floats = field(init=False)
+    intercept_: float = field(init=False)
 
     def predict(self, X: Container) -> Floats:
         """The predicted number of each row, within the declared bounds."""
         self._check_fitted()
         with silence():
-            found = products(self._features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_
-        return np.clip(found, *self._target_bounds)
+            features, ends = self._fitted
+            found = products(features.cut(X), self.coef_[np.newaxis])[:, 0] + self.intercept_
+        return np.asarray(np.clip(found, *ends))
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
         features, ends = Features.of(self.bounds, X), checked_bounds(self.target_bounds)
         targets(without_rows(y), ends)
-        statistic = self._statistic(
-            bounds=tuple(zip(features.lower.tolist(), features.upper.tolist(), strict=True)),
-            target_bounds=ends,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            relation=self.relation,
-        )
+        pairs = tuple(zip(features.lower.tolist(), features.upper.tolist(), strict=True))
+        price: Any = {"epsilon": self.epsilon, "delta": self.delta or 0, "rho": self.rho, "relation": self.relation}
+        statistic = self._statistic(bounds=pairs, target_bounds=ends, **price)
 
         def train(bits: Bits) -> Mapping[str, Any]:
             found = np.asarray(statistic((X, y), bits=bits)["coefficient"], dtype=np.float64)
-            return {
-                "coef_": found[1:],
-                "intercept_": float(found[0]),
-                "n_features_in_": features.count,
-                "_features": features,
-                "_target_bounds": ends,
-            }
+            return {"coef_": found[1:], "intercept_": float(found[0]), "n_features_in_": features.count,
+                    "_fitted": (features, ends)}  # fmt: skip
 
-        return Work(
-            loss=statistic.privacy_loss,
-            how=f"one call of {statistic.name}, whatever the rows were.",
-            train=train,
-            relation=statistic.relation,
-            delta=self.delta if self.rho is None else "1e-6",
-        )
+        return self._work(f"one call of {statistic.name}, whatever the rows were.", statistic.privacy_loss, train)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearRegression):
     """Predict a number by ridge regression, with a ridge that is no larger than the noise needs (AdaSSP).
 

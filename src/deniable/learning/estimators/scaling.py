@@ -1,14 +1,12 @@
 """Transformers by noisy moments: the standard scaler and principal components."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from deniable.learning.estimators.estimator import Work, same_length
-from deniable.learning.estimators.moments import BoxMoments, Moments, Priced
+from deniable.learning.estimators.estimator import Priced, Work, same_length
+from deniable.learning.estimators.moments import BoxMoments, Moments
 from deniable.learning.estimators.reading import Bounds, Features
 from deniable.learning.losses import products
 from deniable.noise.bits import Bits
@@ -72,15 +70,11 @@ class StandardScaler(Priced):
             lower, upper = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
             if reach is not None:
                 lower, upper = np.full(len(lower), -reach), np.full(len(upper), reach)
-            return told | {
-                "n_features_in_": features.count,
-                "n_samples_seen_": float(found.counts[0]),
-                "mean_": mean,
-                "bounds_": list(zip(lower.tolist(), upper.tolist(), strict=True)),
-                "_fitted": (features, mean, matrix, lower, upper),
-            }
+            pairs = list(zip(lower.tolist(), upper.tolist(), strict=True))
+            return told | {"n_features_in_": features.count, "n_samples_seen_": float(found.counts[0]), "mean_": mean,
+                           "bounds_": pairs, "_fitted": (features, mean, matrix, lower, upper)}  # fmt: skip
 
-        return self._work("moments of the features were released", box.noise, box.loss, train)
+        return self._work(f"moments of the features were released with {box.noise.kind} noise.", box.loss, train)
 
     def _told(self, found: Moments, half: Floats) -> tuple[Floats, dict[str, Any]]:
         """The matrix that differences from the mean are multiplied by, and what else is kept."""

@@ -1,11 +1,10 @@
 """A grid search that pays for what it looks at."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 import copy
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -34,6 +33,7 @@ _DELTA_SHARE = Fraction(1, 20)  # of delta times `stop`, at which one run is cal
 _FEWER, _TRIES = Fraction(97, 100), 40
 
 
+@dataclass(eq=False, repr=False)
 class PrivateGridSearch(Estimator):
     """Fit settings drawn at random a random number of times, score each fit privately, and keep the best.
 
@@ -61,26 +61,16 @@ class PrivateGridSearch(Estimator):
     ['low', 'high']
     """
 
-    best_estimator_: Any
-    best_params_: dict[str, Any]
-    best_score_: float
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        epsilon: Real,
-        delta: Real,
-        stop: Real = "1/5",
-        expected_rows: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.stop = stop
-        self.expected_rows = expected_rows
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    epsilon: Real
+    delta: Real
+    stop: Real = "1/5"
+    expected_rows: int | None = None
+    best_estimator_: Any = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: float = field(init=False)
 
     @property
     def _estimator_type(self) -> str | None:
@@ -119,17 +109,14 @@ class PrivateGridSearch(Estimator):
 
             best = BestOf(base=noise, stop=stop).best_of(run, score=lambda found: found[2], bits=bits)
             assert best is not None  # there is one run at least
-            best[0].privacy_loss_, best[0]._promised = loss, work.without_rows()
+            best[0].privacy_loss_, best[0]._promised = loss, replace(work, train=dict)
             vars(best[0]).pop("note_", None)
             return dict(zip(("best_estimator_", "best_params_", "best_score_"), best, strict=True))
 
         work = Work(
-            loss=loss,
-            how=f"the best of a random number of fits, {1 / float(stop):g} on average.",
-            train=train,
-            relation=relation,
-            delta=self.delta,
-        )
+            loss=loss, how=f"the best of a random number of fits, {1 / float(stop):g} on average.", train=train,
+            relation=relation, delta=self.delta,
+        )  # fmt: skip
         return work
 
     def _size(self, rows: int, relation: Relation) -> int:
@@ -156,10 +143,8 @@ class PrivateGridSearch(Estimator):
     ) -> tuple[list[Any], Gaussian, PrivacyLoss, Relation]:
         """The models, not fitted, the noise of a score, and the loss of all: with Gaussian curves, or a little less."""
         assert price.epsilon is not None
-        stop, models = (
-            exact_rational("stop", self.stop),
-            [copy.copy(self.estimator).set_params(**each) for each in settings],
-        )
+        stop = exact_rational("stop", self.stop)
+        models = [copy.copy(self.estimator).set_params(**each) for each in settings]
         for model in models:
             if getattr(model, "expected_rows", None) is not None:
                 model.set_params(expected_rows=max(1, math.ceil(model.expected_rows * (1 - _ASIDE))))

@@ -1,7 +1,5 @@
 """Linear support vector machines by noisy gradient descent."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from fractions import Fraction
 
 import numpy as np

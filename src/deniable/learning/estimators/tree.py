@@ -1,7 +1,5 @@
 """A decision tree whose splits are chosen by permute-and-flip and whose leaves are noisy counts."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

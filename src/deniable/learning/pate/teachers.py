@@ -1,7 +1,5 @@
 """Teachers: models of disjoint parts of private rows, who are heard through a noisy vote alone."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field

@@ -5,9 +5,7 @@ from deniable.errors import MissingExtraError
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError(
-        "deniable.learning.torch needs PyTorch. Install it: pip install 'deniable[torch]'"
-    ) from error
+    raise MissingExtraError("this needs PyTorch. Install it: pip install 'deniable[torch]'") from error
 
 from deniable.learning.torch.adam import DPAdam
 from deniable.learning.torch.gradients import ClippedGradients

@@ -31,15 +31,9 @@ class DPAdam(torch.optim.Optimizer):
     """
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        *,
-        weight_decay: float = 0.0,
-        noise_variance: float = 0.0,
-    ) -> None:
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, *,
+        weight_decay: float = 0.0, noise_variance: float = 0.0,
+    ) -> None:  # fmt: skip
         if min(lr, eps, weight_decay, noise_variance, *betas) < 0 or max(betas) >= 1:
             raise InvalidParameterError("DPAdam takes numbers that are not negative, and betas below 1")
         settings = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}

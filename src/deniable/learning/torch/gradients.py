@@ -48,15 +48,9 @@ class ClippedGradients:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        loss: Callable[[Any, Any], Tensor],
-        *,
-        norm: float,
-        method: str = "auto",
-        memory: int = 2**29,
-        example: tuple[Any, Any] | None = None,
-    ) -> None:
+        self, model: nn.Module, loss: Callable[[Any, Any], Tensor], *, norm: float, method: str = "auto",
+        memory: int = 2**29, example: tuple[Any, Any] | None = None,
+    ) -> None:  # fmt: skip
         refuse(model)
         if method not in ("auto", *_WAYS):
             raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(_WAYS)}, got {method!r}")
@@ -77,8 +71,7 @@ class ClippedGradients:
         """The sum of clipped gradients for each trainable parameter, in float64: secret.
 
         Args:
-            inputs: a tensor, a tuple of positional or a dict of named arguments, examples first.
-            targets: what the loss takes, examples first.
+            inputs, targets: examples first; a tensor, a tuple of positional or a dict of named arguments.
             of: the size of the batch, where this is a part of it.
         """
         if list(map(id, trainable(self.model).values())) != list(map(id, self.parameters)):

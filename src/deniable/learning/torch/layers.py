@@ -53,9 +53,8 @@ def _patches(layer: Any, inputs: Tensor) -> Tensor:
     places = [(size - reach * (width - 1) - 1) // stride + 1 for size, width, stride, reach in fields]
     moves = [step * stride for step, stride in zip(steps, layer.stride, strict=True)]
     inside = [step * reach for step, reach in zip(steps, layer.dilation, strict=True)]
-    view = inputs.as_strided(
-        (examples, layer.groups, channels, *kernel, *places), (first, second * channels, second, *inside, *moves)
-    )
+    shape = (examples, layer.groups, channels, *kernel, *places)
+    view = inputs.as_strided(shape, (first, second * channels, second, *inside, *moves))
     return view.reshape(examples, layer.groups, -1, math.prod(places)).mT
 
 
@@ -73,21 +72,18 @@ def _scaling(plain: Callable[[Any, Tensor], Tensor], *, channels: bool = False) 
     def rule(layer: Any, inputs: Tensor, outputs: Tensor) -> list[Piece]:
         shape = layer.weight.shape
         sides = [(layer.weight, outputs * plain(layer, inputs)), (getattr(layer, "bias", None), outputs)]
-        return [
-            Dense(parameter, side.flatten(2).sum(2) if channels else side.reshape(len(side), -1, *shape).sum(1))
-            for parameter, side in sides
-            if parameter is not None
-        ]
+        held = [(one, side) for one, side in sides if one is not None]
+        if channels:
+            return [Dense(one, side.flatten(2).sum(2)) for one, side in held]
+        return [Dense(one, side.reshape(len(side), -1, *shape).sum(1)) for one, side in held]
 
     return rule
 
 
 RULES: dict[type, Rule] = {
     nn.Linear: linear,
-    nn.Conv1d: convolution,
-    nn.Conv2d: convolution,
-    nn.Conv3d: convolution,
     nn.Embedding: embedding,
+    **dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d), convolution),
     nn.LayerNorm: _scaling(lambda at, x: functional.layer_norm(x, at.normalized_shape, eps=at.eps)),
     nn.RMSNorm: _scaling(lambda at, x: functional.rms_norm(x, at.normalized_shape, eps=at.eps)),
     nn.GroupNorm: _scaling(lambda at, x: functional.group_norm(x, at.num_groups, eps=at.eps), channels=True),
@@ -153,10 +149,8 @@ def by_vmap(
     """Gradients of a function of parameters and the arguments of one example, for each row of the arguments."""
     values = {name: parameter.detach() for name, parameter in parameters.items()}
     each = torch.func.vmap(torch.func.grad(function), in_dims=(None, *[0] * len(arguments)), randomness="different")
-    found = each(values, *arguments)
-    return [
-        Dense(one, found[name].to(torch.promote_types(one.dtype, torch.float32))) for name, one in parameters.items()
-    ]
+    found, wide = each(values, *arguments), torch.float32
+    return [Dense(one, found[name].to(torch.promote_types(one.dtype, wide))) for name, one in parameters.items()]
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:

@@ -29,17 +29,14 @@ class Piece(ABC):
     def norms(self, grams: Grams) -> Tensor:
         """Upper bounds, of shape (examples,), on the squared norms of what `total` adds up, infinite if in doubt.
 
-        Args:
-            grams: Gram matrices by the tensor they are of, for layers that read the same input.
+        `grams` has Gram matrices by the tensor they are of, for layers that read the same input.
         """
 
     @abstractmethod
     def total(self, factors: Tensor, reach: float, allowed: float) -> Tensor:
         """The sum of factor times gradient, at most `allowed` in l2 norm from the exact one.
 
-        Args:
-            factors: of shape (examples,).
-            reach: the sum of factor times norm.
+        `factors` are of shape (examples,); `reach` is the sum of factor times norm.
         """
 
     def drop(self, lost: Tensor) -> None:

@@ -32,24 +32,12 @@ _LATTICE = 2**26
 
 
 def make_private(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    loader: "DataLoader[Any]",
-    *,
-    loss: Loss,
-    expected_rows: int | None = None,
-    epsilon: Real | None = None,
-    delta: Real | None = None,
-    epochs: int | None = None,
-    steps: int | None = None,
-    clip: Real | None = None,
-    plan: TrainingPlan | None = None,
-    microbatch: int = 512,
-    autocast: torch.dtype | None = None,
-    example: tuple[Any, Any] | None = None,
-    ledger: Payer | None = None,
+    model: nn.Module, optimizer: torch.optim.Optimizer, loader: "DataLoader[Any]", *, loss: Loss,
+    expected_rows: int | None = None, epsilon: Real | None = None, delta: Real | None = None, epochs: int | None = None,
+    steps: int | None = None, clip: Real | None = None, plan: TrainingPlan | None = None, microbatch: int = 512,
+    autocast: torch.dtype | None = None, example: tuple[Any, Any] | None = None, ledger: Payer | None = None,
     bits: Bits = SECURE,
-) -> tuple[nn.Module, "PrivateOptimizer", "PrivateLoader"]:
+) -> tuple[nn.Module, "PrivateOptimizer", "PrivateLoader"]:  # fmt: skip
     """Make the model, optimizer and loader of a training loop private; pay before the first row is read.
 
     Draw a batch from the private loader and call `step()` of the private optimizer, once each: it clips the gradient of
@@ -69,8 +57,7 @@ def make_private(
         plan: a plan of your own (sampler, relation, clip) in place of epsilon, epochs, steps and clip.
         microbatch: rows that are worked on at once; it changes memory and time alone.
         autocast, example: a type such as torch.bfloat16 for forward passes; made-up rows as in `ClippedGradients`.
-        ledger: who pays; None: the caller keeps the books.
-        bits: leave it out, except in tests.
+        ledger, bits: who pays, or None; bits are for tests.
 
     Guarantee: `optimizer.privacy_loss`, that of the plan: parameters are computed from its noisy sums alone.
     Raises: InvalidParameterError for whatever does not fit, before anything is paid.
@@ -131,17 +118,10 @@ def make_private(
 
 
 def train(
-    model: nn.Module,
-    loss: Loss,
-    data: "Dataset[Any] | DataLoader[Any] | tuple[Tensor, Tensor]",
-    *,
-    optimizer: torch.optim.Optimizer,
-    batch_size: int = 256,
-    resume: dict[str, Any] | None = None,
-    show: bool = False,
-    board: Any = None,
-    **options: Any,
-) -> "Iterator[PrivateOptimizer]":
+    model: nn.Module, loss: Loss, data: "Dataset[Any] | DataLoader[Any] | tuple[Tensor, Tensor]", *,
+    optimizer: torch.optim.Optimizer, batch_size: int = 256, resume: dict[str, Any] | None = None, show: bool = False,
+    board: Any = None, **options: Any,
+) -> "Iterator[PrivateOptimizer]":  # fmt: skip
     """Train step by step, and yield the private optimizer after each: whoever stops early has paid for the whole plan.
 
     Args:
@@ -149,8 +129,7 @@ def train(
         data: a dataset, a loader, or a pair of tensors (inputs, targets); private.
         batch_size: the expected size of a sample, unless a plan or a loader says it.
         resume: what `state_dict()` gave in a run of the same plan, which paid.
-        show: draw a progress bar.
-        board: a SummaryWriter of TensorBoard: gets epsilon about ten times, and the norm of the noisy gradient.
+        show, board: a progress bar; a SummaryWriter of TensorBoard, for epsilon and the norm of the noisy gradient.
         options: epsilon, delta, epochs, expected_rows, ledger and all else that `make_private` takes.
 
     Raises: InvalidParameterError as `make_private` does, when it is called and not at the first step.
@@ -316,7 +295,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
             "the last digits of another's; from the clip on, rounding is accounted for."
         )
         unit, relation, delta = plan.unit.noun, plan.relation, self.delta
-        work = Work(loss=self.privacy_loss, how=how, train=lambda _: {}, relation=relation, delta=delta, unit=unit)
+        work = Work(loss=self.privacy_loss, how=how, train=dict, relation=relation, delta=delta, unit=unit)
         return work.note(safe=self._run.safe)
 
     def _repr_html_(self) -> str:
