@@ -63,8 +63,8 @@ def accuracy(name: str, rows: Tensor, labels: Tensor, others: Tensor, truth: Ten
     average = torch.optim.swa_utils.AveragedModel(model)
     public = {"epsilon": epsilon, "delta": "1e-5", "expected_rows": len(rows), "batch_size": len(rows)}
     criterion = nn.CrossEntropyLoss()
-    for step in train(model, criterion, (rows, labels), steps=steps, clip=clip, optimizer=optimizer, **public):
-        if step.step > step.steps // 2:
+    for run in train(model, criterion, (rows, labels), steps=steps, clip=clip, optimizer=optimizer, **public):
+        if run.done > run.plan.steps // 2:
             average.update_parameters(model)
     return float((average(others).argmax(1) == truth).float().mean())
 

@@ -1,6 +1,7 @@
 """The plan: its loss, its samples, its sums, and what it refuses."""
 
 import math
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
@@ -219,6 +220,16 @@ def test_the_ledger_pays_before_the_first_batch() -> None:
     assert (len(released(again, np.zeros((20, 3)))), ledger.left()) == (4, spent)  # nothing is paid twice
     with pytest.raises(BudgetExceededError):
         plan(noise_multiplier="1/10").run(20, expected_rows=20, ledger=ledger)
+
+
+def test_samples_are_paid_for_in_pairs() -> None:
+    sampled = plan(sampler=Poisson(rate="1/2"))
+    epsilon = sampled.privacy_loss().epsilon("1e-5").upper
+    for most, paid in ((epsilon * 1.0001, True), (epsilon * 0.999, False)):
+        budget = Budget(epsilon=most, delta="1e-5")
+        ledger = dn.Ledger.open(None, budget=budget, relation=dn.AddRemove, unit=PrivacyUnit(), dataset="rows")
+        with nullcontext() if paid else pytest.raises(BudgetExceededError):
+            sampled.run(20, expected_rows=20, ledger=ledger, delta="1e-5")
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_paid() -> None:

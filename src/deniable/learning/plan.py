@@ -20,9 +20,10 @@ from deniable.learning.clips import CLIPS, AdaptiveClip, Clip, Part
 from deniable.learning.correlated import CORRELATIONS, Correlation, Uses
 from deniable.learning.samplers import SAMPLERS, Places, Poisson, Sampler
 from deniable.mechanisms import ClippedSum, Gaussian
+from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, positive_rational, read_json, shown, whole_number
+from deniable.numbers.rationals import Real, decimal_above, positive_rational, read_json, shown, whole_number
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
 from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
@@ -102,6 +103,10 @@ class TrainingPlan(Part):
             return self.sampler.correlated_loss(self.correlation, self.noise_multiplier, self.uses, self.relation)
         return self.sampler.privacy_loss(self.mechanism, self.relation, self.steps)
 
+    def booked(self, delta: Real) -> PrivacyLoss:
+        """`privacy_loss()` with its epsilon at delta, for ledgers that add up pairs; samples have no mu and no rho."""
+        return _booked(self, positive_rational("delta", delta))
+
     @cached_property
     def uses(self) -> Uses:
         """How a row takes part in the steps."""
@@ -134,7 +139,7 @@ class TrainingPlan(Part):
 
     def run(
         self, rows: int, *, expected_rows: int, units: Container | None = None, ledger: Payer | None = None,
-        checkpoint: str | None = None, bits: Bits = SECURE,
+        delta: Real = "1e-6", checkpoint: str | None = None, bits: Bits = SECURE,
     ) -> "TrainingRun":  # fmt: skip
         """Pay for the whole plan, and begin its steps; or go on from a checkpoint, which was paid for.
 
@@ -143,6 +148,7 @@ class TrainingPlan(Part):
             expected_rows: about how many rows (or units, if they own several) there are, as the public knows it.
             units: whose row it is, one entry a row, where `unit` has a column. A row of nobody takes no part.
             ledger: who pays before anything is drawn or read; None: the caller keeps the books.
+            delta: at which a ledger that adds up pairs is charged.
             checkpoint: what `TrainingRun.checkpoint` gave, for the same rows in the same order. Go on from the last one
                 and only once: a step that is taken again, with fresh draws, reveals more than was paid for.
             bits: leave it out, except in tests.
@@ -157,7 +163,7 @@ class TrainingPlan(Part):
         if checkpoint is not None:
             run._restore(checkpoint)
         elif ledger is not None:
-            paid(ledger, self.privacy_loss(), text=self.to_json(), bits=bits, units=units is not None)
+            paid(ledger, self.booked(delta), text=self.to_json(), bits=bits, units=units is not None)
         return run
 
     def to_json(self) -> str:
@@ -342,6 +348,13 @@ def _averages(rows: Floats, codes: Places) -> Floats:
     total = np.zeros((len(owners), rows.shape[1]))
     np.add.at(total, places, np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0))
     return total / np.bincount(places, minlength=len(owners))[:, np.newaxis]
+
+
+@lru_cache(maxsize=64)
+def _booked(plan: TrainingPlan, delta: Fraction) -> PrivacyLoss:
+    loss = plan.privacy_loss()
+    epsilon = loss.epsilon(delta).upper
+    return loss if math.isinf(epsilon) else Price.of(decimal_above(Fraction(epsilon), 6), delta, None).stated(loss)
 
 
 @lru_cache(maxsize=64)

@@ -188,7 +188,7 @@ class LinearClassifier(Classifier):
                     f"plan must be a TrainingPlan with dimensions={dimensions}: a weight for each feature and two "
                     "more, for each class if there are more than two; its clip has a norm and a lattice alone"
                 )
-            return own, own.privacy_loss()
+            return own, own.booked("1e-6" if self.delta is None else self.delta)
         if self.epsilon is None or self.delta is None:
             raise InvalidParameterError("say what the fit may cost: epsilon=1 with delta=1e-6, or a plan.")
         many = size * positive_rational("epsilon", self.epsilon) >= _MANY

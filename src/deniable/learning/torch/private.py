@@ -102,7 +102,8 @@ def make_private(
             raise InvalidParameterError(
                 f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of one row"
             )
-        cost, delta = plan.privacy_loss(), "1e-6" if delta is None else delta
+        delta = "1e-6" if delta is None else delta
+        cost = plan.privacy_loss() if ledger is None else plan.booked(delta)
     if plan.clip.lattice < 2**10 * ranks.count * math.isqrt(dimensions):  # ClippedGradients leaves 2^-8 of the norm
         raise InvalidParameterError("the lattice of the clip is too coarse for so many parameters: take 2^26 steps")
     ranks.agree(plan.to_json())
