@@ -3,24 +3,23 @@
 from deniable.local.deployed import LongitudinalUnary, Rappor
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from deniable.local.means import DuchiMean, HybridMean, MeanProtocol, PiecewiseMean, VectorMean
+from deniable.local.means import MeanProtocol, VectorMean
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
+from deniable.local.ranges import RangeProtocol
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
     "Client",
     "Collector",
     "DirectResponse",
-    "DuchiMean",
     "FrequencyProtocol",
     "HadamardResponse",
-    "HybridMean",
     "LocalHashing",
     "LongitudinalUnary",
     "MeanProtocol",
-    "PiecewiseMean",
     "Protocol",
     "PureProtocol",
+    "RangeProtocol",
     "Rappor",
     "SubsetSelection",
     "UnaryEncoding",

@@ -5,7 +5,7 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
@@ -133,6 +133,16 @@ class PureProtocol(Protocol):
             raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
         return tally, count
 
+    def published(self, count: int, *parts: Key | Estimate) -> Release:
+        """Return what the server publishes."""
+        text = f"{type(self).__name__}: {count} reports"
+        return Release(parts=parts, cost=self.privacy_loss, text=text, protects="one person's value (replace)")
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"protocol": self.kind} | {k: str(v) if isinstance(v, Fraction) else v for k, v in facts.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyProtocol(PureProtocol):
@@ -221,12 +231,8 @@ class FrequencyProtocol(PureProtocol):
 
         found = np.asarray((tally - count * false) / (true - false), dtype=np.float64)
         names = range(self.values) if isinstance(self.values, int) else self.values
-        return Release(
-            parts=(Key(name="value", values=tuple(names)), Estimate(name="count", estimates=found, ends=ends)),
-            cost=self.privacy_loss,
-            text=f"{type(self).__name__}: {count} reports",
-            protects="one person's value (replace)",
-        )
+        value, counts = Key(name="value", values=tuple(names)), Estimate(name="count", estimates=found, ends=ends)
+        return self.published(count, value, counts)
 
     def variance(self, shares: object = 0.0, *, people: int) -> Floats:
         """The exact variance of the estimated share of a value.
@@ -247,11 +253,6 @@ class FrequencyProtocol(PureProtocol):
     def size(self) -> int:
         """How many values there are."""
         return self.values if isinstance(self.values, int) else len(self.values)
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-        values = self.values if isinstance(self.values, int) else list(self.values)
-        return {"protocol": self.kind, "values": values, "epsilon": str(self.epsilon)}
 
 
 @lru_cache(maxsize=256)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.local.deployed import DEPLOYED
 from deniable.local.frequencies import PROTOCOLS
-from deniable.local.means import MEANS
+from deniable.local.means import MeanProtocol, VectorMean
 from deniable.local.protocol import FrequencyProtocol, Protocol
+from deniable.local.ranges import RangeProtocol
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
 
@@ -120,7 +121,9 @@ def protocol_of(text: str) -> Protocol:
     True
     """
     data = read_json(text, "a protocol")
-    kinds: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, *MEANS)}
+    kinds: dict[str, Any] = {
+        each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, VectorMean, RangeProtocol)
+    }
     if not isinstance(data, dict) or data.get("protocol") not in kinds:
         raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
     protocol: Protocol = kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})

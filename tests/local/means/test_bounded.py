@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InvalidParameterError
-from deniable.local import Collector, DuchiMean, HybridMean, PiecewiseMean, pack, protocol_of
+from deniable.local import Collector, MeanProtocol, pack, protocol_of
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(11)
-KINDS = [DuchiMean, PiecewiseMean, HybridMean]
+DuchiMean, PiecewiseMean, HybridMean = partial(MeanProtocol, share=0), partial(MeanProtocol, share=1), MeanProtocol
+KINDS: list[Any] = [DuchiMean, PiecewiseMean, HybridMean]
 SMALL = [kind(lower=-1, upper=1, epsilon=epsilon, steps=12) for kind in KINDS for epsilon in ("1/2", 2)]
 
 
 def name(protocol: Any) -> str:
-    return f"{protocol.kind}-{protocol.epsilon}"
+    return f"{protocol.share}-{protocol.epsilon}"
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=name)
@@ -112,7 +114,9 @@ def test_the_wire_carries_them() -> None:
         protocol.estimate(np.zeros(protocol.size, dtype=np.int64), people=5)
 
 
-@pytest.mark.parametrize("wrong", [{"lower": 1}, {"steps": 0}, {"epsilon": 0}, {"lower": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"lower": 1}, {"steps": 0}, {"epsilon": 0}, {"lower": float("nan")}, {"share": 2}, {"window": 1001}]
+)
 def test_protocols_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError):
         HybridMean(**{"lower": 0, "upper": 1, "epsilon": 1, **wrong})

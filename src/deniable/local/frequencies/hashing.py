@@ -101,6 +101,3 @@ class LocalHashing(FrequencyProtocol):
                 found[place] += np.count_nonzero(at <= limit)
                 at += step
         return found
-
-    def to_data(self) -> dict[str, object]:
-        return {**super().to_data(), "cells": self.cells}

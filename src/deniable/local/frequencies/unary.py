@@ -71,6 +71,3 @@ class UnaryEncoding(FrequencyProtocol):
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
         return column_sums(reports, self.size)
-
-    def to_data(self) -> dict[str, object]:
-        return {**super().to_data(), "symmetric": self.symmetric}

@@ -1,7 +1,6 @@
 """Means of numbers in declared bounds: reports are integers on a public grid."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,11 +16,11 @@ from deniable.local.codes import of_bytes, to_bytes
 from deniable.local.protocol import Floats, Integers, PureProtocol
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import exact_rational, shown, whole_number
+from deniable.numbers.rationals import exact_rational, whole_number
 from deniable.release import Bounds, Estimate, Release
 from deniable.rows import Container, numbers, silence
 
-_MOST_STEPS = 2**20
+_MOST_STEPS = 2**14
 _MANY = 1000  # reports whose mean is taken to be normal
 
 
@@ -52,28 +51,52 @@ class Window(NamedTuple):
 class MeanProtocol(PureProtocol):
     """The mean of one number a person, which is moved to the nearest of `steps` + 1 points from lower to upper.
 
+    A client reports a number near its own point more often than one far off (Piecewise), or, as a coin says, one bit:
+    its number rounded to a bound at random and told truly with probability odds / (odds + 1) (Duchi).
+
     Args:
         lower: every number is at least this, or is taken as this; so is what is no number.
-        upper: every number is at most this, or is taken as this.
-        steps: of the public grid, at most 2^20. The mean is that of grid points: at most half a step from the truth.
+        upper: likewise.
+        steps: of the public grid, at most 2^14. The mean is that of grid points: at most half a step from the truth.
+        share: how often Piecewise is taken: 0 is Duchi's protocol, 1 Piecewise, what lies between is Hybrid. By
+            default the multiple of 1/64 with the least exact variance for the worst number.
+        window: how many numbers are near; by default the best, which is more than the paper's steps / e^(epsilon / 2).
 
-    Guarantee: all probabilities of a report are in ratios of at most odds, as `channel` shows them.
+    Guarantee: all probabilities of a report are in ratios of at most odds, as `channel` shows; no coin but Duchi's and
+        that of the window looks at the number.
+    Source: Duchi, Jordan, Wainwright (2018), "Minimax optimal procedures for locally private estimation"; Wang et al.
+        (2019), arXiv:1907.00782, here on a grid.
+
+    >>> from deniable.local import MeanProtocol
+    >>> protocol = MeanProtocol(lower=0, upper=100, epsilon=1)
+    >>> answer = protocol.estimate(protocol.encode([20, 30.5] * 1000))
     """
+
+    kind: ClassVar[str] = "mean"
 
     lower: Annotated[Fraction, exact_rational]
     upper: Annotated[Fraction, exact_rational]
     steps: int = 1000
+    share: Fraction | None = None
+    window: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "steps", whole_number("steps", self.steps, lower=1, upper=_MOST_STEPS))
-        if self.lower >= self.upper:
-            raise InvalidParameterError("lower must be below upper")
+        given = None if self.share is None else exact_rational("share", self.share)
+        if self.lower >= self.upper or (given is not None and not 0 <= given <= 1):
+            raise InvalidParameterError("lower must be below upper, and share in [0, 1]")
+        window, share = self._least(np.arange(65) / 64 if given is None else np.array([float(given)]))
+        found = whole_number("window", self.window or window, lower=1, upper=self.steps)
+        object.__setattr__(self, "window", found)
+        object.__setattr__(self, "share", Fraction(share) if given is None else given)
 
     @property
-    @abstractmethod
     def parts(self) -> tuple[tuple[Fraction, Window], ...]:
         """The windows, one of which a client takes, and how often."""
+        share = self.share or Fraction(0)
+        both = ((1 - share, Window(1, 1)), (share, Window(self.steps, self.window)))
+        return tuple(part for part in both if part[0])
 
     @cached_property
     def size(self) -> int:
@@ -86,12 +109,7 @@ class MeanProtocol(PureProtocol):
 
     @silence()
     def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each number, as bytes of shape (people, width); each call is paid anew.
-
-        Args:
-            values: secret; a list or a column of numbers.
-            bits: leave it out, except in tests.
-        """
+        """One report for each number, as bytes of shape (people, width); each call is paid anew."""
         return self.draw(self.places(numbers(values)), bits)
 
     def places(self, values: Floats) -> Integers:
@@ -147,18 +165,14 @@ class MeanProtocol(PureProtocol):
         """What each report says of its sender's number, without bias."""
         centred = [
             (np.arange(cells + length) - (cells + length - 1) / 2)
-            / float((self.odds - 1) * length / (self.odds * length + cells) * cells)
+            / Window(cells, length).moments(float(self.odds))[0]
+            / cells
             for _, (cells, length) in self.parts
         ]
         return sum(self.bounds) / 2 + (self.bounds[1] - self.bounds[0]) * np.concatenate(centred)
 
     def variance(self, values: object = None, *, people: int) -> float:
-        """The exact variance of the estimated mean, for these numbers or for the worst ones.
-
-        Args:
-            values: public or made up; numbers of which equally many people hold each.
-            people: n.
-        """
+        """The exact variance of the estimated mean, for equally many people with each number, or for the worst one."""
         places = np.arange(self.steps + 1) if values is None else self.places(np.asarray(values, dtype=np.float64))
         each = self.spread(places, 1)
         return float((each.max() if values is None else each.mean()) / people)
@@ -172,71 +186,15 @@ class MeanProtocol(PureProtocol):
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
         """The mean, without bias, and an interval that holds for every column of numbers.
 
-        From 1000 reports on the mean's error is taken as normal, with the greatest variance that numbers in the bounds
-        can have; below, the interval is Bernstein's, which holds for any number of reports.
-
-        Args: as of `FrequencyProtocol.estimate`.
+        From 1000 reports on the error is taken as normal, with the greatest variance that numbers in the bounds can
+        have; below, the interval is Bernstein's, which holds for any number of reports.
         """
         tally, count = self.tallied(reports, people)
         if tally.sum() != count:
             raise InvalidParameterError("a tally must add up to the number of people")
         found = np.array([tally @ self.scores / count])
         ends = mean_ends(found, self.variance(people=count), float(np.ptp(self.scores)), count, self.bounds)
-        return Release(
-            parts=(Estimate(name="mean", estimates=found, ends=ends),),
-            cost=self.privacy_loss,
-            text=f"{type(self).__name__}: {count} reports",
-            protects="one person's number (replace)",
-        )
-
-    def to_data(self) -> dict[str, object]:
-        names = {"lower": str(self.lower), "upper": str(self.upper), "steps": self.steps}
-        return {"protocol": self.kind, "epsilon": str(self.epsilon), **names}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DuchiMean(MeanProtocol):
-    """Report one bit: the number, rounded to a bound at random, told truly with probability odds / (odds + 1).
-
-    Guarantee: the bit is 1 with a probability from 1 / (odds + 1) to odds / (odds + 1).
-    Source: Duchi, Jordan, Wainwright (2018), "Minimax optimal procedures for locally private estimation".
-
-    >>> from deniable.local import DuchiMean
-    >>> DuchiMean(lower=0, upper=100, epsilon=1).encode([20, 30]).shape
-    (2, 1)
-    """
-
-    kind: ClassVar[str] = "duchi"
-
-    @property
-    def parts(self) -> tuple[tuple[Fraction, Window], ...]:
-        return ((Fraction(1), Window(1, 1)),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PiecewiseMean(MeanProtocol):
-    """Report a number near the own grid point more often than one far off.
-
-    Args:
-        window: how many numbers are near; by default that with the least exact variance for the worst number, which
-            is more than the paper's steps / e^(epsilon / 2).
-
-    Guarantee: each number has probability odds / c or 1 / c, with c = odds window + steps.
-    Source: Wang et al. (2019), arXiv:1907.00782, here on a grid.
-
-    >>> from deniable.local import PiecewiseMean
-    >>> protocol = PiecewiseMean(lower=-1, upper=1, epsilon=3)
-    >>> answer = protocol.estimate(protocol.encode([0.25] * 5000))
-    """
-
-    kind: ClassVar[str] = "piecewise"
-
-    window: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        best = self.window or self._least(np.ones(1))[0]
-        object.__setattr__(self, "window", whole_number("window", best, lower=1, upper=self.steps))
+        return self.published(count, Estimate(name="mean", estimates=found, ends=ends))
 
     def _least(self, shares: Floats) -> tuple[int, float]:
         """The window, and the share of Piecewise reports among these, with the least variance for the worst number.
@@ -249,54 +207,6 @@ class PiecewiseMean(MeanProtocol):
         middle, end = share * flat + (1 - share) * bit, share * (flat + bend) + (1 - share) * (bit - 1 / 4)
         row, column = divmod(int(np.maximum(middle, end).argmin()), self.steps)
         return column + 1, float(shares[row])
-
-    @property
-    def parts(self) -> tuple[tuple[Fraction, Window], ...]:
-        return ((Fraction(1), Window(self.steps, self.window)),)
-
-    def to_data(self) -> dict[str, object]:
-        return {**super().to_data(), "window": self.window}
-
-
-@dataclass(frozen=True, kw_only=True)
-class HybridMean(PiecewiseMean):
-    """Report by `PiecewiseMean` or by `DuchiMean`, as a coin says, and which; best at every epsilon.
-
-    Args:
-        share: how often it is `PiecewiseMean`; by default the multiple of 1/64 that has, with the best window, the
-            least variance for the worst number.
-
-    Guarantee: the coin does not look at the number, and both parts keep odds.
-    Source: Wang et al. (2019), arXiv:1907.00782.
-
-    >>> from deniable.local import DuchiMean, HybridMean
-    >>> facts = {"lower": 0, "upper": 1, "epsilon": 2}
-    >>> HybridMean(**facts).variance(people=100) < DuchiMean(**facts).variance(people=100)
-    True
-    """
-
-    kind: ClassVar[str] = "hybrid"
-
-    share: Fraction | None = None
-
-    def __post_init__(self) -> None:
-        free = not self.window
-        super().__post_init__()
-        given = None if self.share is None else exact_rational("share", self.share)
-        if given is not None and not 0 <= given <= 1:
-            raise InvalidParameterError(f"share must be in [0, 1], got {shown(given)}")
-        window, share = self._least(np.arange(65) / 64 if given is None else np.array([float(given)]))
-        object.__setattr__(self, "window", window if free else self.window)
-        object.__setattr__(self, "share", Fraction(share) if given is None else given)
-
-    @property
-    def parts(self) -> tuple[tuple[Fraction, Window], ...]:
-        share = self.share or Fraction(0)
-        both = ((1 - share, Window(1, 1)), (share, Window(self.steps, self.window)))
-        return tuple(part for part in both if part[0])
-
-    def to_data(self) -> dict[str, object]:
-        return {**super().to_data(), "share": str(self.share)}
 
 
 def mean_ends(

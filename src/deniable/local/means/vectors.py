@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
-from deniable.local.means.bounded import HybridMean, mean_ends
+from deniable.local.means.bounded import MeanProtocol, mean_ends
 from deniable.local.protocol import Floats, Integers, PureProtocol
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
@@ -25,7 +25,7 @@ _MOST_CELLS = 2**26
 class VectorMean(PureProtocol):
     """The mean of a vector a person, each coordinate in the same bounds.
 
-    A client draws a place, and reports the coordinates from there on (cyclically), each by `HybridMean` with its part
+    A client draws a place, and reports the coordinates from there on (cyclically), each by `MeanProtocol` with its part
     of epsilon. Every coordinate is reported with probability sampled / columns, whatever it holds.
 
     Args:
@@ -62,9 +62,9 @@ class VectorMean(PureProtocol):
             raise InvalidParameterError(f"a tally of {self.size} numbers is too large; take fewer steps or columns")
 
     @cached_property
-    def coordinate(self) -> HybridMean:
+    def coordinate(self) -> MeanProtocol:
         """The protocol of one coordinate."""
-        return HybridMean(lower=self.lower, upper=self.upper, epsilon=self.epsilon / self.sampled, steps=self.steps)
+        return MeanProtocol(lower=self.lower, upper=self.upper, epsilon=self.epsilon / self.sampled, steps=self.steps)
 
     @cached_property
     def size(self) -> int:
@@ -81,12 +81,7 @@ class VectorMean(PureProtocol):
 
     @silence()
     def encode(self, values: object, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
-        """One report for each row, as bytes of shape (people, width); each call is paid anew.
-
-        Args:
-            values: secret; a table of numbers with `columns` columns. What is no number is taken as lower.
-            bits: leave it out, except in tests.
-        """
+        """One report for each row of a table, as bytes of shape (people, width); each call is paid anew."""
         rows = table(values, columns=self.columns)[0]
         start = uniform.below(self.columns, size=len(rows), bits=bits)
         chosen = (start[:, np.newaxis] + np.arange(self.sampled)) % self.columns
@@ -109,12 +104,7 @@ class VectorMean(PureProtocol):
         return np.bincount((chosen * self.coordinate.size + codes).ravel(), minlength=self.size)
 
     def variance(self, values: object = None, *, people: int) -> Floats:
-        """The exact variance of each estimated coordinate, for these vectors or for the worst ones.
-
-        Args:
-            values: public or made up; vectors of which equally many people hold each, of shape (vectors, columns).
-            people: n.
-        """
+        """The exact variance of each coordinate, for equally many people with each vector, or for the worst one."""
         scale = self.columns / self.sampled
         if values is None:
             return np.full(self.columns, self.coordinate.spread(np.arange(self.steps + 1), scale).max() / people)
@@ -122,32 +112,12 @@ class VectorMean(PureProtocol):
         return np.asarray(self.coordinate.spread(places, scale).mean(axis=0) / people)
 
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
-        """The mean of every coordinate, without bias, and intervals: see `MeanProtocol.estimate`.
-
-        Args: as of `FrequencyProtocol.estimate`.
-        """
+        """The mean of every coordinate, without bias, and intervals: see `MeanProtocol.estimate`."""
         tally, count = self.tallied(reports, people)
         if tally.sum() != count * self.sampled:
             raise InvalidParameterError("a tally must add up to the number of people times the sampled coordinates")
         own, middle, scale = self.coordinate, sum(self.coordinate.bounds) / 2, self.columns / self.sampled
         found = middle + scale * (tally.reshape(self.columns, -1) @ (own.scores - middle)) / count
         ends = mean_ends(found, self.variance(people=count), scale * float(np.ptp(own.scores)), count, own.bounds)
-        return Release(
-            parts=(
-                Key(name="coordinate", values=tuple(range(self.columns))),
-                Estimate(name="mean", estimates=found, ends=ends),
-            ),
-            cost=self.privacy_loss,
-            text=f"{type(self).__name__}: {count} reports",
-            protects="one person's vector (replace)",
-        )
-
-    def to_data(self) -> dict[str, object]:
-        names = {"columns": self.columns, "lower": str(self.lower), "upper": str(self.upper)}
-        return {
-            "protocol": self.kind,
-            "epsilon": str(self.epsilon),
-            **names,
-            "sampled": self.sampled,
-            "steps": self.steps,
-        }
+        keys = Key(name="coordinate", values=tuple(range(self.columns)))
+        return self.published(count, keys, Estimate(name="mean", estimates=found, ends=ends))

@@ -1,0 +1,226 @@
+"""Ranges and quantiles of ordered values: each client reports the node of one level of a tree."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from deniable.errors import InvalidParameterError
+from deniable.local.frequencies import LocalHashing, UnaryEncoding
+from deniable.local.protocol import Floats, FrequencyProtocol, Integers, PureProtocol
+from deniable.noise import uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, probability, whole_number
+from deniable.release import Bounds, Estimate, Key, Release
+from deniable.rows import Container, replaced, silence
+
+_MOST_NODES = 2**20
+_MOST_BITS = 2**13  # of a report by unary encoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeProtocol(PureProtocol):
+    """The numbers of people in ranges of 0, 1, ..., values - 1, and quantiles, from one report a person.
+
+    A client draws a level of a tree over the values, and reports its node there by unary encoding (large levels by
+    local hashing). The server makes the levels agree: least squares, in which the number of people is known.
+
+    Args:
+        values: how many ordered values there are; a number outside is moved to the nearest.
+        branching: children of a node, from 2 to 64; by default those with the least variance of ranges from 0.
+
+    Guarantee: the level is independent of the value, and the report of each level keeps odds.
+    Source: Cormode, Kulkarni, Srivastava (2019), arXiv:1812.10942; least squares: Hay et al. (2010).
+
+    >>> from deniable.local import RangeProtocol
+    >>> protocol = RangeProtocol(values=64, epsilon=2)
+    >>> reports = protocol.encode(list(range(64)) * 100)
+    >>> len(protocol.estimate(reports)), len(protocol.ranges(reports, [(0, 32), (16, 20)]))
+    (64, 2)
+    """
+
+    kind: ClassVar[str] = "ranges"
+
+    values: int
+    branching: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "values", whole_number("values", self.values, lower=2, upper=_MOST_NODES))
+        if not self.branching:
+            tried = [self._with(branching) for branching in (*range(2, 17), 32, 64)]
+            object.__setattr__(self, "branching", min(tried, key=RangeProtocol._usual_variance).branching)
+        object.__setattr__(self, "branching", whole_number("branching", self.branching, lower=2, upper=64))
+
+    def _with(self, branching: int) -> "RangeProtocol":
+        return RangeProtocol(values=self.values, epsilon=self.epsilon, branching=branching)
+
+    def _usual_variance(self) -> float:
+        """The mean variance of some ranges from 0, for rare values."""
+        noise = np.array([float(level.variance(people=1)) for level in self.levels]) * len(self.levels)
+        ends = np.linspace(1, self.values, 40).astype(np.int64)
+        return float(self._range_variance(noise, noise, 0 * ends, ends).mean())
+
+    @cached_property
+    def levels(self) -> tuple[FrequencyProtocol, ...]:
+        """The protocols of the levels below the root."""
+        nodes, found = 1, []
+        while nodes < self.values:
+            nodes *= self.branching
+            kind = UnaryEncoding if nodes <= _MOST_BITS else LocalHashing
+            found.append(kind(values=nodes, epsilon=self.epsilon))
+        return tuple(found)
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes there are, and levels: a tally ends with the numbers of reports about each level."""
+        return sum(level.size for level in self.levels) + len(self.levels)
+
+    @cached_property
+    def width(self) -> int:
+        return 1 + max(level.width for level in self.levels)
+
+    @silence()
+    def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
+        """One report for each whole number, as bytes of shape (people, width); each call is paid anew."""
+        places = replaced("values", np.asarray(values), by=0, lower=0, upper=self.values - 1)
+        drawn = uniform.below(len(self.levels), size=places.shape, bits=bits)
+        reports = np.zeros((len(places), self.width), dtype=np.uint8)
+        reports[:, 0] = drawn
+        for at, level in enumerate(self.levels):
+            rows = np.flatnonzero(drawn == at)
+            nodes = places[rows] // (self.levels[-1].size // level.size)
+            reports[rows, 1 : 1 + level.width] = level._draw(nodes, bits)
+        return reports
+
+    def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        found = np.zeros(len(reports), dtype=np.bool_)
+        for at, level in enumerate(self.levels):
+            rows = np.flatnonzero(reports[:, 0] == at)
+            told, rest = reports[rows, 1 : 1 + level.width], reports[rows, 1 + level.width :]
+            found[rows] = level._sound(told) & ~rest.any(axis=1)
+        return found
+
+    def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        rows = [reports[reports[:, 0] == at, 1 : 1 + level.width] for at, level in enumerate(self.levels)]
+        tallies = [level._supports(part) for level, part in zip(self.levels, rows, strict=True)]
+        return np.concatenate([*tallies, [len(part) for part in rows]])
+
+    # --- on the server -------------------------------------------------------------------------------------------
+
+    def _agreed(self, tally: Integers, count: int) -> tuple[Floats, Floats, Floats]:
+        """Shares of the leaves that agree with all levels; variances of a node of each level, to weigh and to state."""
+        people = tally[-len(self.levels) :]
+        if people.sum() != count or not people.all():
+            raise InvalidParameterError(f"ranges need reports about each of the {len(self.levels)} levels")
+        cuts = np.cumsum([level.size for level in self.levels])
+        shares, weigh, state = [], [], []
+        for level, part, number in zip(self.levels, np.split(tally[: cuts[-1]], cuts[:-1]), people, strict=True):
+            share = (part / number - float(level.false)) / float(level.true - level.false)
+            most = float(np.clip(share.max(), 0, 1))
+            shares.append(share)
+            weigh.append(float(level.variance(people=int(number))))
+            state.append(float(level.variance(most, people=int(number))) + most / number)
+        upward = [shares[-1]]
+        for share, weight in list(zip(shares, self._weights(np.array(weigh)), strict=True))[-2::-1]:
+            below = upward[-1].reshape(-1, self.branching).sum(axis=1)
+            upward.append(weight * share + (1 - weight) * below)
+        agreed = np.ones(1)
+        for nodes in reversed(upward):
+            families = nodes.reshape(-1, self.branching)
+            agreed = (families + (agreed - families.sum(axis=1))[:, np.newaxis] / self.branching).ravel()
+        return agreed[: self.values], np.array(weigh), np.array(state)
+
+    def _weights(self, noise: Floats) -> Floats:
+        """The weight of a node's own estimate beside the sum of its children's, for each level."""
+        weights, below = np.ones(len(noise)), noise[-1]
+        for at in range(len(noise) - 2, -1, -1):
+            weights[at] = self.branching * below / (noise[at] + self.branching * below)
+            below = weights[at] * noise[at]
+        return weights
+
+    def _range_variance(self, weigh: Floats, state: Floats, lower: Integers, upper: Integers) -> Floats:
+        """The variance of the agreed share of [lower, upper).
+
+        Let a node be covered to the part a. After the way up it has variance v, alike on a level, and what its children
+        differ by does not correlate with their sum: siblings add v sum (a - a of the parent)^2, and the root is known.
+        """
+        weights, own = self._weights(weigh), state.copy()
+        for at in range(len(own) - 2, -1, -1):
+            own[at] = weights[at] ** 2 * own[at] + (1 - weights[at]) ** 2 * self.branching * own[at + 1]
+        width = self.levels[-1].size
+        above, found = ((upper - lower) / width) ** 2, np.zeros(len(lower))
+        for variance in own:
+            width //= self.branching
+            first, last = lower // width, upper // width
+            ends = ((first + 1) * width - lower) ** 2 + (upper - last * width) ** 2
+            covered = np.where(first == last, (upper - lower) ** 2 / width**2, ends / width**2 + last - first - 1)
+            found += variance * (covered - self.branching * above)
+            above = covered
+        return found
+
+    def _count(self, tally: Integers, count: int, lower: Integers, upper: Integers) -> Estimate:
+        leaves, weigh, state = self._agreed(tally, count)
+        below = np.concatenate([[0.0], np.cumsum(leaves)])
+        found = count * (below[upper] - below[lower])
+        error = count * np.sqrt(np.maximum(self._range_variance(weigh, state, lower, upper), 0))
+
+        def ends(level: float) -> Bounds:
+            half = ndtri((1 + level) / 2) * error
+            return Bounds(np.clip(found - half, 0, count), np.clip(found + half, 0, count))
+
+        return Estimate(name="count", estimates=found, ends=ends)
+
+    def variance(self, lower: int, upper: int, *, people: int) -> float:
+        """The variance of the estimated share of [lower, upper) in large crowds, where every value is rare."""
+        noise = np.array([float(level.variance(people=people)) for level in self.levels]) * len(self.levels)
+        return float(self._range_variance(noise, noise, np.array([lower]), np.array([upper]))[0])
+
+    def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
+        """The number of people with each value, without bias, and normal intervals: see `ranges`."""
+        tally, count = self.tallied(reports, people)
+        lower = np.arange(self.values)
+        keys = Key(name="value", values=tuple(lower.tolist()))
+        return self.published(count, keys, self._count(tally, count, lower, lower + 1))
+
+    def ranges(
+        self, reports: NDArray[np.uint8] | Integers, ranges: Iterable[tuple[int, int]], *, people: int | None = None
+    ) -> Release:
+        """The number of people in each range, without bias; (0, t) for the distribution function.
+
+        Intervals are normal, with each level's greatest variance at the greatest share that it shows.
+
+        Args:
+            ranges: pairs (lower, upper) of whole numbers; upper does not belong to the range.
+        """
+        given = np.array(list(ranges), dtype=np.int64).reshape(-1, 2)
+        if not len(given) or given.min() < 0 or given.max() > self.values or (given[:, 0] >= given[:, 1]).any():
+            raise InvalidParameterError(f"ranges must be pairs (lower, upper) with 0 <= lower < upper <= {self.values}")
+        tally, count = self.tallied(reports, people)
+        keys = (Key(name="lower", values=tuple(given[:, 0])), Key(name="upper", values=tuple(given[:, 1])))
+        return self.published(count, *keys, self._count(tally, count, given[:, 0], given[:, 1]))
+
+    def quantiles(
+        self, reports: NDArray[np.uint8] | Integers, chances: Iterable[Real], *, people: int | None = None
+    ) -> Release:
+        """The least value with at least these shares of the people at or below it, such as 0.5, with intervals."""
+        wanted = np.array([float(probability("a chance", chance)) for chance in chances])
+        tally, count = self.tallied(reports, people)
+        upper = np.arange(1, self.values + 1)
+        below = self._count(tally, count, np.zeros_like(upper), upper)
+
+        def first(shares: Floats) -> Floats:
+            grown = np.maximum.accumulate(shares[:-1] / count)
+            return np.searchsorted(grown, wanted, side="left").astype(np.float64)
+
+        def ends(level: float) -> Bounds:
+            low, high = below.bounds(level)
+            last = np.minimum.accumulate(low[::-1])[::-1][:-1] / count  # beyond its last place below a share
+            return Bounds(first(high), np.searchsorted(last, wanted, side="left").astype(np.float64))
+
+        part = Estimate(name="value", estimates=first(np.asarray(below.estimates)), ends=ends, digits=0)
+        return self.published(count, Key(name="share", values=tuple(wanted.tolist())), part)
