@@ -40,7 +40,9 @@ def classifier(data: Data, **changed: Any) -> GradientBoostingClassifier:
 
 
 def regressor(data: Data, **changed: Any) -> GradientBoostingRegressor:
-    return GradientBoostingRegressor(**{**PUBLIC, "target": (0, 1), **changed}).fit(*data, bits=DeterministicBits(1))
+    return GradientBoostingRegressor(**{**PUBLIC, "target_bounds": (0, 1), **changed}).fit(
+        *data, bits=DeterministicBits(1)
+    )
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -117,10 +119,10 @@ def test_it_learns_and_says_what_each_feature_adds(classes: int) -> None:
 def test_numbers_are_predicted_within_their_bounds() -> None:
     rows, _ = survey()
     values = [x + (2 if c == "b" else 0) for x, c in rows]
-    model = regressor((rows, values), target=(0, 12), rounds=20)
+    model = regressor((rows, values), target_bounds=(0, 12), rounds=20)
     assert model.score(rows, values) > 0.9
     assert model.predict([[99, "b"], [None, None]]).max() <= 12
-    low = regressor((rows, [10**6] * len(rows)), target=(0, 12), rounds=60).predict(rows)
+    low = regressor((rows, [10**6] * len(rows)), target_bounds=(0, 12), rounds=60).predict(rows)
     assert low.max() <= 12
     assert low.mean() > 10
 
@@ -144,6 +146,9 @@ def test_shapes_are_drawn() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     axes = classifier(survey(50)).plot(1)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["missing", "a", "b"]
+    for wrong in ("age", 2, -1):
+        with pytest.raises(InvalidParameterError, match="feature must"):
+            classifier(survey(50)).plot(wrong)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +183,7 @@ def test_what_is_refused_is_refused_before_anything_is_paid() -> None:
         with pytest.raises(InvalidParameterError):
             GradientBoostingClassifier(**{**PUBLIC, "classes": [0, 1], **changed}).fit(rows, labels, ledger=Refusing())
     for target, values in (((1, 0), labels), (None, labels), ((0, 1), np.array(["a"] * 5)), ((0, 1), labels[:3])):
-        model = GradientBoostingRegressor(**PUBLIC, target=target)  # type: ignore[arg-type]
+        model = GradientBoostingRegressor(**PUBLIC, target_bounds=target)  # type: ignore[arg-type]
         with pytest.raises(InvalidParameterError):
             model.fit(rows, values, ledger=Refusing())
 

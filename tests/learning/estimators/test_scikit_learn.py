@@ -68,7 +68,7 @@ MODELS = [
     GaussianMixture(**PUBLIC, n_components=2, steps=2),
     DecisionTreeClassifier(bounds=(-5, 5), epsilon=1, classes=LABELS["classes"], depth=2),
     GradientBoostingClassifier(bounds=(-5, 5), rho="1/2", classes=LABELS["classes"], rounds=2),
-    GradientBoostingRegressor(bounds=(-5, 5), rho="1/2", target=(-50, 50), rounds=2),
+    GradientBoostingRegressor(bounds=(-5, 5), rho="1/2", target_bounds=(-50, 50), rounds=2),
     KMeans(n_clusters=3, bounds=(-5, 5), epsilon=1),
 ]
 

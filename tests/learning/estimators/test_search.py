@@ -109,7 +109,7 @@ def test_points_of_a_row_lie_between_none_and_one() -> None:
 
 def test_a_score_is_over_a_public_number_of_rows() -> None:
     """Whole points over a fifth of the declared rows: over the true ones, the score would tell how many they are."""
-    base = GradientBoostingRegressor(bounds=[(0, 1)] * 3, target=(0, 1), rounds=1)
+    base = GradientBoostingRegressor(bounds=[(0, 1)] * 3, target_bounds=(0, 1), rounds=1)
     model = search(estimator=base, param_grid={}, expected_rows=150).fit(*survey(217), bits=DeterministicBits(3))
     points = model.best_score_ * 30 * 2**20
     assert points == pytest.approx(round(points), abs=1e-4)

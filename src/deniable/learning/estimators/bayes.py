@@ -129,9 +129,7 @@ class CategoricalNB(Priced, Classifier):
         listed, labels = self.categories, Labels.of(self.classes, y)
         alpha, price = float(positive_rational("alpha", self.alpha)), Price.of(self.epsilon, self.delta, self.rho)
         if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray) or not len(listed):
-            raise InvalidParameterError(
-                f"categories must be lists, one for each feature, got {shown(listed)}"
-            )
+            raise InvalidParameterError(f"categories must be lists, one for each feature, got {shown(listed)}")
         bins = Bins.of([None] * len(listed), dict(enumerate(listed)), 1, X)
         ends = np.cumsum([1, *map(len, bins.categories)])
         shape = (len(labels.classes), int(ends[-1]))

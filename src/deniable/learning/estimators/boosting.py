@@ -56,6 +56,7 @@ class _Boosting(Priced):
         from deniable.privacy.reports.plot import axes_for
 
         self._check_fitted()
+        feature = whole_number("feature", feature, lower=0, upper=len(self.feature_values_) - 1)
         axes, names = axes_for(ax), self.bins_.names(feature)
         axes.step(range(len(names)), self.feature_values_[feature], where="mid")
         axes.set_xticks(range(len(names)), names, rotation=90, fontsize="small")
@@ -177,28 +178,28 @@ class GradientBoostingRegressor(_Boosting, Regressor):
     """Predict a number by boosted trees of one feature each: an additive, readable model.
 
     Args:
-        target: a pair (lower, upper): public bounds of what is predicted. All else: as in the classifier.
+        target_bounds: a pair (lower, upper): public bounds of what is predicted. All else: as in the classifier.
 
-    Guarantee and source are those of the classifier; a residual counts as at most half of the width of `target`.
+    Guarantee and source are those of the classifier; a residual counts as at most half of the width of these bounds.
 
     >>> from deniable.learning import GradientBoostingRegressor
-    >>> model = GradientBoostingRegressor(bounds=[(0, 10)], target=(0, 100), epsilon=1, delta="1e-6")
+    >>> model = GradientBoostingRegressor(bounds=[(0, 10)], target_bounds=(0, 100), epsilon=1, delta="1e-6")
     >>> bool(15 < model.fit([[2], [8]] * 2000, [20, 80] * 2000).predict([[2]])[0] < 25)
     True
     """
 
-    target: tuple[Real, Real]
+    target_bounds: tuple[Real, Real]
     range_: tuple[float, float] = field(init=False)
 
     def predict(self, X: Container) -> Floats:
-        """The predicted number of each row, within `target`."""
+        """The predicted number of each row, within `target_bounds`."""
         shares = (self._sums(X)[:, 0] + 1) / 2
         lower, upper = self.range_
         return np.clip(lower + shares * (upper - lower), lower, upper)
 
     def _planned(self, X: Container, y: Container | None) -> Work:
         same_length(X, y)
-        lower, upper = checked_bounds(self.target, "target")
+        lower, upper = checked_bounds(self.target_bounds, "target_bounds")
         targets(without_rows(y), (lower, upper))
 
         def residuals() -> Callable[[Floats], Floats]:

@@ -129,7 +129,7 @@ class KMeans(Priced):
                     "_features": features}  # fmt: skip
 
         began = "noisy counts of a grid, then " if grid else ""
-        how = f"{began}{rounds} rounds of Lloyd, {type(noises[-1]).__name__} noise on sums and counts of {clusters}."
+        how = f"{began}Lloyd (rounds: {rounds}), {type(noises[-1]).__name__} noise on sums and counts of {clusters}."
         return self._work(how, price.stated(loss), train)
 
     def _started(self, clusters: int, features: Features) -> Floats:

@@ -37,7 +37,9 @@ class Features:
         else:
             shape: Any = getattr(rows, "shape", ())
             if len(shape) != 2 or not shape[1]:
-                raise InvalidParameterError("bounds must be a list with one pair for each feature of such rows")
+                raise InvalidParameterError(
+                    "bounds must be a list with one pair for each feature, unless X has the shape (rows, features)"
+                )
             pairs = [checked_bounds(listed)] * shape[1]
         lower, upper = np.array(pairs).T
         found = cls(lower, upper)

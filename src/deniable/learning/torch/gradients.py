@@ -214,9 +214,9 @@ class ClippedGradients:
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
             if isinstance(error, InvalidParameterError):
                 raise
-            words = f"model or loss fail on made-up rows: {error}. Give three that they can read as example="
+            words = f"model or loss fail on made-up rows: {error}. Give three that fit as example=(inputs, targets)"
             raise InvalidParameterError(words) from error
-        raise InvalidParameterError("no way finds the gradients of single examples. Give example= with rows of yours")
+        raise InvalidParameterError("no way finds the gradients of single examples. Give made-up rows as example=")
 
 
 def _count(inputs: Any) -> int:
