@@ -4,8 +4,10 @@ from deniable.local.deployed import LongitudinalUnary, Rappor
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol, VectorMean
+from deniable.local.price import LocalPrice, consistent, local_price
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
+from deniable.local.shuffled import Shuffler, analyse, shuffled_loss
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
@@ -15,18 +17,24 @@ __all__ = [
     "FrequencyProtocol",
     "HadamardResponse",
     "LocalHashing",
+    "LocalPrice",
     "LongitudinalUnary",
     "MeanProtocol",
     "Protocol",
     "PureProtocol",
     "RangeProtocol",
     "Rappor",
+    "Shuffler",
     "SubsetSelection",
     "UnaryEncoding",
     "VectorMean",
+    "analyse",
     "best_protocol",
+    "consistent",
+    "local_price",
     "pack",
     "protocol_of",
+    "shuffled_loss",
     "unpack",
 ]
 

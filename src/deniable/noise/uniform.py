@@ -59,3 +59,12 @@ def below(limit: int, *, size: Size = None, bits: Bits = SECURE) -> NDArray[np.i
     while (refused := np.flatnonzero(words > last)).size:
         words[refused] = bits.words(refused.size)
     return (words % np.uint64(limit)).view(np.int64).reshape(shape)
+
+
+def permutation(count: int, *, bits: Bits = SECURE) -> NDArray[np.int64]:
+    """An order of 0, ..., count - 1, all orders alike: that of as many words, drawn anew until no two are equal."""
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words)
+        if (words[order][1:] != words[order][:-1]).all():
+            return order

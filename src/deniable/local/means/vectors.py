@@ -19,6 +19,7 @@ from deniable.release import Estimate, Key, Release
 from deniable.rows import silence, table
 
 _MOST_CELLS = 2**26
+_PLACE = 3  # bytes of a place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +74,7 @@ class VectorMean(PureProtocol):
 
     @property
     def width(self) -> int:
-        return self._place_width + self.sampled * self.coordinate.width
-
-    @property
-    def _place_width(self) -> int:
-        return max(1, -(-(self.columns - 1).bit_length() // 8))
+        return _PLACE + self.sampled * self.coordinate.width
 
     @silence()
     def encode(self, values: object, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
@@ -87,12 +84,12 @@ class VectorMean(PureProtocol):
         chosen = (start[:, np.newaxis] + np.arange(self.sampled)) % self.columns
         places = self.coordinate.places(np.take_along_axis(rows, chosen, axis=1)).ravel()
         told = self.coordinate.draw(places, bits).reshape(len(rows), -1)
-        return np.concatenate([to_bytes(start, self._place_width), told], axis=1)
+        return np.concatenate([to_bytes(start, _PLACE), told], axis=1)
 
     def _split(self, reports: NDArray[np.uint8]) -> tuple[Integers, Integers]:
         """Where each report starts, and its codes of shape (people, sampled)."""
-        told = np.ascontiguousarray(reports[:, self._place_width :]).reshape(-1, self.coordinate.width)
-        return of_bytes(reports[:, : self._place_width]), of_bytes(told).reshape(-1, self.sampled)
+        told = np.ascontiguousarray(reports[:, _PLACE:]).reshape(-1, self.coordinate.width)
+        return of_bytes(reports[:, :_PLACE]), of_bytes(told).reshape(-1, self.sampled)
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         start, codes = self._split(reports)

@@ -1,0 +1,71 @@
+"""What the local model costs in people, and estimates that agree with what is known."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.local.means import VectorMean
+from deniable.numbers.rationals import Real, positive_integer, positive_rational
+from deniable.release import Estimate, Release
+
+
+class LocalPrice(NamedTuple):
+    """Standard deviations of a mean of numbers in [0, 1], for the worst numbers.
+
+    Args:
+        sampling: of exact numbers, drawn from a population.
+        central: added by a trusted server's Laplace noise.
+        local: added by reports of `VectorMean`.
+        floor: below which no local protocol of any kind stays, sampling included.
+        people: how many exact answers have the error of these reports: about people epsilon^2 / columns.
+    """
+
+    sampling: float
+    central: float
+    local: float
+    floor: float
+    people: float
+
+
+def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
+    """The error of a coordinate's mean in the clear, with a trusted server, and with local reports.
+
+    The floor is Le Cam's for distributions of one coordinate whose means differ by t: reports of n people have
+    divergences that add up to at most n min(4, e^(2 epsilon)) (e^epsilon - 1)^2 t^2.
+
+    Source: Duchi, Jordan, Wainwright (2013), arXiv:1302.3203, theorem 1.
+
+    >>> from deniable.local import local_price
+    >>> price = local_price(10_000, epsilon=1)
+    >>> price.central < price.floor < price.local
+    True
+    """
+    count, budget = positive_integer("people", people), positive_rational("epsilon", epsilon)
+    vectors = VectorMean(columns=columns, lower=Fraction(0), upper=Fraction(1), epsilon=budget)
+    local, sampling = math.sqrt(vectors.variance(people=count)[0]), 0.5 / math.sqrt(count)
+    slope = math.sqrt(count * min(4, math.exp(2 * budget))) * math.expm1(budget) / 2  # total variation is slope * t
+    apart = min(1.0, 2 / (3 * slope))
+    floor = apart / 2 * math.sqrt((1 - slope * apart) / 2)
+    central = math.sqrt(2) * columns / (count * float(budget))
+    return LocalPrice(sampling, central, local, floor, 0.25 / (local**2 + sampling**2))
+
+
+def consistent(release: Release, *, people: int) -> Release:
+    """The release with one more column: the nearest counts that are not negative and add up to the number of people.
+
+    It has less error and a bias, so that the counts without bias stay beside it (Norm-Sub: Wang et al. 2020).
+
+    >>> from deniable.local import DirectResponse, consistent
+    >>> protocol = DirectResponse(values=4, epsilon=1)
+    >>> round(consistent(protocol.estimate(protocol.encode([0] * 100)), people=100)["consistent"].sum())
+    100
+    """
+    counts = np.asarray(release["count"], dtype=np.float64)
+    falling = np.sort(counts)[::-1]
+    excess = (np.cumsum(falling) - positive_integer("people", people)) / np.arange(1, len(counts) + 1)
+    found = np.maximum(counts - excess[falling > excess][-1], 0)
+    told = "moved to the nearest counts that are not negative and add up: biased"
+    return replace(release, parts=(*release.parts, Estimate(name="consistent", estimates=found, post_processing=told)))

@@ -1,0 +1,79 @@
+"""Encode, shuffle, analyse: a shuffler forgets who sent what, and the analyser sees reports in random order."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError
+from deniable.local.frequencies import DirectResponse
+from deniable.local.means import MeanProtocol
+from deniable.local.protocol import PureProtocol
+from deniable.local.wire import pack, unpack
+from deniable.noise import uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_integer
+from deniable.privacy import ShuffledLoss
+from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Randomizer
+from deniable.release import Release
+
+_CELLS = 4000  # of a channel whose every two rows are compared
+
+
+def shuffled_loss(protocol: PureProtocol, users: int) -> ShuffledLoss:
+    """What the shuffled reports of as many users reveal, one report each.
+
+    The accountant knows a protocol as k-RR, as a small table, or by its epsilon alone. Duchi's mean rounds at random
+    and applies binary RR: a mixture, which reveals no more.
+    """
+    randomizer: Randomizer = AnyRandomizer(epsilon=protocol.epsilon)
+    if isinstance(protocol, DirectResponse) or (isinstance(protocol, MeanProtocol) and not protocol.share):
+        randomizer = KaryResponse(epsilon=protocol.epsilon, categories=protocol.size)
+    elif isinstance(protocol, MeanProtocol) and (protocol.steps + 1) ** 2 * protocol.size <= _CELLS:
+        randomizer = Channel(protocol.channel(range(protocol.steps + 1)))
+    return ShuffledLoss(randomizer, users)
+
+
+class Shuffler:
+    """Takes one report a sender, and hands all on at once in an order that nobody knows, without senders.
+
+    It sees reports, which keep epsilon from it, and must not work together with the analyser.
+
+    Args:
+        protocol: of all reports.
+        least: how many reports are waited for; fewer are not handed on.
+
+    >>> from deniable.local import DirectResponse, Shuffler, analyse, pack
+    >>> protocol = DirectResponse(values=2, epsilon=1)
+    >>> shuffler = Shuffler(protocol, least=2)
+    >>> for sender in ("ann", "bob"):
+    ...     shuffler.add(pack(protocol, protocol.encode([1])), sender=sender)
+    >>> len(analyse(protocol, shuffler.release(), least=2))
+    2
+    """
+
+    def __init__(self, protocol: PureProtocol, *, least: int) -> None:
+        self.protocol, self.least = protocol, positive_integer("least", least)
+        self._reports: dict[str, bytes] = {}
+
+    def add(self, message: bytes, *, sender: str) -> None:
+        """Keep a message of one report; a second one of a sender is refused."""
+        report = unpack(self.protocol, message)
+        if len(report) != 1 or sender in self._reports:
+            raise InvalidParameterError("a sender sends one report, once")
+        self._reports[sender] = report.tobytes()
+
+    def release(self, *, bits: Bits = SECURE) -> bytes:
+        """All reports as one message in random order; then they and their senders are forgotten."""
+        if len(self._reports) < self.least:
+            raise InvalidParameterError(f"{self.least} reports are needed before they are handed on")
+        reports = np.frombuffer(b"".join(self._reports.values()), dtype=np.uint8).reshape(-1, self.protocol.width)
+        self._reports = {}
+        return pack(self.protocol, reports[uniform.permutation(len(reports), bits=bits)])
+
+
+def analyse(protocol: PureProtocol, message: bytes, *, least: int) -> Release:
+    """The estimate from at least as many shuffled reports, with its loss for everybody but the shuffler."""
+    reports = unpack(protocol, message)
+    if len(reports) < positive_integer("least", least):
+        raise InvalidParameterError(f"{least} reports were agreed on; fewer reveal more")
+    return replace(protocol.estimate(reports), cost=shuffled_loss(protocol, len(reports)))

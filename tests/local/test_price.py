@@ -1,0 +1,49 @@
+"""The price of the local model, and counts made consistent."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from deniable.local import DirectResponse, UnaryEncoding, consistent, local_price
+from deniable.noise.bits import DeterministicBits
+
+
+def test_the_floor_is_the_best_of_le_cams_bounds_and_below_what_protocols_reach() -> None:
+    for people, epsilon in ((100, 0.1), (10_000, 1.0), (10**6, 3.0)):
+        price = local_price(people, epsilon=str(epsilon))
+        slope = math.sqrt(people * min(4, math.exp(2 * epsilon))) * (math.exp(epsilon) - 1) / 2
+        tried = [t / 2 * math.sqrt(max(0, 1 - slope * t) / 2) for t in np.linspace(1e-5, 1, 200_001)]
+        assert price.floor == pytest.approx(max(tried), rel=1e-3)
+        assert price.floor < math.hypot(price.local, price.sampling)
+
+
+def test_a_quarter_of_epsilon_costs_sixteen_times_the_people_and_so_do_coordinates() -> None:
+    one = local_price(10**6, epsilon="0.1")
+    assert one.people == pytest.approx(10**6 * 0.1**2 / 4, rel=0.02)  # ((e + 1) / (e - 1))^2 / 4 = 1 / epsilon^2
+    assert one.people / local_price(10**6, epsilon="0.025").people == pytest.approx(16, rel=0.02)
+    assert one.people / local_price(10**6, epsilon="0.1", columns=8).people == pytest.approx(8, rel=0.02)
+    assert one.central == pytest.approx(math.sqrt(2) / 10**5)
+
+
+def test_consistent_counts_are_the_nearest_ones_and_stand_beside_those_without_bias() -> None:
+    """Against a general solver for the projection onto the simplex."""
+    protocol = UnaryEncoding(values=8, epsilon="1/2")
+    release = protocol.estimate(protocol.encode([0] * 60 + [3] * 40, bits=DeterministicBits(3)))
+    both = consistent(release, people=100)
+    assert (both["count"] == release["count"]).all()
+    assert (both["count"] < 0).any()
+    found = optimize.minimize(
+        lambda x: float(((x - release["count"]) ** 2).sum()),
+        np.full(8, 12.5),
+        jac=lambda x: 2 * (x - release["count"]),
+        bounds=[(0, None)] * 8,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - 100},
+        method="SLSQP",
+        options={"ftol": 1e-12},
+    ).x
+    assert both["consistent"] == pytest.approx(found, abs=1e-3)
+    assert "biased" in str(both.parts[-1])
+    even = consistent(DirectResponse(values=2, epsilon=9).estimate(np.array([5, 5]), people=10), people=10)
+    assert even["consistent"] == pytest.approx([5, 5])
