@@ -24,6 +24,10 @@ def shuffled_loss(protocol: PureProtocol, users: int) -> ShuffledLoss:
 
     The accountant knows a protocol as k-RR, as a small table, or by its epsilon alone. Duchi's mean rounds at random
     and applies binary RR: a mixture, which reveals no more.
+
+    >>> from deniable.local import DirectResponse, shuffled_loss
+    >>> shuffled_loss(DirectResponse(values=3, epsilon=1), 10_000).epsilon(1e-6).upper < 0.1
+    True
     """
     randomizer: Randomizer = AnyRandomizer(epsilon=protocol.epsilon)
     if isinstance(protocol, DirectResponse) or (isinstance(protocol, MeanProtocol) and not protocol.share):
@@ -41,14 +45,6 @@ class Shuffler:
     Args:
         protocol: of all reports.
         least: how many reports are waited for; fewer are not handed on.
-
-    >>> from deniable.local import DirectResponse, Shuffler, analyse, pack
-    >>> protocol = DirectResponse(values=2, epsilon=1)
-    >>> shuffler = Shuffler(protocol, least=2)
-    >>> for sender in ("ann", "bob"):
-    ...     shuffler.add(pack(protocol, protocol.encode([1])), sender=sender)
-    >>> len(analyse(protocol, shuffler.release(), least=2))
-    2
     """
 
     def __init__(self, protocol: PureProtocol, *, least: int) -> None:
@@ -72,7 +68,15 @@ class Shuffler:
 
 
 def analyse(protocol: PureProtocol, message: bytes, *, least: int) -> Release:
-    """The estimate from at least as many shuffled reports, with its loss for everybody but the shuffler."""
+    """The estimate from at least as many shuffled reports, with its loss for everybody but the shuffler.
+
+    >>> from deniable.local import DirectResponse, Shuffler, analyse, pack
+    >>> protocol = DirectResponse(values=2, epsilon=1)
+    >>> shuffler = Shuffler(protocol, least=1)
+    >>> shuffler.add(pack(protocol, protocol.encode([1])), sender="ann")
+    >>> len(analyse(protocol, shuffler.release(), least=1))
+    2
+    """
     reports = unpack(protocol, message)
     if len(reports) < positive_integer("least", least):
         raise InvalidParameterError(f"{least} reports were agreed on; fewer reveal more")
