@@ -323,7 +323,7 @@ class TrainingRun:
             raise InvalidParameterError(f"sums must have {self.plan.dimensions} entries in all, as dimensions says")
         found: list[NDArray[Any]]
         if self._stream is None:
-            found = [mechanism.noise.release(part, bits=self._bits).value for part in parts]
+            found = [self._noised(part) for part in parts]
         else:
             whole = self._stream.add(np.concatenate([np.ravel(part) for part in parts]), bits=self._bits)
             ends = np.cumsum([np.size(part) for part in parts])[:-1]
@@ -332,6 +332,9 @@ class TrainingRun:
             self._next_norm = self.plan.clip.next_norm(self.norm, float(found[-1].flat[-1]) / float(self._expected))
         self._batch = None
         return found
+
+    def _noised(self, exact: NDArray[np.int64]) -> NDArray[Any]:
+        return self.plan.mechanism.noise.release(exact, bits=self._bits).value
 
     def _owners(self) -> int:
         """How many units there are; where they own several rows, these are read."""

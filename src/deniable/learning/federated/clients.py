@@ -1,0 +1,164 @@
+"""Clients: what they compute on their own rows, and what of it leaves them in each round."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError
+from deniable.learning.federated.secure import SecureClient
+from deniable.learning.plan import TrainingPlan
+from deniable.learning.samplers import Places
+from deniable.noise import gaussian
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, positive_rational, whole_number
+from deniable.rows import Floats, numbers, silence, table
+
+if TYPE_CHECKING:
+    from deniable.learning.federated.rounds import Federated
+
+TRAIN, SHARE, MASK, UNMASK = range(4)  # the stages of a round
+
+
+class Model(Protocol):
+    """What has a gradient of shape (rows, parameters): a `Loss`, or `Softmax`."""
+
+    def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats: ...
+
+
+Work = Callable[[Floats], Floats]  # from the parameters of all to a client's update of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Softmax:
+    """Multinomial logistic regression for labels 0, ..., classes - 1; a row with another label has gradient 0.
+
+    >>> Softmax(columns=1, classes=2).gradients(np.zeros(4), [[2.0]], [0]).tolist()
+    [[-1.0, 1.0, -0.5, 0.5]]
+    """
+
+    columns: int
+    classes: int
+
+    @property
+    def dimensions(self) -> int:
+        """The number of parameters."""
+        return (self.columns + 1) * self.classes
+
+    def _scores(self, parameters: ArrayLike, rows: object) -> tuple[Floats, Floats]:
+        found, _ = table(rows, "rows", columns=self.columns)
+        found = np.column_stack([found, np.ones(len(found))])
+        return found, found @ np.reshape(parameters, (self.columns + 1, self.classes))
+
+    @silence()
+    def gradients(self, parameters: ArrayLike, rows: object, labels: object) -> Floats:
+        """The gradient of every row, shape (rows, dimensions), and a constant as the last column of rows."""
+        found, scores = self._scores(parameters, rows)
+        known = numbers(labels, "labels")[:, np.newaxis] == np.arange(self.classes)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        slopes = (shares / shares.sum(axis=1, keepdims=True) - known) * known.any(axis=1, keepdims=True)
+        products: Floats = found[:, :, np.newaxis] * slopes[:, np.newaxis]
+        return products.reshape(len(found), -1)
+
+    def predict(self, parameters: ArrayLike, rows: object) -> Places:
+        """The most likely label of every row."""
+        return np.asarray(np.argmax(self._scores(parameters, rows)[1], axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalDescent:
+    """The update of a client after some steps of descent on its own rows: FedSGD with one step, FedAvg with more.
+
+    What is clipped is the whole update, so `steps` and `step_size` cost no privacy. `rows` and `labels` are secret.
+    Source: McMahan, Moore, Ramage, Hampson, Agüera y Arcas (2017), arXiv:1602.05629.
+
+    >>> from deniable.learning import Squared
+    >>> LocalDescent(model=Squared(label_bound=1), rows=[[2.0]], labels=[1], step_size="1/10", steps=2)(np.zeros(1))
+    array([0.32])
+    """
+
+    model: Model
+    rows: object
+    labels: object
+    step_size: Real
+    steps: int = 1
+
+    @silence()
+    def __call__(self, parameters: Floats) -> Floats:
+        here, size = parameters, float(positive_rational("step_size", self.step_size))
+        for _ in range(whole_number("steps", self.steps, lower=1)):
+            found = self.model.gradients(here, self.rows, self.labels)
+            here = here - size * found.sum(axis=0) / max(len(found), 1)
+        return here - parameters
+
+
+def private_descent(local: LocalDescent, plan: TrainingPlan, *, expected_rows: int, bits: Bits = SECURE) -> Work:
+    """The update of a client who protects each of its rows: steps of `local` in a round, by a plan of those of all."""
+    rows, _ = table(local.rows, "rows", columns=getattr(local.model, "columns", plan.dimensions))
+    labels, size = numbers(local.labels, "labels"), float(positive_rational("step_size", local.step_size))
+    run = plan.run(len(rows), expected_rows=expected_rows, bits=bits)
+
+    @silence()
+    def work(parameters: Floats) -> Floats:
+        here = parameters
+        for _ in range(local.steps):
+            batch = next(run)
+            here = here - size * run.mean_gradient(local.model.gradients(here, rows[batch], labels[batch]))
+        return here - parameters
+
+    return work
+
+
+class Participant:
+    """A client as the server sees it: bytes in, bytes out, wherever it runs; refused bytes get none, see `refusal`.
+
+    `work` goes from parameters to an update: a `LocalDescent`, a `private_descent` or any function.
+    """
+
+    def __init__(self, federated: "Federated", number: int, work: Work, *, bits: Bits = SECURE) -> None:
+        self.federated, self.number, self.refusal = federated, number, ""
+        self._work, self._bits, self._rounds = work, bits, 0
+        self._memory: Floats | float = 0.0  # of what top-k left out; as private as the rows, and never sent as it is
+        self._secure: SecureClient | None = None
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to a message of the server."""
+        try:
+            stage, body = message[0], message[1:]
+            if stage == TRAIN:
+                return self._trained(body)
+            if self._secure is None:
+                raise InvalidParameterError("a round begins with parameters")
+            return (self._secure.share, self._secure.masked, self._secure.unmask)[stage - SHARE](body)
+        except (InvalidParameterError, IndexError) as error:
+            self.refusal = str(error)
+            return b""
+
+    @silence()
+    def _trained(self, body: bytes) -> bytes:
+        federated, plan = self.federated, self.federated.plan
+        if len(body) != 8 * (plan.dimensions + 1):
+            raise InvalidParameterError(f"a round begins with a norm and {plan.dimensions} parameters")
+        norm, parameters = np.frombuffer(body, dtype="<f8")[0], np.frombuffer(body, dtype="<f8")[1:].copy()
+        if self._rounds == federated.rounds or not (0 < norm < np.inf and np.isfinite(parameters).all()):
+            raise InvalidParameterError("all rounds of the plan are over, or norm and parameters are not finite")
+        self._rounds += 1
+        update = np.asarray(self._work(parameters), dtype=np.float64) + self._memory
+        if federated.trust == "examples":
+            return bytes(update.astype("<f8").tobytes())
+        exact = plan.clip.integers(update[np.newaxis], norm)[0]
+        if federated.trust == "central":
+            return bytes(exact.astype("<i4").tobytes())
+        noisy = exact + gaussian.sample(sigma_squared=federated.share_squared, size=exact.shape, bits=self._bits)
+        if federated.secure is not None:
+            self._secure = SecureClient(federated.secure, self.number, noisy.astype(np.int64), bits=self._bits)
+            return self._secure.hello()
+        if federated.codec is None:
+            return bytes(noisy.astype("<i8").tobytes())
+        sent = federated.codec.pack(noisy)
+        if federated.codec.remembers:
+            left = federated.codec.unpack(sent, plan.dimensions) == 0
+            self._memory = np.where(left, exact[: plan.dimensions], 0) * (norm / plan.clip.norm_steps)
+        return sent

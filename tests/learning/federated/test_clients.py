@@ -1,0 +1,92 @@
+"""Clients: their work against plain formulas, and what they refuse."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.learning import Clip, Squared, TrainingPlan
+from deniable.learning.federated import Federated, LocalDescent, Participant, SecureSum, Softmax, Top, private_descent
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import Replace
+
+ROWS = np.random.default_rng(2).normal(size=(6, 3))
+PLAN = TrainingPlan(noise_multiplier=Fraction(1, 100), steps=2, dimensions=3, relation=Replace, clip=Clip(norm=1))
+
+
+def first(norm: float = 1.0, parameters: object = (0.0, 0.0, 0.0)) -> bytes:
+    return b"\0" + np.append(norm, parameters).astype("<f8").tobytes()
+
+
+def test_softmax_gradients_are_those_of_the_loss() -> None:
+    model, labels, here = Softmax(columns=3, classes=4), np.array([0, 1, 2, 3, 0, 1]), np.linspace(-1, 1, 16)
+
+    def loss(at: np.ndarray, i: int) -> float:
+        scores = np.append(ROWS[i], 1) @ at.reshape(4, 4)
+        return float(np.log(np.exp(scores).sum()) - scores[labels[i]])
+
+    for i, found in enumerate(model.gradients(here, ROWS, labels)):
+        steps = np.eye(16) * 1e-6
+        assert found == pytest.approx([(loss(here + s, i) - loss(here - s, i)) / 2e-6 for s in steps], abs=1e-6)
+    assert not model.gradients(here, ROWS[:1], [9]).any()
+    assert (
+        model.predict(here, ROWS).tolist()
+        == (np.column_stack([ROWS, np.ones(6)]) @ here.reshape(4, 4)).argmax(1).tolist()
+    )
+
+
+def test_one_step_is_a_gradient_and_more_go_on_from_there() -> None:
+    labels, loss = ROWS.sum(axis=1), Squared(label_bound=9)
+    once = LocalDescent(model=loss, rows=ROWS, labels=labels, step_size="1/10")(np.zeros(3))
+    assert once == pytest.approx(ROWS.T @ labels / 60)
+    twice = LocalDescent(model=loss, rows=ROWS, labels=labels, step_size="1/10", steps=2)(np.zeros(3))
+    assert twice == pytest.approx(once + LocalDescent(model=loss, rows=ROWS, labels=labels, step_size="1/10")(once))
+    empty = LocalDescent(model=loss, rows=np.zeros((0, 3)), labels=[], step_size=1)
+    assert empty(np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def test_private_descent_walks_by_its_plan() -> None:
+    """With hardly any noise it is plain descent on clipped gradients."""
+    local = LocalDescent(model=Squared(label_bound=1), rows=ROWS / 9, labels=[1] * 6, step_size=1, steps=2)
+    work = private_descent(local, PLAN, expected_rows=6, bits=DeterministicBits(1))
+    assert work(np.zeros(3)) == pytest.approx(local(np.zeros(3)), abs=0.02)
+
+
+@pytest.mark.parametrize("update", [[np.nan, 0, 0], [np.inf, 0, 0], [1e300, 1e300, 0], [3.0, 4.0, 0], [0, 0, 0]])
+def test_what_a_client_sends_is_within_the_norm(update: list[float]) -> None:
+    federated = Federated(plan=PLAN)
+    sent = np.frombuffer(Participant(federated, 0, lambda _: np.array(update)).answer(first()), dtype="<i4")
+    steps = PLAN.clip.lattice
+    assert (sent.astype(object) ** 2).sum() <= steps**2
+    assert bool(sent.any()) == (0 < np.abs(update).max() < 1e100)
+
+
+def test_a_client_answers_no_more_rounds_than_were_paid_and_no_bytes_that_are_no_message() -> None:
+    client = Participant(Federated(plan=PLAN), 0, lambda at: at)
+    for message in (b"", b"\0", first(float("nan")), first(-1), first(parameters=(0, 0)), b"\7", b"\1abc"):
+        assert client.answer(message) == b""
+        assert client.refusal
+    assert client.answer(first())
+    assert client.answer(first())
+    assert client.answer(first()) == b""
+    assert "rounds of the plan are over" in client.refusal
+
+
+def test_stages_out_of_order_are_refused() -> None:
+    federated = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
+    client = Participant(federated, 0, lambda at: at)
+    assert client.answer(b"\1") == b""
+    assert "begins with parameters" in client.refusal
+    assert len(client.answer(first())) == 64
+    for stage in (b"\2", b"\3", b"\4", b"\xff"):
+        assert client.answer(stage) == b""
+
+
+def test_what_top_k_leaves_out_is_kept_for_the_next_round() -> None:
+    """Without noise to speak of: the second entry waits, and comes first when it has grown."""
+    federated = Federated(plan=PLAN, trust="local", codec=Top(count=1))
+    client = Participant(federated, 0, lambda _: np.array([0.5, 0.4, 0.0]), bits=DeterministicBits(1))
+    steps = PLAN.clip.lattice
+    sent = [federated.codec.unpack(client.answer(first()), 3) / steps for _ in range(2)]  # type: ignore[union-attr]
+    assert sent[0] == pytest.approx([0.5, 0, 0], abs=0.06)
+    assert sent[1] == pytest.approx([0, 0.8, 0], abs=0.06)

@@ -1,0 +1,68 @@
+"""The same server and clients over processes, one of which is killed in the middle of a round."""
+
+import multiprocessing
+from fractions import Fraction
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from deniable.learning import TrainingPlan
+from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, take_part
+from deniable.privacy import Replace
+
+PLAN = TrainingPlan(noise_multiplier=Fraction(1, 1000), steps=2, dimensions=4, relation=Replace)
+FEDERATED = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
+
+
+def update(number: int) -> np.ndarray:
+    return np.array([0.1, 0.2, -0.1, 0.05]) * (number + 1) / 5
+
+
+def live(connection: Connection, number: int) -> None:
+    take_part(connection, Participant(FEDERATED, number, lambda _: update(number)))
+
+
+def test_a_client_that_is_killed_in_the_middle_of_a_round_is_left_out() -> None:
+    """Client 4 ends after its shares were sent: others hold masks for it, which they help to remove."""
+    context = multiprocessing.get_context("fork")
+    ends, clients = {}, []
+    for i in range(5):
+        ends[i], there = context.Pipe()
+        clients.append(context.Process(target=live, args=(there, i), daemon=True))
+        clients[i].start()
+        there.close()
+    carried, seen = Pipes(ends, timeout=60), []
+
+    def ask(messages: dict[int, bytes]) -> dict[int, bytes]:
+        stage = next(iter(messages.values()))[0]
+        seen.append(stage)
+        if seen.count(2) == 1 and stage == 2:
+            clients[4].kill()
+            clients[4].join()
+        return carried(messages)
+
+    found = FEDERATED.fit(ask, clients=5, expected_clients=5)
+    assert not found.lost
+    assert seen == [0, 1, 2, 3] * 2
+    assert np.abs(found.parameters - 2 * sum(update(i) for i in range(4)) / 5).max() < 0.01
+    for each in clients[:4]:
+        each.kill()
+        each.join()
+    assert carried({0: b"\0"}) == {}
+
+
+def test_a_client_that_is_late_drops_out_for_good() -> None:
+    here, there = multiprocessing.Pipe()
+    carried = Pipes({0: here}, timeout=0.01)
+    assert carried({0: b"\0"}) == {} == carried({0: b"\0"})
+    assert there.recv_bytes() == b"\0"
+    assert carried.bytes_down == 1
+
+
+def test_a_simulation_counts_bytes() -> None:
+    """Down: norm, parameters and a stage; up: four numbers of four bytes."""
+    central = Federated(plan=PLAN)
+    clients = {i: Participant(central, i, lambda _: update(1)) for i in range(3)}
+    carried = Simulation(clients, vanishes=lambda turn, stage, number: (turn, stage, number) == (2, 0, 1))
+    central.fit(carried, clients=3, expected_clients=3)
+    assert (carried.rounds, carried.bytes_down, carried.bytes_up) == (2, 6 * 41, 5 * 16)
