@@ -1,6 +1,6 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
-from deniable.local.deployed import LongitudinalUnary, Rappor
+from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, OneBitMean, Rappor
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol, VectorMean
@@ -11,15 +11,18 @@ from deniable.local.shuffled import Shuffler, analyse, shuffled_loss
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
 
 __all__ = [
+    "BitFlip",
     "Client",
     "Collector",
+    "CountMeanSketch",
     "DirectResponse",
     "FrequencyProtocol",
     "HadamardResponse",
+    "HadamardSketch",
     "LocalHashing",
     "LocalPrice",
-    "LongitudinalUnary",
     "MeanProtocol",
+    "OneBitMean",
     "Protocol",
     "PureProtocol",
     "RangeProtocol",

@@ -140,7 +140,7 @@ class PureProtocol(Protocol):
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""
-        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return {"protocol": self.kind} | {k: str(v) if isinstance(v, Fraction) else v for k, v in facts.items()}
 
 

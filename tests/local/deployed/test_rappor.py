@@ -10,6 +10,7 @@ import pytest
 from deniable.errors import InvalidParameterError
 from deniable.local import Rappor
 from deniable.local.codes import of_bytes
+from deniable.local.deployed.rappor import log_above
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(6)
@@ -36,13 +37,14 @@ def test_epsilons_are_those_of_the_paper() -> None:
 def test_no_pair_of_values_exceeds_either_claim_and_one_attains_it(given: dict[str, str]) -> None:
     """Over all filters of up to two bits of five, answers and reports; a report's law is summed over all answers."""
     rappor = Rappor(cells=5, hashes=2, cohorts=1, **given)
+    one, zero = rappor.chances
     rows = [row for row in product((0, 1), repeat=5) if 1 <= sum(row) <= 2]
     answers = [chances(np.array(row), 1 - rappor.f / 2, rappor.f / 2) for row in rows]
     told = {answer: chances(np.array(answer), rappor.q, rappor.p) for answer in product((0, 1), repeat=5)}
     reports = [{y: sum(law[m] * told[m][y] for m in law) for y in told} for law in answers]
     for laws, odds, epsilon in (
-        (answers, rappor.odds, rappor.epsilon),
-        (reports, rappor.report_odds, rappor.report_epsilon),
+        (answers, ((2 - rappor.f) / rappor.f) ** 4, rappor.epsilon),
+        (reports, (one * (1 - zero) / (zero * (1 - one))) ** 2, rappor.report_epsilon),
     ):
         worst = max(one[y] / other[y] for one in laws for other in laws for y in one)
         assert worst == odds
@@ -53,7 +55,7 @@ def test_draws_follow_both_steps() -> None:
     """40,000 clients of one value in one cohort: five standard errors for each bit, of answers and reports."""
     rappor, people = Rappor(cells=12, hashes=2, cohorts=1), 40_000
     settled = rappor.settle(people, bits=BITS)
-    keys = rappor.keys(["tea"] * people, settled)
+    keys = rappor.keys(rappor._places(["tea"] * people), settled)
     answers = rappor.remember(keys, settled, bits=BITS)
     reports = rappor.tell(answers, settled, bits=BITS)
     held = rappor._filters(np.array([0]), keys[:1])[0]
@@ -103,9 +105,14 @@ def test_what_cannot_be_decoded_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="needs candidates"):
         rappor.estimate(reports)
     with pytest.raises(InvalidParameterError, match="all people"):
-        rappor.estimate(rappor.supports(reports), people=4, candidates=WORDS[:1])
+        rappor.estimate(rappor.supports(reports), people=9, candidates=WORDS[:1])
     with pytest.raises(InvalidParameterError, match="at least one"):
         rappor.estimate(reports[:0], candidates=WORDS)
     reports[0, 0] = 1
     with pytest.raises(InvalidParameterError, match="no report"):
         rappor.supports(reports)
+
+
+def test_a_loss_is_rounded_up() -> None:
+    for odds in (Fraction(2), Fraction(10**9, 7), Fraction(1)):
+        assert 0 <= float(log_above(odds)) - math.log(odds) <= 2**-32 + 1e-12

@@ -1,8 +1,9 @@
 """Protocols as they were deployed, with the state of their clients."""
 
-from deniable.local.deployed.longitudinal import LongitudinalUnary
+from deniable.local.deployed.microsoft import BitFlip, OneBitMean
 from deniable.local.deployed.rappor import Rappor
+from deniable.local.deployed.sketches import CountMeanSketch, HadamardSketch
 
-DEPLOYED = (LongitudinalUnary, Rappor)
+DEPLOYED = (BitFlip, CountMeanSketch, HadamardSketch, OneBitMean, Rappor)
 
-__all__ = ["DEPLOYED", "LongitudinalUnary", "Rappor"]
+__all__ = ["DEPLOYED", "BitFlip", "CountMeanSketch", "HadamardSketch", "OneBitMean", "Rappor"]

@@ -1,61 +1,40 @@
 """Protocols of many days: a client answers a value once for good, and every report starts from that answer."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.local.protocol import Integers, Protocol
+from deniable.local.codes import Bytes, last_bits, row_width
+from deniable.local.protocol import Integers, PureProtocol
+from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.balls import ball, certified_floor
-from deniable.privacy import PrivacyLoss, PureLoss, Replace
-from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import Container, silence
 
-Bytes = NDArray[np.uint8]
-
 _BLOCK = 1 << 14  # people who are encoded at once
-_FINE = 2**32
 
 
-class Memoised(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Memoised(PureProtocol):
     """A protocol in three steps: what a client draws once, its permanent answer to a value, and reports of that.
 
-    Guarantee: all reports of a client whose value stays are `privacy_loss` together, however many they are; one report
-        alone is `report_loss`. A changed value pays for a permanent answer anew, and a change can be seen in reports.
+    Guarantee: all reports of a client whose value stays cost epsilon together, however many they are. A changed value
+        pays for a permanent answer anew, and that it changed can be seen.
     """
 
-    epsilon: Fraction
-    """The loss of a permanent answer."""
-    report_epsilon: Fraction
-    """The loss of one report alone; of `epsilon` where reports are the answers."""
+    if TYPE_CHECKING:
 
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """The loss of a permanent answer, and so of all reports of one value; under replace."""
-        return RestrictedLoss(PureLoss(self.epsilon), Replace)
-
-    @property
-    def report_loss(self) -> PrivacyLoss:
-        """The loss of one report alone, under replace."""
-        return RestrictedLoss(PureLoss(self.report_epsilon), Replace)
+        def _places(self, values: Container) -> Integers: ...  # values as whole numbers
 
     def settle(self, people: int, *, bits: Bits = SECURE) -> Bytes:
         """What clients draw once, before any value, as bytes of shape (people, any)."""
         return np.zeros((people, 0), dtype=np.uint8)
 
-    @abstractmethod
-    def _places(self, values: Container) -> Integers:
-        """Values as whole numbers."""
-
-    @abstractmethod
-    def _keys(self, places: Integers, settled: Bytes) -> Integers:
-        """All of the values that permanent answers depend on."""
-
-    def keys(self, values: Container, settled: Bytes) -> Integers:
-        """What permanent answers are kept by: values with one key share an answer."""
-        return self._keys(self._places(values), settled)
+    def keys(self, places: Integers, settled: Bytes) -> Integers:
+        """All of the values that permanent answers depend on, by which they are kept."""
+        return places
 
     @abstractmethod
     def remember(self, keys: Integers, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
@@ -67,21 +46,23 @@ class Memoised(Protocol):
 
     @silence()
     def encode(self, values: Container, *, bits: Bits = SECURE) -> Bytes:
-        """The first report of a new client for each value; `Client` has the state for further ones.
+        """The first report of a new client for each value; `Client` has the state for further ones."""
+        return self._draw(self._places(values), bits)
 
-        Args:
-            values: secret; a list or a column.
-            bits: leave it out, except in tests.
-        """
-        places, found = self._places(values), []
+    def _draw(self, places: Integers, bits: Bits) -> Bytes:
+        found = []
         for start in range(0, max(len(places), 1), _BLOCK):
             some = places[start : start + _BLOCK]
             settled = self.settle(len(some), bits=bits)
-            answers = self.remember(self._keys(some, settled), settled, bits=bits)
+            answers = self.remember(self.keys(some, settled), settled, bits=bits)
             found.append(self.tell(answers, settled, bits=bits))
         return np.concatenate(found)
 
 
-def log_above(odds: Fraction) -> Fraction:
-    """The least multiple of 2^-32 that is certainly at least ln(odds)."""
-    return Fraction(-certified_floor(lambda: -ball(odds).log() * _FINE), _FINE)
+def rows_of_coins(*, p: Fraction, people: int, columns: int, bits: Bits) -> Bytes:
+    """Rows of coins, one for each column, packed as reports have them; p is a multiple of 2^-64."""
+    words = -(-columns // 64)
+    coins = bernoulli.packed(p=p, words=people * words, bits=bits).reshape(people, words).astype("<u8", copy=False)
+    rows = np.ascontiguousarray(coins).view(np.uint8)[:, : row_width(columns)].copy()
+    rows[:, -1] &= last_bits(columns)
+    return rows
