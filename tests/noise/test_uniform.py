@@ -58,3 +58,10 @@ def test_one_limit_for_all() -> None:
 def test_a_wrong_limit_for_all_is_refused(limit: object) -> None:
     with pytest.raises(InvalidParameterError, match="limit must be"):
         uniform.below(limit)  # type: ignore[arg-type]
+
+
+def test_words_that_agree_are_drawn_again() -> None:
+    """The first three would leave two orders unlike the others."""
+    assert uniform.permutation(3, bits=ScriptedBits([4, 4, 1, 3, 1, 2])).tolist() == [1, 2, 0]
+    drawn = [tuple(uniform.permutation(3, bits=bits)) for bits in [DeterministicBits(3)] for _ in range(6000)]
+    assert stats.chisquare(np.unique(drawn, axis=0, return_counts=True)[1]).pvalue > 1e-6

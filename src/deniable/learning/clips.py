@@ -42,8 +42,7 @@ class Clip(Part):
     A gradient that is zero stays zero, and one with an entry that is NaN or infinite counts as zero.
 
     Args:
-        norm: in the unit of gradients.
-        lattice: steps to the norm; at most 2^30.
+        norm, lattice: in the unit of gradients, and in steps, at most 2^30.
         stabiliser: if given, gradients g are not cut but become norm g / (|g| + stabiliser), all of nearly one length:
             automatic clipping (Bu, Wang, Zha, Karypis 2022, arXiv:2206.07136).
         blocks: pairs (numbers, weight), one for each layer in order, which is cut to a norm of its own. Norms are in
@@ -81,11 +80,6 @@ class Clip(Part):
         weights = [weight for _, weight in self.blocks] or [Fraction(1)]
         whole = sum(weight**2 for weight in weights)
         return tuple(math.isqrt(math.floor(self.norm_steps**2 * weight**2 / whole)) for weight in weights)
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether gradients are cut to the norm, and nothing else is done."""
-        return type(self) is Clip and not self.blocks and self.stabiliser is None
 
     @property
     def step(self) -> Fraction:

@@ -58,10 +58,7 @@ class Stream:
         self._secret, self._public = correlation.blank(uses), correlation.blank(uses)
 
     def add(self, total: Integers, *, bits: Bits) -> Floats:
-        """The noisy sum of a step, in lattice steps; the noise of several such sums cancels in part.
-
-        Args:
-            total: secret; the sum of clipped rows of one step, in lattice steps.
+        """The noisy sum of a step, for the secret sum of its clipped rows, both in lattice steps.
 
         Raises: InvalidParameterError after the last step.
         """
@@ -150,9 +147,7 @@ class Banded(Correlation):
     def best(cls, uses: Uses, *, bands: int) -> "Banded":
         """The bands with nearly the least root mean squared error of sums of the first steps.
 
-        Args:
-            uses: with a separation of at least `bands` the sensitivity is exact.
-            bands: diagonals that are not 0.
+        `bands` diagonals are not 0. With a separation of at least as many the sensitivity is exact.
         """
         start = ToeplitzStrategy.square_root(steps=uses.steps, bands=whole_number("bands", bands, lower=1)).coefficients
         found = _least(lambda free: _toeplitz_errors(np.array([1.0, *free]), uses)[1], np.array(start[1:]))
@@ -215,11 +210,7 @@ class Buffered(Correlation):
 
     @classmethod
     def best(cls, uses: Uses, *, buffers: int) -> "Buffered":
-        """The buffers with nearly the least greatest error of sums of the first steps.
-
-        Args:
-            buffers: at most 8; four lose next to nothing against matrices without structure.
-        """
+        """At most 8 buffers with nearly the least greatest error of sums; four lose next to nothing."""
         count = whole_number("buffers", buffers, lower=1, upper=8)
         apart = np.geomspace(min(0.5, 8 / uses.steps), 0.5, count + 2)[1:-1]
         lags = np.arange(uses.steps - 1)

@@ -57,8 +57,7 @@ class Loss(metaclass=InWords):
         """The largest norm that a gradient can have.
 
         Args:
-            row_radius: the largest norm of a row.
-            feasible: where the parameters lie.
+            row_radius, feasible: the largest norm of a row, and where the parameters lie.
 
         >>> from deniable.learning import L2Ball, Squared
         >>> Squared(label_bound=1).lipschitz(row_radius=1, feasible=L2Ball(radius=2, columns=3))
@@ -116,9 +115,7 @@ class Loss(metaclass=InWords):
         found, _ = table(rows, "rows", columns=theta.size)
         known = numbers(labels, "labels")
         if found.shape != (len(known), theta.size):
-            raise InvalidParameterError(
-                f"rows must be a table of {theta.size} columns with one label for each row; the sizes differ"
-            )
+            raise InvalidParameterError(f"rows must be a table of {theta.size} columns with one label for each row")
         return theta, found, self._labels(known)
 
 

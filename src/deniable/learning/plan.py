@@ -42,11 +42,9 @@ class TrainingPlan(Part):
     Every step draws, clips and adds noise, also where the sample is empty; sums are divided by a public number.
 
     Args:
-        sampler: which rows a step looks at.
-        clip: of the gradient of one row.
+        sampler, clip: which rows a step looks at; of the gradient of one row.
         noise_multiplier: the standard deviation of the noise over the clipping norm.
-        steps: how many; fixed before any row is read.
-        dimensions: numbers in a gradient.
+        steps, dimensions: how many there are, fixed before any row is read; numbers in a gradient.
         relation: AddRemove (the number of rows is private) or Replace.
         unit: who is protected: one row, or all rows that have one value of `column`, which then come into a step
             together; their gradients are averaged before they are clipped, so a unit may have any number of them.
@@ -89,13 +87,9 @@ class TrainingPlan(Part):
     @cached_property
     def mechanism(self) -> ClippedSum:
         """What a step releases: the only statement of clip and noise."""
-        steps = self.clip.lattice
-        return ClippedSum(
-            noise=Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2),
-            columns=self.clip.columns(self.dimensions),
-            radius=self.clip.norm,
-            steps=steps,
-        )
+        steps, columns = self.clip.lattice, self.clip.columns(self.dimensions)
+        noise = Gaussian(sigma_squared=(self.noise_multiplier * steps) ** 2)
+        return ClippedSum(noise=noise, columns=columns, radius=self.clip.norm, steps=steps)
 
     def privacy_loss(self) -> PrivacyLoss:
         """What the whole run reveals about one unit; the same for all data."""
@@ -121,8 +115,7 @@ class TrainingPlan(Part):
         """The plan with the least noise that is proved to keep (epsilon, delta), or rho where all rows are looked at.
 
         Args:
-            epsilon, delta: of the whole run.
-            rho: in their place, of zero-concentrated privacy; samples have none.
+            epsilon, delta, rho: of the whole run; rho, of zero-concentrated privacy, in place of both.
             settings: steps, dimensions, sampler, clip, relation and unit, as in the plan.
 
         Raises: InvalidParameterError if no noise keeps them.
@@ -147,11 +140,10 @@ class TrainingPlan(Part):
             rows: how many rows there are; secret under add/remove.
             expected_rows: about how many rows (or units, if they own several) there are, as the public knows it.
             units: whose row it is, one entry a row, where `unit` has a column. A row of nobody takes no part.
-            ledger: who pays before anything is drawn or read; None: the caller keeps the books.
+            ledger, bits: who pays before anything is drawn or read, or None; bits are for tests.
             delta: at which a ledger that adds up pairs is charged.
             checkpoint: what `TrainingRun.checkpoint` gave, for the same rows in the same order. Go on from the last one
                 and only once: a step that is taken again, with fresh draws, reveals more than was paid for.
-            bits: leave it out, except in tests.
 
         >>> plan = TrainingPlan(sampler=Poisson(rate="1/10"), noise_multiplier=2, steps=20, dimensions=2)
         >>> run, rows, weights = plan.run(500, expected_rows=500), np.ones((500, 2)), np.zeros(2)
@@ -217,9 +209,7 @@ class TrainingRun:
     @silence()
     def __next__(self) -> Places:
         if self._batch is not None:
-            raise InvalidParameterError(
-                "every step releases, also one whose batch is empty: call mean_gradient or noisy before the next batch"
-            )
+            raise InvalidParameterError("every step releases, also an empty one: call mean_gradient or noisy before")
         if self.step == self.plan.steps:
             raise StopIteration
         place = self.step % self.plan.sampler.period
@@ -240,8 +230,7 @@ class TrainingRun:
         """The noisy sum of clipped gradients over the public number of rows that a step is expected to have.
 
         Args:
-            gradients: of the rows of this step's batch, in its order, of shape (rows, dimensions); secret. Those of one
-                unit are averaged, and count as one row.
+            gradients: secret; of the batch, in its order, (rows, dimensions). A unit's are averaged to one row.
 
         Raises: InvalidParameterError for another shape, or a second release in one step.
         """
@@ -267,8 +256,7 @@ class TrainingRun:
             sums: secret integers in lattice steps: an array, or a list of arrays with `dimensions` entries in all.
             within: for an adaptive clip, the rows with norm at most `norm`, less all others of the batch; secret.
 
-        Returns: a list with the shapes of `sums`; times `scale` they are the mean gradient. Integers, or floats where
-            noise is correlated.
+        Returns: a list with the shapes of `sums` (floats where noise is correlated); times `scale`, the mean gradient.
         """
         parts = [sums] if isinstance(sums, np.ndarray) else list(sums)
         count = [np.array([within * clip.count_steps])] if isinstance(clip := self.plan.clip, AdaptiveClip) else []

@@ -112,7 +112,7 @@ class TruncatedPoisson(Poisson):
 
     def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         found, chosen = np.full(rows, -1), np.flatnonzero(super().allot(min(rows, self.population), bits) == 0)
-        found[chosen[_shuffled(len(chosen), bits)[: self.cap]]] = 0
+        found[chosen[uniform.permutation(len(chosen), bits=bits)[: self.cap]]] = 0
         return found
 
     def privacy_loss(self, mechanism: ClippedSum, relation: Relation, steps: int) -> PrivacyLoss:
@@ -141,7 +141,7 @@ class FixedSize(Sampler):
 
     def allot(self, rows: int, bits: Bits, before: Places | None = None) -> Places:
         found = np.full(max(rows, self.population), -1)
-        found[_shuffled(self.population, bits)] = np.arange(self.population) // self.size
+        found[uniform.permutation(self.population, bits=bits)] = np.arange(self.population) // self.size
         return np.where(found < self.period, found, -1)[:rows]
 
     def share(self) -> Fraction:
@@ -154,9 +154,7 @@ class FixedSize(Sampler):
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledEpochs(FixedSize):
-    """Every epoch puts the rows in random order and cuts them into batches of `size`, the last of which has the rest.
-
-    This is what a shuffled loader does.
+    """Every epoch cuts the rows, in random order, into batches of `size` and a rest, as a shuffled loader does.
 
     Guarantee: under replace an exchanged row takes part in one step of each epoch, so an epoch costs what one step on
         all rows does; for any order, hence for a random one, because delta is jointly convex.
@@ -208,8 +206,7 @@ class BallsInBins(Sampler):
 class CyclicPoisson(Poisson):
     """Each row is put into one of `classes`, once; step t takes each row of class t mod `classes` with chance `rate`.
 
-    So uses of a row are at least `classes` steps apart, which correlated noise rewards. A rate of 1, by default, goes
-    through the rows in the same order again and again.
+    So uses of a row are at least `classes` steps apart, which correlated noise rewards. A rate of 1 is the default.
 
     Guarantee: with banded noise of at most `classes` bands and a rate below 1, a Poisson sample of a column of C every
         `classes` steps; else as if everybody's class were known.
@@ -248,15 +245,6 @@ class CyclicPoisson(Poisson):
 
 _ALL: tuple[type[Sampler], ...] = (Poisson, TruncatedPoisson, FixedSize, ShuffledEpochs, BallsInBins, CyclicPoisson)
 SAMPLERS = {each.__name__: each for each in _ALL}
-
-
-def _shuffled(count: int, bits: Bits) -> Places:
-    """A uniformly random order: that of random words, all of which are drawn again if two agree."""
-    while True:
-        words = bits.words(count)
-        order = np.argsort(words)
-        if (words[order[1:]] != words[order[:-1]]).all():
-            return order
 
 
 def _once(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:

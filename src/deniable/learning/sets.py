@@ -45,10 +45,7 @@ class FeasibleSet(metaclass=InWords):
         """The nearest point of the set."""
 
     def project(self, point: ArrayLike) -> Floats:
-        """The nearest point of the set in Euclidean distance, shape (columns,).
-
-        Raises: InvalidParameterError if the point has another shape or is not finite.
-        """
+        """The nearest point of the set in Euclidean distance, shape (columns,), to one of that shape, and finite."""
         return self._project(self._read(point))
 
     def contains(self, point: ArrayLike, *, tolerance: float = 1e-9) -> bool:
@@ -89,8 +86,7 @@ class L2Ball(_Ball):
     """Everything within a Euclidean distance of a centre.
 
     Args:
-        radius: greater than 0.
-        columns: the number of parameters.
+        radius, columns: greater than 0; the number of parameters.
         centre: a tuple of numbers; the origin if it is left out.
 
     >>> L2Ball(radius=1, columns=2).project([0, 4]).tolist()
@@ -128,10 +124,7 @@ class L1Ball(_Ball):
 
 @dataclass(frozen=True, kw_only=True)
 class Simplex(FeasibleSet):
-    """Numbers of at least 0 that add up to `total`.
-
-    Args:
-        columns, total: the number of parameters; greater than 0.
+    """Numbers of at least 0, as many as `columns`, that add up to `total`.
 
     Source: Held, Wolfe, Crowder (1974), "Validation of subgradient optimization", for the projection.
 
@@ -163,7 +156,7 @@ class Box(FeasibleSet):
     """Everything between two corners.
 
     Args:
-        lower: a tuple of numbers, one for each parameter; upper likewise, nowhere below it.
+        lower, upper: tuples of numbers, one for each parameter; upper is nowhere below.
 
     >>> Box.ball(radius=1, columns=2).project([3, 0.5]).tolist()
     [1.0, 0.5]

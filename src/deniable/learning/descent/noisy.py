@@ -36,7 +36,6 @@ class NoisyDescent(metaclass=InWords):
         smoothness: of the loss, as `loss.smoothness(row_radius=...)` gives it; allows longer steps.
 
     Guarantee: `plan.privacy_loss()`, of all iterates together. What `start` was made of must be public.
-    Error: see `bound`.
     Source: Bassily, Smith, Thakurta (2014), arXiv:1405.7085; Abadi et al. (2016), arXiv:1607.00133.
 
     >>> from deniable.learning import L2Ball, Logistic, TrainingPlan

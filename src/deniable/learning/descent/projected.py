@@ -46,8 +46,7 @@ def descend(
         point, with step R / (G sqrt(T)). The last iterate may be worse: by log(T) at worst, and already at T = 2.
     Proof: docs/theory/learning/descent.md.
     Raises: InvalidParameterError for a start outside of the set, or a gradient that is longer than G or not finite.
-    Source: Zinkevich (2003), "Online convex programming and generalized infinitesimal gradient ascent"; Harvey, Liaw,
-        Plan, Randhawa (2019), arXiv:1812.05217, for the last iterate.
+    Source: Zinkevich (2003); Harvey, Liaw, Plan, Randhawa (2019), arXiv:1812.05217, for the last iterate.
 
     >>> from deniable.learning import L2Ball
     >>> found = descend(lambda x: x - [1, 0], L2Ball(radius=1, columns=2), steps=400, lipschitz=2)
@@ -60,9 +59,7 @@ def descend(
     def checked(parameters: Floats, _: int) -> Floats:
         found = np.asarray(gradient(parameters), dtype=np.float64)
         if found.shape != parameters.shape or not np.linalg.norm(found) <= steep * (1 + 1e-9):
-            raise InvalidParameterError(
-                f"a gradient must be {parameters.size} finite numbers of norm at most lipschitz={steep:g}"
-            )
+            raise InvalidParameterError(f"a gradient is {parameters.size} numbers of norm at most lipschitz={steep:g}")
         return found
 
     size = radius / (steep * math.sqrt(positive_integer("steps", steps)))
@@ -87,10 +84,8 @@ def descend_by_samples(
     Source: Robbins, Monro (1951); Nemirovski, Juditsky, Lan, Shapiro (2009), for averaged iterates.
 
     >>> from deniable.learning import Box
-    >>> values = [0.0, 1.0, 1.0]
-    >>> found = descend_by_samples(
-    ...     lambda x, i: x - values[i], Box.ball(radius=1, columns=1), examples=3, steps=900, lipschitz=2
-    ... )
+    >>> values, box = [0.0, 1.0, 1.0], Box.ball(radius=1, columns=1)
+    >>> found = descend_by_samples(lambda x, i: x - values[i], box, examples=3, steps=900, lipschitz=2)
     >>> bool(abs(found.average[0] - 2 / 3) < 0.5)
     True
     """

@@ -48,13 +48,11 @@ class RiskMinimiser(Estimator):
     | `gradient` | descends by `steps` noisy gradients of all rows | approximate |
 
     Rows are cut to the norm `row_norm`, labels to the range of the loss; a row that holds anything else counts as zero.
-    Pure noise is Laplace on each coordinate: longer by about sqrt(2) than the Gamma law of the literature, but exact.
 
     Args:
         loss, feasible, method: what is minimised, where, and how.
         expected_rows: about how many rows there are, from public knowledge; sets strengths and bounds, not privacy.
-        epsilon, delta: what it may cost.
-        relation: AddRemove or Replace.
+        epsilon, delta, relation: what it may cost, under AddRemove or Replace.
         row_norm: the largest l2 norm of a row.
         regularisation: of `output` and `objective`: half of it times the squared distance to the start is added to the
             sum. By default that of the best bound; one that is too weak for epsilon is raised, see `regularisation_`.
@@ -69,10 +67,8 @@ class RiskMinimiser(Estimator):
 
     >>> from deniable.learning import L2Ball, Logistic, RiskMinimiser
     >>> rows, labels = [[0.6, 0.8], [0.6, -0.8]] * 500, [1, -1] * 500
-    >>> model = RiskMinimiser(
-    ...     loss=Logistic(), feasible=L2Ball(radius=5, columns=2), expected_rows=1000, epsilon=1, delta="1e-6"
-    ... )
-    >>> bool(model.fit(rows, labels).coef_[1] > 1)
+    >>> public = {"loss": Logistic(), "feasible": L2Ball(radius=5, columns=2), "expected_rows": 1000}
+    >>> bool(RiskMinimiser(**public, epsilon=1, delta="1e-6").fit(rows, labels).coef_[1] > 1)
     True
     """
 
@@ -183,12 +179,10 @@ def compare_minimisers(
         bits: leave it out, except in tests.
 
     >>> from deniable.learning import L2Ball, Logistic, compare_minimisers
-    >>> found = compare_minimisers(
-    ...     [[0.6, 0.8], [0.6, -0.8]] * 200, [1, -1] * 200, epsilons=[0.5, 8], runs=2, loss=Logistic(),
-    ...     feasible=L2Ball(radius=5, columns=2), expected_rows=400, delta="1e-6"
-    ... )
-    >>> sorted(found.risks)
-    ['exponential', 'gradient', 'objective', 'output']
+    >>> rows, public = [[0.6, 0.8], [0.6, -0.8]] * 50, {"loss": Logistic(), "feasible": L2Ball(radius=5, columns=2)}
+    >>> found = compare_minimisers(rows, [1, -1] * 50, epsilons=[4], methods=["output"], expected_rows=100, **public)
+    >>> bool(found.floor < found.risks["output"][0])
+    True
     """
     problem = RiskMinimiser(**public, epsilon=1)._problem()
     read, known = problem.read(rows, labels)

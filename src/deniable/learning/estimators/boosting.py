@@ -129,12 +129,10 @@ class GradientBoostingClassifier(_Boosting, Classifier):
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one for each, None for those that are categories.
         classes: all labels that may occur. A row with another one pushes nowhere.
-        epsilon, delta, rho: what the fit may cost: epsilon with delta, or rho.
+        epsilon, delta, rho, relation: what the fit may cost: epsilon with delta, or rho; under AddRemove or Replace.
         categories: all values of each feature whose bounds are None, by its place.
-        rounds: how many trees each feature gets.
-        learning_rate: of each tree.
+        rounds, learning_rate: how many trees each feature gets; of each of them.
         bins: how many bins of equal width there are between the bounds of each number; one more is for what is missing.
-        relation: AddRemove or Replace.
 
     After a fit, `feature_values_` holds what each bin of each feature adds to the log odds, of shape (bins, 1) for two
     classes and (bins, classes) for more, and `intercept_` the rest.

@@ -29,9 +29,8 @@ class Work:
         how: one sentence about mechanisms and steps, for the note.
         train: reads the rows and gives the fitted attributes by name, all of them computed from what mechanisms
             released. Nothing that it raises, and no shape, may depend on a value.
-        relation: what neighbouring tables are.
+        relation, unit: what neighbouring tables are, and the word for who is protected.
         delta: at which the note states epsilon; 0 where the guarantee is pure.
-        unit: the word for who is protected.
     """
 
     loss: PrivacyLoss
@@ -79,10 +78,8 @@ class Estimator(ABC):
         """Pay, look, and train.
 
         Args:
-            X: private rows: an array, a frame or a list of rows.
-            y: their labels or values, for models that predict.
-            ledger: who pays before a row is read; None: the caller keeps the books.
-            bits: leave it out, except in tests.
+            X, y: private rows, in an array, a frame or a list; their labels or values, for models that predict.
+            ledger, bits: who pays before a row is read, or None; bits are for tests.
 
         Raises: InvalidParameterError for parameters that do not fit, before anything is paid or read.
         """
@@ -109,10 +106,7 @@ class Estimator(ABC):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: object) -> Self:
-        """Set parameters of the constructor; a model that was fitted stays as it is until the next fit.
-
-        Raises: InvalidParameterError if there is no such parameter.
-        """
+        """Set parameters of the constructor, or raise; a model that was fitted stays as it is until the next fit."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -139,15 +133,13 @@ class Estimator(ABC):
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
 
         kind = getattr(self, "_estimator_type", None)
+        classes, numbers_ = kind == "classifier", kind == "regressor"
         return Tags(
-            estimator_type=kind,
-            target_tags=TargetTags(required=kind in ("classifier", "regressor")),
-            classifier_tags=ClassifierTags() if kind == "classifier" else None,
-            regressor_tags=RegressorTags() if kind == "regressor" else None,
+            estimator_type=kind, target_tags=TargetTags(required=classes or numbers_), non_deterministic=True,
+            classifier_tags=ClassifierTags() if classes else None, regressor_tags=RegressorTags() if numbers_ else None,
             transformer_tags=TransformerTags() if hasattr(self, "transform") else None,
             input_tags=InputTags(allow_nan=True),
-            non_deterministic=True,
-        )
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
@@ -196,10 +188,7 @@ class Classifier(Estimator):
         return np.asarray(self.classes_[places])
 
     def score(self, X: Container, y: Container) -> float:
-        """The share of rows that are predicted right: private on private rows, and no part of `privacy_loss_`.
-
-        Raises: InvalidParameterError if there are no rows.
-        """
+        """The share of rows that are predicted right: private on private rows, and no part of `privacy_loss_`."""
         self._check_fitted()
         if not same_length(X, y):
             raise InvalidParameterError("a score needs at least one row, got none")
@@ -217,10 +206,7 @@ class Regressor(Estimator):
         """The predicted number of each row."""
 
     def score(self, X: Container, y: Container) -> float:
-        """The coefficient of determination, R^2: private on private rows, and no part of `privacy_loss_`.
-
-        Raises: InvalidParameterError if there are fewer than two rows.
-        """
+        """The coefficient of determination, R^2: private on private rows, and no part of `privacy_loss_`."""
         self._check_fitted()
         if same_length(X, y) < 2:
             raise InvalidParameterError("a score needs at least two rows")

@@ -42,14 +42,13 @@ class KMeans(Priced):
     alone buys Laplace noise on rows in the l1 ball; epsilon with delta, or rho, Gaussian noise in the l2 ball.
 
     Args:
-        n_clusters: how many centres.
         bounds: a pair (lower, upper) for all features, or a list with one pair for each; features are not scaled.
-        epsilon, delta, rho: what the fit may cost.
+        n_clusters: how many centres.
+        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
         method: "grid" or "lloyd".
         rounds: of Lloyd; by default 5; after a grid 1, or 2 for Gaussian noise on more than 4 features.
         radius: rows are cut to the ball of this radius around the middle of the bounds; by default one that holds all.
         start: public centres to start "lloyd" at.
-        relation: AddRemove (the number of rows is private) or Replace.
 
     Guarantee: `privacy_loss_`, the composition of all noises. One row is in one cell and in one cluster, so it moves
         counts by 1 and sums by the radius, and under replace twice as far in l1; assignments read released centres.

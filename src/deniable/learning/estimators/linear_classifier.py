@@ -40,8 +40,7 @@ class Rows:
     Both maps keep every linear boundary of the scaled features, but for the cut.
 
     Args:
-        features: public bounds.
-        steps: lattice steps to a norm of 1; a power of two of at most 2^15.
+        features, steps: public bounds; lattice steps to a norm of 1; a power of two of at most 2^15.
         centre: of shape (features + 1,); None before it is known.
         radius: rows further than this from the centre are moved to it.
     """
@@ -183,7 +182,8 @@ class LinearClassifier(Classifier):
             if self.epsilon is not None:
                 raise InvalidParameterError("a plan has its own epsilon. Give the plan, or epsilon, not both.")
             own = self.plan
-            if not isinstance(own, TrainingPlan) or own.dimensions != dimensions or not own.clip.is_flat:
+            flat = isinstance(own, TrainingPlan) and own.clip == Clip(norm=own.clip.norm, lattice=own.clip.lattice)
+            if not flat or own.dimensions != dimensions:
                 raise InvalidParameterError(
                     f"plan must be a TrainingPlan with dimensions={dimensions}: a weight for each feature and two "
                     "more, for each class if there are more than two; its clip has a norm and a lattice alone"

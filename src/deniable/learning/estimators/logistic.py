@@ -13,30 +13,25 @@ class LogisticRegression(LinearClassifier):
     Features are cut to their bounds and scaled; a constant is added, and every row is divided by its l2 norm. A tenth
     of the steps finds the noisy mean of these rows, around which they are centred; the others descend. A value that is
     no number counts as 0 where bounds start at 0, else as the middle of them. A row whose label is not among the
-    classes pushes nowhere. The model is the average of the later half of the steps.
-
-    Nothing is chosen by looking at rows: bounds, classes and the expected number of rows are public knowledge.
+    classes pushes nowhere. The model is the average of the later half of the steps. All parameters are public.
 
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one pair for each.
         classes: all labels that may occur, in the order of `classes_`.
         expected_rows: about how many rows there are, as the public knows it; only under replace it may be left out.
-        epsilon, delta: what the fit may cost; the least noise for it is found, for 80 steps over all rows, with
-            gradients clipped to 1/4.
+        epsilon, delta: what the fit may cost; the least noise for it is found, for 80 steps or more over all rows.
         plan: a plan of your own in their place, which says steps, sampler, clip and relation; its dimensions are
             features + 2, for each class if there are more than two.
         learning_rate: by default one that is smaller where the noise of the plan is larger.
 
     Guarantee: `privacy_loss_`, that of the plan: all that is kept after `fit` is computed from its noisy sums.
-    Proof: docs/theory/learning/linear_classifier.md.
-    Source: Abadi et al. (2016), arXiv:1607.00133; momentum of Polyak (1964); the
-        average of the later half of the steps: Rakhlin, Shamir, Sridharan (2012), arXiv:1109.5647.
+    Source: Abadi et al. (2016), arXiv:1607.00133; momentum of Polyak (1964); average of the later half: Rakhlin,
+        Shamir, Sridharan (2012), arXiv:1109.5647. Proof: docs/theory/learning/linear_classifier.md.
 
     >>> from deniable.learning import LogisticRegression
     >>> rows, labels = [[0.1], [0.2], [0.8], [0.9]] * 500, ["low", "low", "high", "high"] * 500
     >>> public = {"bounds": [(0, 1)], "classes": ["low", "high"], "expected_rows": 2000}
-    >>> model = LogisticRegression(**public, epsilon=1, delta="1e-6")
-    >>> model.fit(rows, labels).predict([[0.05], [0.95]]).tolist()
+    >>> LogisticRegression(**public, epsilon=1, delta="1e-6").fit(rows, labels).predict([[0.05], [0.95]]).tolist()
     ['low', 'high']
     """
 

@@ -25,16 +25,13 @@ _WIDEST = 1e100  # bounds whose squares are floats
 class Moments(NamedTuple):
     """Noisy moments of the rows of each block, in places between -1 and 1.
 
-    Args:
-        counts, means: at least 1, of shape (blocks,); in [-1, 1], of shape (blocks, features).
-        covariances, variances: of shape (blocks, features, features); their diagonals, which noise may make negative.
-        blur, doubt: standard deviations of the noise of a mean, of shape (blocks, 1), and of every variance.
+    `blur` and `doubt` are standard deviations of the noise of a mean, of shape (blocks, 1), and of every variance.
     """
 
-    counts: Floats
-    means: Floats
-    covariances: Floats
-    variances: Floats
+    counts: Floats  # at least 1, of shape (blocks,)
+    means: Floats  # in [-1, 1], of shape (blocks, features)
+    covariances: Floats  # of shape (blocks, features, features)
+    variances: Floats  # their diagonals, which noise may make negative
     blur: Floats
     doubt: Floats
 
@@ -46,8 +43,8 @@ class BoxMoments:
     added up are weights times (c, t, w (2 t^2 - 1), 2 w t_i t_j for i < j), with c and w as the proof says.
 
     Args:
-        model: what all releases cost together, and the relation.
-        blocks, releases: how many there are; cross: whether products of two features are part of it.
+        model, blocks, releases: what all releases cost together, and how many there are.
+        cross: whether products of two features are part of it.
 
     Guarantee: `loss`: that of the noise at l2 = steps and l1 = sqrt(columns) steps, twice that under replace.
     Proof: docs/theory/learning/moments.md; both norms of the integers of every row are checked.

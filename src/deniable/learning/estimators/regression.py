@@ -20,22 +20,20 @@ from deniable.statistics.statistic import checked_bounds, without_rows
 class LinearRegression(Priced, Regressor):
     """Predict a number by least squares, from noisy sums of products.
 
-    This is `statistics.SufficientRegression` as an estimator. Features and values to predict are cut to their bounds. A
-    row in which a value is no number is left out under add/remove, and has the middle of the bounds there under
-    replace.
+    This is `statistics.SufficientRegression` as an estimator. All values are cut to their bounds. A row in which one is
+    no number is left out under add/remove, and has the middle of the bounds there under replace.
 
     Args:
         bounds: a pair (lower, upper) for all features, or a list with one pair for each.
         target_bounds: a pair (lower, upper) for the values to predict.
-        epsilon, delta, rho: what the fit may cost: epsilon alone, epsilon and delta, or rho.
-        relation: AddRemove, or Replace where the number of rows is public.
+        epsilon, delta, rho, relation: what the fit may cost, as in `StandardScaler`.
 
     Guarantee: `privacy_loss_`, that of the statistic. `coef_` and `intercept_` are in the units of the columns.
     Source: Vu, Slavkovic (2009); Wang (2018), arXiv:1803.02596, for `Ridge`.
 
     >>> from deniable.learning import LinearRegression
-    >>> model = LinearRegression(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")
     >>> rows = np.array([[3.0], [4.0], [6.0], [9.0]] * 5000)
+    >>> model = LinearRegression(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")
     >>> print(model.fit(rows, 3 * rows[:, 0]).predict([[5.0]]).round())
     [15.]
     """
@@ -74,8 +72,8 @@ class LinearRegression(Priced, Regressor):
 class Ridge(LinearRegression):
     """Predict a number by ridge regression, with a ridge that is no larger than the noise needs (AdaSSP).
 
-    The smallest eigenvalue of the second moments is released first, and the ridge is what it lacks; there is no penalty
-    to choose. This is `statistics.AdaptiveRidge` as an estimator, with the parameters of `LinearRegression`.
+    The smallest eigenvalue of the second moments is released first, and the ridge is what it lacks. This is
+    `statistics.AdaptiveRidge` as an estimator, with the parameters of `LinearRegression`.
 
     >>> from deniable.learning import Ridge
     >>> model = Ridge(bounds=(0, 10), target_bounds=(0, 30), epsilon=1, delta="1e-6")

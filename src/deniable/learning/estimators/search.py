@@ -134,9 +134,8 @@ class PrivateGridSearch(Estimator):
                 dict(zip(grid, values, strict=True)) for grid in grids for values in itertools.product(*grid.values())
             ] or [{}]
         except (AttributeError, TypeError):
-            raise InvalidParameterError(
-                f"param_grid must hold a list of values for each parameter, got {shown(self.param_grid)}"
-            ) from None
+            wrong = shown(self.param_grid)
+            raise InvalidParameterError(f"param_grid must hold lists of values by parameter, got {wrong}") from None
 
     def _priced(
         self, price: Price, settings: list[dict[str, Any]], X: Container, y: Container | None

@@ -38,8 +38,7 @@ class DecisionTreeClassifier(Classifier):
         classes: all labels that may occur.
         epsilon: what the fit costs; seven tenths of it buy questions, in equal parts by level.
         categories: all values of each feature whose bounds are None, by its place.
-        depth: how many questions are asked of a row; at most 12.
-        bins: how many bins of equal width there are between the bounds of each number.
+        depth, bins: how many questions are asked of a row, at most 12; bins of equal width for each number.
         relation: AddRemove, or Replace, which costs twice the noise.
 
     Guarantee: pure epsilon. Under add/remove one row is in one node of each level, where it moves the impurity

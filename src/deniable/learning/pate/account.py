@@ -60,10 +60,8 @@ class VoteAccount:
         divergence that a gap implies is raised until a step of the gap moves it by at most the largest over `spread`.
 
         Args:
-            epsilon: what the release may cost.
-            delta: at which the released epsilon is stated.
-            order: of the divergence; public. By default the best one for the worst votes.
-            spread: by default two fifths of the teachers.
+            epsilon, delta: what the release may cost; at which the released epsilon is stated.
+            order, spread: public; by default the best for the worst votes, and two fifths of the teachers.
             failure: the chance that noise makes the bound too small, below 1/2.
             ledger, bits: as for labels.
         """

@@ -47,19 +47,14 @@ class Teachers:
     """Models of disjoint parts of private rows, which stay private: only noisy votes about public rows come out.
 
     Each row joins a teacher by a fair draw of its own, so a row changes one teacher and one vote of each query. A row
-    with an undeclared label is left out. A teacher who fails, or whose answer is no declared class, votes for none:
-    nothing of that is seen. No row is read before the first answer is paid.
-
-    Asking again and again is private prediction: every answer costs until the ledger refuses, a model but once.
+    with an undeclared label is left out; a teacher who fails, or whose answer is no declared class, votes for none.
+    No row is read before the first answer is paid. Asking again and again is private prediction: each answer costs.
 
     Args:
         X, y: private rows, in an array, a frame or a list of rows, and their labels.
         teacher: an unfitted model with `fit(X, y)` and `predict(X)`, of which each teacher is a copy; or a function of
-            (X, y) that gives a function of X. Teachers must share nothing: no cache, and no generator with a seed that
-            several draw from. Give models a `random_state` of their own.
-        count: of teachers.
-        classes: all labels that may occur.
-        relation: AddRemove or Replace; a vote moves under either one.
+            (X, y) that gives a function of X. Teachers must share nothing: no cache, and no generator of numbers.
+        count, classes, relation: of teachers; all labels that may occur; AddRemove or Replace.
 
     `account` is SECRET: what the votes so far say about their own privacy.
 
@@ -85,9 +80,8 @@ class Teachers:
         self.relation = Relation(relation)
         fits = callable(getattr(teacher, "fit", None)) and callable(getattr(teacher, "predict", None))
         if isinstance(teacher, type) or not (fits or callable(teacher)):
-            raise InvalidParameterError(
-                f"teacher must be a model with fit and predict, or a function of (X, y), got {shown(teacher)}"
-            )
+            wrong = shown(teacher)
+            raise InvalidParameterError(f"teacher must be a model with fit and predict, or a function, got {wrong}")
         self._teacher = teacher if not fits else lambda X, y: deepcopy(teacher).fit(X, y).predict
         self._taught: list[Callable[[Floats], Any] | None] = []
         self.account = VoteAccount(self.count, self.relation)
@@ -99,10 +93,8 @@ class Teachers:
         """Pay, ask, and add noise.
 
         Args:
-            queries: public rows, of shape (queries, columns).
-            vote: how votes become labels.
-            believed: chances that a student taught before gives to the classes of each query, of shape (queries,
-                classes): the check looks for teachers who disagree.
+            queries, vote: public rows, of shape (queries, columns); how votes become labels.
+            believed: chances (queries, classes) that an earlier student gives: the check looks for who disagrees.
             ledger, bits: who pays before a row is read, or None; bits are for tests.
 
         Raises: InvalidParameterError for what does not fit, before anything is paid or read.

@@ -25,7 +25,7 @@ class Vote(metaclass=InWords):
 
     Args:
         choice: NoisyMax, or Gaussian noise of which the largest sum is taken.
-        check: noise on the largest number of votes of each query, which has to reach `threshold`.
+        check, threshold: noise on the largest number of votes of each query, and what it has to reach.
         most: how many queries are answered: the first ones that reach it.
 
     Guarantee: `privacy_loss`, where a row belongs to one teacher, so that one vote of each query moves.

@@ -43,9 +43,8 @@ class DPAdam(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Move every parameter by its gradient, which is taken to have noise of the stated variance."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._move(parameter, parameter.grad.float(), group)
+            for parameter in (each for each in group["params"] if each.grad is not None):
+                self._move(parameter, parameter.grad.float(), group)
 
     def _move(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         state, noise, (first, second) = self.state[parameter], group["noise_variance"], group["betas"]

@@ -6,14 +6,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import (
-    DataLoader,
-    IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-    TensorDataset,
-    default_collate,
-)
+from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
 from deniable.errors import InvalidParameterError
@@ -62,11 +55,9 @@ class Rows:
             raise InvalidParameterError("loader must be a DataLoader with a batch_size, and no IterableDataset")
         order, orders = loader.sampler, (SequentialSampler, RandomSampler, DistributedSampler)
         if type(order) not in orders or getattr(order, "replacement", False):
-            raise InvalidParameterError(
-                f"leave out {type(order).__name__}: the plan draws the rows, and states the loss"
-            )
+            raise InvalidParameterError(f"leave out {type(order).__name__}: the plan draws rows, and states the loss")
         self._data, self._collate = cast(Any, loader.dataset), loader.collate_fn
-        whole = isinstance(self._data, TensorDataset) and self._collate is default_collate
+        whole = isinstance(self._data, TensorDataset) and self._collate is torch.utils.data.default_collate
         self._tensors = self._data.tensors if whole else ()
         if not whole and not len(self):
             raise InvalidParameterError("a dataset without rows has no shapes. Use a TensorDataset, which has.")

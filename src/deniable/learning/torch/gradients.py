@@ -26,8 +26,8 @@ class ClippedGradients:
         model: a module whose tensor arguments all have the examples in their first dimension.
         loss: of the model's output and the targets: one number for each example, so `reduction="none"`.
         norm: l2 norm, over all trainable parameters together, that the gradient of an example is cut to.
-        method: "auto" takes known layers apart, for little more than a plain step, and else runs the whole model under
-            torch.func.vmap, or example by example; "layers", "vmap" and "loop" say which.
+        method: "auto" takes known layers apart ("layers"), else runs the whole model under torch.func.vmap ("vmap"), or
+            example by example ("loop").
         memory: bytes that gradients of single examples may take at a time.
         example: inputs and targets of three made-up examples, where those fail that are made from types and shapes.
 
@@ -75,9 +75,7 @@ class ClippedGradients:
             of: the size of the batch, where this is a part of it.
         """
         if list(map(id, trainable(self.model).values())) != list(map(id, self.parameters)):
-            raise InvalidParameterError(
-                "other parameters are trainable than when this was made. Freeze layers and add adapters before"
-            )
+            raise InvalidParameterError("other parameters learn than before. Freeze layers and add adapters before")
         if not 2**-10 <= self.norm <= 2**20:
             raise InvalidParameterError(f"norm must be in [2**-10, 2**20], got {self.norm}. Multiply the loss")
         if torch.get_float32_matmul_precision() != "highest":

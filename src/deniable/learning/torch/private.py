@@ -42,8 +42,7 @@ def make_private(
 
     Draw a batch from the private loader and call `step()` of the private optimizer, once each: it clips the gradient of
     every row of that batch, adds up, adds exact noise once, divides by a public number, and lets your optimizer step.
-    Forward and backward passes of your own change nothing, and may be left out. The plan's samples replace the order of
-    the loader (shuffle, drop_last, workers).
+    Passes of your own change nothing, and may be left out. The plan's samples replace the order of the loader.
 
     Args:
         model: returned as it is. BatchNorm is refused.
@@ -52,10 +51,8 @@ def make_private(
         loss: of outputs and targets, one value for each row; a module of torch that averages is asked for single ones.
         expected_rows: about how many rows there are, as the public knows it; under replace it may be left out.
         epsilon, delta: what the run may cost; the least noise for it is found.
-        epochs: passes over the loader; or `steps`, how many steps in all.
-        clip: l2 norm to which the gradient of a row is cut; by default 1.
-        plan: a plan of your own (sampler, relation, clip) in place of epsilon, epochs, steps and clip.
-        microbatch: rows that are worked on at once; it changes memory and time alone.
+        epochs, steps, clip: passes over the loader, or steps in all; l2 norm of the gradient of a row, by default 1.
+        plan, microbatch: a plan of your own in place of epsilon, epochs, steps and clip; rows worked on at once.
         autocast, example: a type such as torch.bfloat16 for forward passes; made-up rows as in `ClippedGradients`.
         ledger, bits: who pays, or None; bits are for tests.
 
@@ -99,9 +96,7 @@ def make_private(
             raise InvalidParameterError("a plan has its own epsilon, steps and clip: give the plan, or these")
         fits = isinstance(plan, TrainingPlan) and plan.dimensions == dimensions and plan.unit.column is None
         if not fits or type(plan.clip) not in (Clip, AdaptiveClip):
-            raise InvalidParameterError(
-                f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of one row"
-            )
+            raise InvalidParameterError(f"plan must have dimensions={dimensions}, Clip or AdaptiveClip, units of a row")
         delta = "1e-6" if delta is None else delta
         cost = plan.privacy_loss() if ledger is None else plan.booked(delta)
     if plan.clip.lattice < 2**10 * ranks.count * math.isqrt(dimensions):  # ClippedGradients leaves 2^-8 of the norm

@@ -33,9 +33,7 @@ def refuse(model: nn.Module) -> None:
         if words:
             raise InvalidParameterError(f"{type(module).__name__} {name} {words}")
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise InvalidParameterError(
-            "the model has no trainable parameter. Call requires_grad_(True) where it may learn"
-        )
+        raise InvalidParameterError("the model has no trainable parameter. Call requires_grad_(True) on what may learn")
 
 
 def made_up(arguments: Any, *, low: float = -1) -> Any:

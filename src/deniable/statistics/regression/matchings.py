@@ -11,6 +11,7 @@ and adds one, and exchanges one or adds one in the single matching. Proof: docs/
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.noise import uniform
 from deniable.noise.bits import Bits
 
 _Places = NDArray[np.int64]
@@ -19,17 +20,8 @@ _Places = NDArray[np.int64]
 def matched(rows: int, matchings: int, *, bits: Bits) -> tuple[_Places, _Places]:
     """The first and the second row of every pair: `rows` of them in every ring, rows // 2 in a single matching."""
     rings, single = divmod(matchings, 2)
-    around = [_order(rows, bits) for _ in range(rings if rows > 1 else 0)]
-    row = [_order(rows, bits) for _ in range(single)]
+    around = [uniform.permutation(rows, bits=bits) for _ in range(rings if rows > 1 else 0)]
+    row = [uniform.permutation(rows, bits=bits) for _ in range(single)]
     none = np.empty(0, dtype=np.int64)
     first = np.concatenate([none, *around, *(order[: rows - 1 : 2] for order in row if rows > 1)])
     return first, np.concatenate([none, *(np.roll(order, -1) for order in around), *(order[1::2] for order in row)])
-
-
-def _order(rows: int, bits: Bits) -> _Places:
-    """A uniformly random order: that of random words, drawn again until no two are equal."""
-    while True:
-        words = bits.words(rows)
-        order = np.argsort(words)
-        if rows < 2 or (np.diff(words[order]) > 0).all():
-            return order
