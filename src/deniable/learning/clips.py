@@ -81,11 +81,6 @@ class Clip(Part):
         whole = sum(weight**2 for weight in weights)
         return tuple(math.isqrt(math.floor(self.norm_steps**2 * weight**2 / whole)) for weight in weights)
 
-    @property
-    def step(self) -> Fraction:
-        """The width of a lattice step, in the unit of the norm."""
-        return self.norm / self.norm_steps
-
     def columns(self, dimensions: int) -> int:
         """How many integers a gradient becomes, if its numbers are those of the blocks."""
         if self.blocks and sum(size for size, _ in self.blocks) != dimensions:
@@ -96,8 +91,7 @@ class Clip(Part):
     def integers(self, rows: Floats, norm: float) -> NDArray[np.int64]:
         """Rows of shape (rows, dimensions) as integers of shape (rows, columns), in steps of norm / norm_steps.
 
-        Args:
-            norm: of this step; it differs from `self.norm` only if the clip is adaptive.
+        The norm is that of a step; it differs from `self.norm` only if the clip is adaptive.
         """
         usable = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
         ends = np.cumsum([size for size, _ in self.blocks], dtype=np.int64)[:-1]

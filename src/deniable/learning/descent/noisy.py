@@ -71,9 +71,10 @@ class NoisyDescent(metaclass=InWords):
         `size` rows whose gradients are no longer than the clip. Proof: docs/theory/learning/descent.md.
         """
         _, radius = started(self.feasible, self.start)
-        step, rounding = self._step_size, 2 * math.sqrt(self.plan.dimensions) * float(self.plan.clip.step)
+        step, clip = self._step_size, self.plan.clip
+        rounding = 2 * math.sqrt(self.plan.dimensions) * float(clip.norm / clip.norm_steps)
         smooth = self.smoothness is not None and step * self.smoothness <= 1 + 1e-9
-        added = self._added if smooth else (float(self.plan.clip.norm) ** 2 + self._added) / 2
+        added = self._added if smooth else (float(clip.norm) ** 2 + self._added) / 2
         return radius**2 / (2 * step * self.plan.steps) + step * added + self.feasible.diameter * rounding
 
     def last_iterate_loss(self, *, row_norm: Real) -> LastIterateLoss:

@@ -61,9 +61,8 @@ class GaussianNB(Priced, Classifier):
                     "class_count_": found.counts, "class_prior_": shares, "var_": variances * box.half**2,
                     "_fitted": (box, shares, found.means, variances)}  # fmt: skip
 
-        return self._work(
-            f"counts and moments of each class were released with {box.noise.kind} noise.", box.loss, train
-        )
+        how = f"counts and moments of each class were released with {box.noise.kind} noise."
+        return self._work(how, box.loss, train)
 
     def predict_proba(self, X: Container) -> Floats:
         """The probability of each class for each row, of shape (rows, classes)."""

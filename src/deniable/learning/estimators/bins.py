@@ -30,10 +30,7 @@ class Bins:
     @classmethod
     @silence()
     def of(cls, bounds: object, categories: object, bins: object, rows: object) -> "Bins":
-        """Read what is declared, and check that rows of this type can be read by it.
-
-        Raises: InvalidParameterError.
-        """
+        """Read what is declared, and check that rows of this type can be read by it, or raise."""
         number = whole_number("bins", bins, lower=1, upper=1024)
         listed = {} if categories is None else categories
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or not bounds:
@@ -78,10 +75,7 @@ class Bins:
         return ["missing", *found]
 
     def codes(self, rows: object) -> NDArray[np.int64]:
-        """Codes of shape (rows, features), each entry by itself; numbers beyond their bounds are in the last bin.
-
-        Raises: InvalidParameterError if there are other columns than declared, or of types that cannot be read.
-        """
+        """Codes of shape (rows, features), each entry by itself; numbers beyond their bounds are in the last bin."""
         array, count = None if isinstance(rows, list | tuple) else array_of(rows), len(self.edges)
         if (frame := frame_of(rows, "X")) is not None:
             columns = [part.to_native() for part in frame.iter_columns()]

@@ -25,10 +25,7 @@ class Features:
 
     @classmethod
     def of(cls, bounds: object, rows: object) -> "Features":
-        """Read the bounds; one pair for all features needs rows whose type tells how many there are.
-
-        Raises: InvalidParameterError, also if the type of the rows does not fit.
-        """
+        """Read the bounds, or raise; one pair for all features needs rows whose type tells how many there are."""
         if not isinstance(bounds, Sequence | np.ndarray) or isinstance(bounds, str) or not len(bounds):
             raise InvalidParameterError(f"bounds must be a pair (lower, upper) or a list of pairs, got {shown(bounds)}")
         listed: list[Any] = list(bounds)
@@ -58,10 +55,7 @@ class Features:
         return np.where(self.lower == 0, 0.0, self.lower / 2 + self.upper / 2)
 
     def cut(self, values: Container | object) -> Floats:
-        """The rows within their bounds, of shape (rows, features).
-
-        Raises: InvalidParameterError if they have other columns than the bounds, or a type that holds no numbers.
-        """
+        """The rows within their bounds, of shape (rows, features); raise for other columns, or no numbers."""
         found, _ = table(values, "X", columns=self.count)
         if found.shape[1] != self.count:
             raise InvalidParameterError(f"X must have {self.count} columns, as bounds has, got {found.shape[1]}")
@@ -81,10 +75,7 @@ class Labels:
 
     @classmethod
     def of(cls, classes: object, labels: object) -> "Labels":
-        """Read the classes and check that labels of this type can be among them.
-
-        Raises: InvalidParameterError.
-        """
+        """Read the classes and check that labels of this type can be among them, or raise."""
         if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray | range) or len(classes) < 2:
             raise InvalidParameterError(f"classes must be a list of all labels, two at least, got {shown(classes)}")
         found = cls(distinct(tuple(classes)))

@@ -11,10 +11,7 @@ from deniable.errors import InvalidParameterError
 
 
 class Ranks:
-    """The processes of `torch.distributed`, or this one alone.
-
-    The first one pays, samples and adds the noise; all hold the dataset, and each takes every k-th row of a sample.
-    """
+    """The processes of `torch.distributed`, or this one: the first one pays, samples and adds the noise."""
 
     def __init__(self) -> None:
         together = dist.is_available() and dist.is_initialized()
