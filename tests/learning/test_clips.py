@@ -1,6 +1,5 @@
 """Clips: no row leaves the ball, whatever it holds, and a norm that follows a quantile finds it."""
 
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -124,7 +123,3 @@ def test_a_count_on_top_of_a_whole_gradient_would_leave_the_ball() -> None:
 def test_settings_that_do_not_fit_are_refused(make: object) -> None:
     with pytest.raises(InvalidParameterError):
         make()  # type: ignore[operator]
-
-
-def test_a_step_is_the_norm_over_its_steps() -> None:
-    assert Clip(norm="1/2", lattice=8).step == Fraction(1, 16)
