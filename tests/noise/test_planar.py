@@ -47,7 +47,7 @@ def test_floats_and_balls_decide_alike() -> None:
         def words(self, count: int) -> np.ndarray:
             return words.ravel()
 
-    indices, counts = planar._some(places, scale, step, Given(0))
+    indices, counts = planar._some(places, scale / step, step, Given(0))
     for i in range(300):
         prefixes = [refine.Prefix(int(words[j, i]) ^ ((j < 2) << 63), 64) for j in range(3)]
         exact = planar.exactly(prefixes, [Fraction(float(side)) / step for side in places[i]], scale / step, BITS)

@@ -34,16 +34,9 @@ def test_a_euclidean_distance_is_rounded_down() -> None:
 def test_losses_add_and_convert() -> None:
     hour = MetricLoss(epsilon="0.01", metric=PLANE)
     assert (hour * 3 + hour).epsilon == Fraction(4, 100)
-    assert hour.at(30).epsilon(delta=0).upper == pytest.approx(0.3)
     assert hour.within(radius=30).epsilon(delta=0).upper == pytest.approx(0.6)
     with pytest.raises(UnprovedError, match="different metrics"):
         _ = hour + MetricLoss(epsilon=1, metric=Metric(norm="l2", unit="km"))
-
-
-def test_a_ratio_within_a_radius_is_rounded_to_the_private_side() -> None:
-    found = MetricLoss.of_ratio(ratio=4, radius=200, metric=PLANE)
-    assert float(found.epsilon) == pytest.approx(math.log(4) / 200)
-    assert math.exp(200 * found.epsilon) <= 4
 
 
 def test_randomised_response_is_metric_privacy_under_the_discrete_metric() -> None:
@@ -72,7 +65,6 @@ def test_one_weight_too_many_is_found() -> None:
         lambda: PLANE.distance((1,), (1, 2)),
         lambda: PLANE.distance((math.nan,), (1,)),
         lambda: MetricLoss(epsilon=-1, metric=PLANE),
-        lambda: MetricLoss.of_ratio(ratio=1, radius=1, metric=PLANE),
         lambda: measured_epsilon([[1], [1]], [(Fraction(0),)], PLANE),
         lambda: measured_epsilon([[1], [2]], [(Fraction(0),), (Fraction(1),)], PLANE),
         lambda: measured_epsilon([[1], [1]], [(Fraction(0),), (Fraction(0),)], PLANE),

@@ -3,8 +3,22 @@
 from deniable.variants.kernel import Kernel
 from deniable.variants.metric import Metric, MetricLoss, measured_epsilon
 from deniable.variants.places import Journey, PlanarLaplace
+from deniable.variants.pufferfish import Pufferfish, independent, record_pairs
+from deniable.variants.quilts import MarkovChain, MarkovQuilt
 
-__all__ = ["Journey", "Kernel", "Metric", "MetricLoss", "PlanarLaplace", "measured_epsilon"]
+__all__ = [
+    "Journey",
+    "Kernel",
+    "MarkovChain",
+    "MarkovQuilt",
+    "Metric",
+    "MetricLoss",
+    "PlanarLaplace",
+    "Pufferfish",
+    "independent",
+    "measured_epsilon",
+    "record_pairs",
+]
 
 
 def __dir__() -> list[str]:
