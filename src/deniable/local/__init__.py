@@ -3,7 +3,7 @@
 from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, OneBitMean, Rappor
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from deniable.local.means import MeanProtocol, VectorMean
+from deniable.local.means import MeanProtocol
 from deniable.local.price import LocalPrice, consistent, local_price
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
@@ -30,7 +30,6 @@ __all__ = [
     "Shuffler",
     "SubsetSelection",
     "UnaryEncoding",
-    "VectorMean",
     "analyse",
     "best_protocol",
     "consistent",

@@ -7,27 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.local.means import VectorMean
+from deniable.local.means import MeanProtocol
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.release import Estimate, Release
 
 
 class LocalPrice(NamedTuple):
-    """Standard deviations of a mean of numbers in [0, 1], for the worst numbers.
+    """Standard deviations of a mean of numbers in [0, 1], for the worst numbers, and the people that they are worth."""
 
-    Args:
-        sampling: of exact numbers, drawn from a population.
-        central: added by a trusted server's Laplace noise.
-        local: added by reports of `VectorMean`.
-        floor: below which no local protocol of any kind stays, sampling included.
-        people: how many exact answers have the error of these reports: about people epsilon^2 / columns.
-    """
-
-    sampling: float
-    central: float
-    local: float
-    floor: float
-    people: float
+    sampling: float  # of exact numbers, drawn from a population
+    central: float  # added by a trusted server's Laplace noise
+    local: float  # added by reports of `MeanProtocol`
+    floor: float  # below which no local protocol of any kind stays, sampling included
+    people: float  # exact answers with the error of these reports: about people epsilon^2 / columns
 
 
 def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
@@ -44,7 +36,7 @@ def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
     True
     """
     count, budget = positive_integer("people", people), positive_rational("epsilon", epsilon)
-    vectors = VectorMean(columns=columns, lower=Fraction(0), upper=Fraction(1), epsilon=budget)
+    vectors = MeanProtocol(columns=columns, lower=Fraction(0), upper=Fraction(1), epsilon=budget)
     local, sampling = math.sqrt(vectors.variance(people=count)[0]), 0.5 / math.sqrt(count)
     slope = math.sqrt(count * min(4, math.exp(2 * budget))) * math.expm1(budget) / 2  # total variation is slope * t
     apart = min(1.0, 2 / (3 * slope))

@@ -1,7 +1,7 @@
 """Ranges and quantiles of ordered values: each client reports the node of one level of a tree."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -52,18 +52,11 @@ class RangeProtocol(PureProtocol):
         super().__post_init__()
         object.__setattr__(self, "values", whole_number("values", self.values, lower=2, upper=_MOST_NODES))
         if not self.branching:
-            tried = [self._with(branching) for branching in (*range(2, 17), 32, 64)]
-            object.__setattr__(self, "branching", min(tried, key=RangeProtocol._usual_variance).branching)
+            tried = [replace(self, branching=branching) for branching in (*range(2, 17), 32, 64)]
+            ends = np.linspace(1, self.values, 40).astype(np.int64)
+            best = min(tried, key=lambda each: float(each.variance(0 * ends, ends, people=1).mean()))
+            object.__setattr__(self, "branching", best.branching)
         object.__setattr__(self, "branching", whole_number("branching", self.branching, lower=2, upper=64))
-
-    def _with(self, branching: int) -> "RangeProtocol":
-        return RangeProtocol(values=self.values, epsilon=self.epsilon, branching=branching)
-
-    def _usual_variance(self) -> float:
-        """The mean variance of some ranges from 0, for rare values."""
-        noise = np.array([float(level.variance(people=1)) for level in self.levels]) * len(self.levels)
-        ends = np.linspace(1, self.values, 40).astype(np.int64)
-        return float(self._range_variance(noise, noise, 0 * ends, ends).mean())
 
     @cached_property
     def levels(self) -> tuple[FrequencyProtocol, ...]:
@@ -175,10 +168,10 @@ class RangeProtocol(PureProtocol):
 
         return Estimate(name="count", estimates=found, ends=ends)
 
-    def variance(self, lower: int, upper: int, *, people: int) -> float:
-        """The variance of the estimated share of [lower, upper) in large crowds, where every value is rare."""
+    def variance(self, lower: Integers, upper: Integers, *, people: int) -> Floats:
+        """The variances of the estimated shares of [lower, upper) in large crowds, where every value is rare."""
         noise = np.array([float(level.variance(people=people)) for level in self.levels]) * len(self.levels)
-        return float(self._range_variance(noise, noise, np.array([lower]), np.array([upper]))[0])
+        return self._range_variance(noise, noise, np.asarray(lower), np.asarray(upper))
 
     def estimate(self, reports: NDArray[np.uint8] | Integers, *, people: int | None = None) -> Release:
         """The number of people with each value, without bias, and normal intervals: see `ranges`."""
