@@ -4,6 +4,7 @@ from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, On
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol
+from deniable.local.prefixes import HeavyHitters
 from deniable.local.price import LocalPrice, consistent, local_price
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
@@ -19,6 +20,7 @@ __all__ = [
     "FrequencyProtocol",
     "HadamardResponse",
     "HadamardSketch",
+    "HeavyHitters",
     "LocalHashing",
     "LocalPrice",
     "MeanProtocol",

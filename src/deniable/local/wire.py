@@ -11,6 +11,7 @@ from deniable.errors import InvalidParameterError
 from deniable.local.deployed import DEPLOYED
 from deniable.local.frequencies import PROTOCOLS
 from deniable.local.means import MeanProtocol
+from deniable.local.prefixes import HeavyHitters
 from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.local.ranges import RangeProtocol
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
@@ -122,7 +123,7 @@ def protocol_of(text: str) -> Protocol:
     """
     data = read_json(text, "a protocol")
     kinds: dict[str, Any] = {
-        each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, RangeProtocol)
+        each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, RangeProtocol, HeavyHitters)
     }
     if not isinstance(data, dict) or data.get("protocol") not in kinds:
         raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
