@@ -111,6 +111,11 @@ class MeanProtocol(PureProtocol):
         both = ((1 - share, Window(1, 1)), (share, Window(self.steps, self.window)))
         return tuple(part for part in both if part[0])
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper as floats."""
+        return float(self.lower), float(self.upper)
+
     @cached_property
     def outputs(self) -> int:
         """How many different reports of a coordinate there are."""
@@ -139,7 +144,7 @@ class MeanProtocol(PureProtocol):
         rows = numbers(values)[:, np.newaxis] if self.columns == 1 else table(values, columns=self.columns)[0]
         start = uniform.below(self.columns, size=len(rows), bits=bits)
         own = self.places(np.take_along_axis(rows, self._chosen(start), axis=1)).ravel()
-        told = to_bytes(self._draw(own, bits), self._code_width).reshape(len(rows), -1)
+        told = self.draw(own, bits).reshape(len(rows), -1)
         return np.concatenate([to_bytes(start, self._place_width), told], axis=1)
 
     def _chosen(self, start: Integers) -> Integers:
@@ -151,7 +156,8 @@ class MeanProtocol(PureProtocol):
         inside = np.clip(np.where(np.isnan(share), 0.0, share), 0, 1)
         return np.asarray(np.rint(inside * self.steps), dtype=np.int64)
 
-    def _draw(self, places: Integers, bits: Bits) -> Integers:
+    def draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
+        """One report of a coordinate for each grid point."""
         found, part = np.empty_like(places), np.zeros(places.shape, dtype=np.int64)
         if len(self.parts) > 1:
             part[bernoulli.sample(p=self.parts[1][0], size=places.shape, bits=bits)] = 1
@@ -166,7 +172,7 @@ class MeanProtocol(PureProtocol):
             far = uniform.below(window.cells, size=rows.size, bits=bits)
             found[rows] = start + np.where(inside, near, far + window.length * (far >= cell))
             start += window.cells + window.length
-        return found
+        return to_bytes(found, self._code_width)
 
     def _split(self, reports: NDArray[np.uint8]) -> tuple[Integers, Integers]:
         """Where each report starts, and its codes of shape (people, sampled)."""
@@ -222,7 +228,7 @@ class MeanProtocol(PureProtocol):
         tally, count = self.tallied(reports, people)
         if tally.sum() != count * self.sampled:
             raise InvalidParameterError("a tally must add up to the number of people times the sampled coordinates")
-        lower, upper, scale = float(self.lower), float(self.upper), self.columns / self.sampled
+        (lower, upper), scale = self.bounds, self.columns / self.sampled
         found = (lower + upper) / 2 + scale * (tally.reshape(self.columns, -1) @ self.scores) / count
         variance, farthest = self.variance(people=count), scale * float(np.ptp(self.scores))
 
