@@ -4,9 +4,23 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
-from deniable.local import BitFlip, Client, Collector, DirectResponse, Rappor, unpack
+from deniable.local import (
+    BitFlip,
+    Client,
+    Collector,
+    CountMeanSketch,
+    DirectResponse,
+    HadamardSketch,
+    OneBitMean,
+    Rappor,
+    pack,
+    protocol_of,
+    unpack,
+)
 from deniable.noise.bits import DeterministicBits
 
 BITS = DeterministicBits(9)
@@ -99,3 +113,59 @@ def test_a_donation_is_a_message_of_one_report() -> None:
     collector.add(message, sender="me")
     with pytest.raises(InvalidParameterError, match="already"):
         collector.add(client.donate("a", day=1, bits=BITS), sender="me")
+
+
+ALL = [
+    Rappor(cells=9, cohorts=3),
+    CountMeanSketch(epsilon=1, hashes=3, cells=9),
+    HadamardSketch(epsilon=1, hashes=3, cells=9),
+    BitFlip(values=["a", "b", "c"], epsilon=1, chosen=2),
+    OneBitMean(epsilon=1, lower=0, upper=1),
+]
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=lambda each: each.kind)
+@settings(max_examples=30)
+@given(noise=st.binary(max_size=40), place=st.integers(0, 30), byte=st.integers(0, 255))
+def test_hostile_bytes_are_counted_or_refused_with_a_sentence(
+    protocol: Any, noise: bytes, place: int, byte: int
+) -> None:
+    good = pack(protocol, protocol.encode(["a", 1], bits=BITS))
+    changed = bytearray(good)
+    changed[place % len(good)] = byte
+    for message in (noise, bytes(changed), good[:place], good + noise):
+        collector = Collector(protocol_of(protocol.to_json()))
+        try:
+            collector.add(message)
+        except InvalidParameterError:
+            assert collector.people == 0
+        else:
+            assert collector.people == 2
+
+
+class Odd:
+    """An entry that raises whatever it is asked."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("secret")
+
+    def __repr__(self) -> str:
+        raise ValueError("secret")
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=lambda each: each.kind)
+def test_whatever_a_value_is_a_report_is_sent(protocol: Any) -> None:
+    client, lengths = Client(protocol, donations=20), set()
+    for value in (None, "a", 1.5, float("nan"), [1, 2], (1, 2), {"a": 1}, b"x", 10**40, Odd(), "\ud800", set()):
+        lengths.add(len(client.donate(value, day=1, bits=BITS)))
+    assert len(lengths) == 1
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=lambda each: each.kind)
+def test_a_protocol_survives_json_and_keeps_its_price(protocol: Any) -> None:
+    there = protocol_of(protocol.to_json())
+    assert there == protocol
+    assert there.fingerprint == protocol.fingerprint
+    assert there.privacy_loss == protocol.privacy_loss

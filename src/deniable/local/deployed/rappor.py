@@ -112,9 +112,6 @@ class Rappor(Grouped, Memoised):
         candidates, and to the mean filter of a value that is none of them: without bias over coins, cohorts and the
         filters of other values. The normal intervals have the coins and the cohorts, and not what the filters of other
         values have beyond their mean.
-
-        Args:
-            candidates: the values that are asked about.
         """
         tally, count, names = self.asked(reports, people, candidates)
         one, zero = map(float, self.chances)

@@ -151,13 +151,10 @@ class CountMeanSketch(Grouped):
         return np.concatenate([groups, self.row._draw(cells, bits)], axis=1)
 
     def estimate(self, reports: Any, *, people: int | None = None, candidates: Any = None) -> Release:
-        """The number of people with each candidate value, without bias over coins and functions.
+        """The number of people with each candidate value that is asked about, without bias over coins and functions.
 
         m / (m - 1) (sum over functions of the estimate for the value's cell - n / m). Intervals are normal ones by
         `variance`, where all people with none of the candidates are taken to hold one value, the worst case.
-
-        Args:
-            candidates: the values that are asked about.
         """
         table, count, names = self.asked(reports, people, candidates)
         p, q = float(self.row.true), float(self.row.false)
@@ -174,12 +171,8 @@ class CountMeanSketch(Grouped):
         """The variance of the estimated count of a value, over coins and public functions; collisions are in it.
 
         With V(f) the variance of `row` for one person, v = (1 - 1/m) / m, k functions, and n_x people for each other x:
-        (m / (m - 1))^2 [(n - n_d) (V(1/m) + v) + n_d V(1) + v (sum of n_x^2 - (n - n_d)) / k].
-
-        Args:
-            counts: people with the value, n_d.
-            people: n.
-            squares: the sum of n_x^2.
+        (m / (m - 1))^2 [(n - n_d) (V(1/m) + v) + n_d V(1) + v (squares - (n - n_d)) / k], where `counts` has n_d,
+        `people` is n, and `squares` the sum of n_x^2.
         """
         own, chance = np.asarray(counts, dtype=np.float64), (1 - 1 / self.cells) / self.cells
         one, others = people - own, float(self.row.variance(1 / self.cells, people=1)) + chance
