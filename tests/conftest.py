@@ -21,6 +21,12 @@ os.environ["MPLBACKEND"] = "Agg"  # no windows
 _BEGINNINGS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names of tests must be the same in every process, or several cannot share them out."""
+    if changing := sorted({item.nodeid.split("[")[0] for item in items if " at 0x" in item.nodeid}):
+        raise pytest.UsageError(f"names of tests hold addresses; give ids to {', '.join(changing)}")
+
+
 def pytest_collection_finish() -> None:
     """Remember where the generators of all test modules begin."""
     for name, module in list(sys.modules.items()):

@@ -355,7 +355,7 @@ def weighted(dataset: TensorDataset) -> DataLoader:
         ("ledger", {"ledger": 3}),
         ("bits", {"bits": 3}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )
 def test_what_does_not_fit_is_refused_before_anything_is_paid(said: str, changed: dict) -> None:
     purse, model = Purse(), changed.get("model", line())
