@@ -78,6 +78,15 @@ def test_the_loss_is_that_of_the_protocol() -> None:
     assert known.epsilon(at).upper < unknown.epsilon(at).upper < 1
 
 
+def test_a_vector_is_known_by_its_epsilon_alone() -> None:
+    """Its place hides nothing: as k-RR over places and bits it would seem to hide far too much."""
+    for share in (0, 1):
+        vector = MeanProtocol(lower=0, upper=1, epsilon=1, share=share, steps=2, columns=3)
+        assert shuffled_loss(vector, 100) == shuffled_loss(HadamardResponse(values=9, epsilon=1), 100)
+    with pytest.raises(InvalidParameterError, match="pure epsilon"):
+        shuffled_loss(object(), 100)  # type: ignore[arg-type]
+
+
 CLIENT = """
 import sys
 from deniable.local import pack, protocol_of

@@ -29,11 +29,14 @@ def shuffled_loss(protocol: PureProtocol, users: int) -> ShuffledLoss:
     >>> shuffled_loss(DirectResponse(values=3, epsilon=1), 10_000).epsilon(1e-6).upper < 0.1
     True
     """
+    if not isinstance(protocol, PureProtocol):
+        raise InvalidParameterError("shuffling is accounted for protocols whose reports have a pure epsilon")
     randomizer: Randomizer = AnyRandomizer(epsilon=protocol.epsilon)
-    if isinstance(protocol, DirectResponse) or (isinstance(protocol, MeanProtocol) and not protocol.share):
+    number = protocol if isinstance(protocol, MeanProtocol) and protocol.columns == 1 else None
+    if isinstance(protocol, DirectResponse) or (number and not number.share):
         randomizer = KaryResponse(epsilon=protocol.epsilon, categories=protocol.size)
-    elif isinstance(protocol, MeanProtocol) and (protocol.steps + 1) ** 2 * protocol.size <= _CELLS:
-        randomizer = Channel(protocol.channel(range(protocol.steps + 1)))
+    elif number and (number.steps + 1) ** 2 * number.size <= _CELLS:
+        randomizer = Channel(number.channel(range(number.steps + 1)))
     return ShuffledLoss(randomizer, users)
 
 
