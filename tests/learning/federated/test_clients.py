@@ -7,6 +7,7 @@ import pytest
 
 from deniable.learning import Clip, Squared, TrainingPlan
 from deniable.learning.federated import Federated, LocalDescent, Participant, SecureSum, Softmax, Top, private_descent
+from deniable.learning.federated.secure import pack
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 
@@ -80,6 +81,18 @@ def test_stages_out_of_order_are_refused() -> None:
     assert len(client.answer(first())) == 64
     for stage in (b"\2", b"\3", b"\4", b"\xff"):
         assert client.answer(stage) == b""
+
+
+def test_no_bytes_make_a_client_fail() -> None:
+    noise = np.random.default_rng(8)
+    federated = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
+    for trial in range(300):
+        client = Participant(federated, 0, lambda at: at, bits=DeterministicBits(trial))
+        client.answer(first())
+        for stage in (1, 2, 3):
+            parts = {int(i): noise.bytes((64, 82, 1)[stage - 1]) for i in noise.integers(0, 9, 8)}
+            message = pack(parts) if trial % 2 else noise.bytes(int(noise.integers(0, 99)))
+            assert isinstance(client.answer(bytes([stage]) + message), bytes)
 
 
 def test_what_top_k_leaves_out_is_kept_for_the_next_round() -> None:

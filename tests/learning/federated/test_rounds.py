@@ -82,6 +82,17 @@ def test_an_update_without_a_clip_has_no_privacy_and_with_one_two_norms() -> Non
     assert GaussianLoss(noise_multiplier="1e-6").delta(1).upper == 1
 
 
+@pytest.mark.parametrize("trust", ["central", "local", "distributed"])
+def test_one_client_moves_the_sum_of_a_round_by_its_norm(trust: str) -> None:
+    """The same draws in both worlds, so the noise cancels: one norm for nothing in its place, two for the opposite."""
+    made = plan(steps=1, dimensions=3, relation=Replace)
+    federated = Federated(plan=made, trust=trust, secure=SECURE_SUM if trust == "distributed" else None)
+    updates = np.random.default_rng(3).normal(size=(6, 3)) * 50
+    for other, norms in ((np.zeros(3), 1), (-updates[0], 2), (np.full(3, np.nan), 1)):
+        moved = trained(federated, updates) - trained(federated, [other, *updates[1:]])
+        assert 0.99 * norms < np.linalg.norm(moved) * 6 <= norms * (1 + 1e-9)
+
+
 def test_shares_of_lattice_noise_are_nearly_one_draw() -> None:
     """The law of n shares, convolved, is at least (1 - bound) that of one draw of the whole, everywhere."""
     for square, count in product((1.0, 1.5), (2, 3, 6)):
@@ -218,7 +229,7 @@ def test_the_ledger_pays_before_a_client_is_asked() -> None:
 
 
 def test_digits_are_learnt_by_whole_clients_and_by_their_examples() -> None:
-    """Measured once: 0.91 and 0.94 on other rows. Two rows a client, epsilon 8 for all that a client has."""
+    """Chance is 0.1. Two rows a client, epsilon 8 for all that a client has."""
     datasets = pytest.importorskip("sklearn.datasets")
     rows, labels = datasets.load_digits(return_X_y=True)
     order, rows = np.random.default_rng(0).permutation(len(rows)), rows / 16
@@ -226,11 +237,11 @@ def test_digits_are_learnt_by_whole_clients_and_by_their_examples() -> None:
     model = Softmax(columns=64, classes=10)
     public = {"delta": "1e-5", "dimensions": model.dimensions}
     whole = Federated(plan=TrainingPlan.calibrate(epsilon=8, steps=6, **public), step_size=2)
-    parts = np.array_split(train[:674], 337)
+    parts = np.array_split(train[:400], 200)
     work = [LocalDescent(model=model, rows=rows[p], labels=labels[p], step_size="1/2", steps=3) for p in parts]
     clients = {i: Participant(whole, i, each, bits=DeterministicBits(i)) for i, each in enumerate(work)}
-    found = whole.fit(Simulation(clients), clients=337, expected_clients=337, bits=DeterministicBits(1))
-    assert (model.predict(found.parameters, rows[held]) == labels[held]).mean() > 0.8
+    found = whole.fit(Simulation(clients), clients=200, expected_clients=200, bits=DeterministicBits(1))
+    assert (model.predict(found.parameters, rows[held]) == labels[held]).mean() > 0.7
     inside = Federated(plan=TrainingPlan.calibrate(epsilon=8, steps=12, **public), trust="examples", local_steps=3)
     work = [
         LocalDescent(model=model, rows=rows[p], labels=labels[p], step_size=2, steps=3)

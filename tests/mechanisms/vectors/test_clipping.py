@@ -23,6 +23,12 @@ def test_clipped_rows_stay_in_the_ball_and_rows_inside_stay_as_they_are() -> Non
         assert np.abs(outside - 3 * rows[~inside] / norms).max() <= 1.01 * 3.0 / steps
 
 
+def test_a_norm_is_added_up_in_one_order_however_many_rows_there_are() -> None:
+    wide = GENERATOR.normal(size=(6, 700)) * np.exp(GENERATOR.uniform(-40, 200, size=(6, 700)))
+    alone = [clipping.squared_norms(row[np.newaxis])[0] for row in wide]
+    assert alone == clipping.squared_norms(np.tile(wide, (200, 1)))[:6].tolist()  # 1,200 rows: column by column
+
+
 def test_rows_on_the_sphere_are_not_rounded_out_of_it() -> None:
     """All integer directions: rounding to the nearest integer would leave the ball for most of them."""
     rows = np.array(list(product(range(-4, 5), repeat=3)), dtype=float)

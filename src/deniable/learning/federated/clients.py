@@ -133,7 +133,7 @@ class Participant:
                 raise InvalidParameterError("a round begins with parameters")
             return (self._secure.share, self._secure.masked, self._secure.unmask)[stage - SHARE](body)
         except (InvalidParameterError, IndexError) as error:
-            self.refusal = str(error)
+            self.refusal, self._secure = str(error), None  # who refuses once is out of the round
             return b""
 
     @silence()

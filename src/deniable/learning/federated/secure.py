@@ -88,16 +88,17 @@ class SecureClient:
     def share(self, message: bytes) -> bytes:
         """Sealed shares for every neighbour, from the keys of all of them; and a promise of the own seed."""
         self._next(2)
-        self._keys = unpack(message, length=_KEYS)
-        distinct = len({self._own, *self._keys.values()}) == len(self._keys) + 1
-        if self._number in self._keys or not distinct or len(self._keys) < 2:
+        keys = unpack(message, length=_KEYS)
+        distinct = len({self._own, *keys.values()}) == len(keys) + 1
+        if self._number in keys or not distinct or len(keys) < 2:
             raise InvalidParameterError("neighbours must be two at least, others than this client, each with its keys")
-        shared = partial(masks.shares, threshold=self._agreed.threshold(len(self._keys)), bits=self._bits)
-        seeds, secrets = shared(self._seed, self._keys), shared(self._secret, self._keys)
+        shared = partial(masks.shares, threshold=self._agreed.threshold(len(keys)), bits=self._bits)
+        seeds, secrets = shared(self._seed, keys), shared(self._secret, keys)
         sealed = {}
-        for each, keys in self._keys.items():
-            self._seals[each] = ChaCha20Poly1305(masks.agreed(self._post, keys[:32], b"post"))
+        for each, theirs in keys.items():
+            self._seals[each] = ChaCha20Poly1305(masks.agreed(self._post, theirs[:32], b"post"))
             sealed[each] = self._seals[each].encrypt(_nonce(self._number, each), seeds[each] + secrets[each], None)
+        self._keys = keys
         return pack({self._number: hashlib.sha256(self._seed).digest()} | sealed)
 
     def masked(self, message: bytes) -> bytes:

@@ -58,7 +58,7 @@ class Pipes:
             for connection in ready:
                 number = waiting.pop(connection)  # type: ignore[call-overload]
                 try:
-                    found[number] = connection.recv_bytes()  # type: ignore[union-attr]
+                    found[number] = connection.recv_bytes(2**30)  # type: ignore[union-attr]
                 except (EOFError, OSError):
                     self._close(number)
         for number in waiting.values():
