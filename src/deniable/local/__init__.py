@@ -1,6 +1,6 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
-from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, OneBitMean, Rappor
+from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, LongitudinalUnary, OneBitMean, Rappor
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol
@@ -23,6 +23,7 @@ __all__ = [
     "HeavyHitters",
     "LocalHashing",
     "LocalPrice",
+    "LongitudinalUnary",
     "MeanProtocol",
     "OneBitMean",
     "Protocol",

@@ -1,0 +1,63 @@
+"""Report a row of bits that was randomised once for good, and again for every report (L-OSUE)."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from deniable.errors import InvalidParameterError
+from deniable.local.codes import Bytes
+from deniable.local.deployed.memo import Memoised, rows_of_coins
+from deniable.local.frequencies import UnaryEncoding
+from deniable.local.protocol import Integers, fine_above, odds_below
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import positive_rational
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongitudinalUnary(Memoised, UnaryEncoding):
+    """Report a row of bits every day: an optimised unary encoding that is kept, and whose bits flip in each report.
+
+    Args:
+        epsilon: of all reports of one value together.
+        report_epsilon: of one report alone, below epsilon.
+
+    Guarantee: with p1 = 1/2, q1 = 1 / (b + 1) and flips of q2 = 1 - p2 = (b - a) / ((a + 1) (b - 1)), for the odds a
+        of a report and b of an answer: s1 (1 - s0) / (s0 (1 - s1)) = a, s1 = (p2 + q2) / 2, s0 = q1 p2 + (1 - q1) q2.
+    Source: Arcolezi, Couchot, Al Bouna, Xiao (2022), arXiv:2111.04636.
+
+    >>> from deniable.local import LongitudinalUnary
+    >>> protocol = LongitudinalUnary(values=["tea", "coffee"], epsilon=2, report_epsilon=1)
+    >>> answer = protocol.estimate(protocol.encode(["tea"] * 900 + ["coffee"] * 100))
+    """
+
+    kind: ClassVar[str] = "longitudinal"
+
+    report_epsilon: Annotated[Fraction, positive_rational]
+    symmetric: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.report_epsilon >= self.epsilon:
+            raise InvalidParameterError("report_epsilon must be below epsilon: it is of one report, epsilon of all")
+
+    @cached_property
+    def permanent(self) -> UnaryEncoding:
+        """The first step."""
+        return UnaryEncoding(values=self.size, epsilon=self.epsilon)
+
+    @cached_property
+    def flips(self) -> Fraction:
+        """The chance that a report has another bit than the answer."""
+        one, every = odds_below(self.report_epsilon), self.odds
+        return fine_above((every - one) / ((one + 1) * (every - 1)))
+
+    @cached_property
+    def false(self) -> Fraction:
+        return self.permanent.false * (1 - 2 * self.flips) + self.flips
+
+    def remember(self, keys: Integers, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
+        return self.permanent._draw(keys, bits)
+
+    def tell(self, answers: Bytes, settled: Bytes, *, bits: Bits = SECURE) -> Bytes:
+        return answers ^ rows_of_coins(p=self.flips, people=len(answers), columns=self.size, bits=bits)
