@@ -61,9 +61,9 @@ QUERIES += [
 
 
 def with_rows(table: pa.Table, rows: dict[str, list[Any]], count: int | None = None) -> pa.Table:
-    """The table and some rows of one person more."""
+    """The table and some rows of one person more, in one piece: DuckDB reads pieces in any order."""
     added = pa.table({field.name: pa.array(rows[field.name][:count], type=field.type) for field in table.schema})
-    return pa.concat_tables([table, added])
+    return pa.concat_tables([table, added]).combine_chunks()
 
 
 def asking(text: str, **options: Any) -> Callable[[pa.Table], object]:

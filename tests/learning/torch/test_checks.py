@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is in the extra torch")
 from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
+from deniable.errors import InvalidParameterError  # noqa: E402
 from deniable.learning.torch.checks import Rows, plain, row_loss  # noqa: E402
 
 
@@ -37,3 +38,15 @@ def test_rows_are_read_one_by_one_as_the_collate_function_says() -> None:
         assert torch.equal(whole.batch(places)[0] * 2, single.batch(places)[0])
         assert torch.equal(whole.batch(places)[1], single.batch(places)[1])
     assert single.batch([])[0].shape == (0, 2)
+
+
+def test_a_first_row_that_cannot_be_read_is_refused_without_its_values() -> None:
+    class Broken(TensorDataset):
+        def __getitem__(self, place):
+            raise ValueError("income 73512")
+
+    loader = DataLoader(Broken(torch.zeros(3, 2)), batch_size=2, collate_fn=list)
+    with pytest.raises(InvalidParameterError, match="first row") as refused:
+        Rows(loader)
+    assert refused.value.__suppress_context__
+    assert "73512" not in str(refused.value)

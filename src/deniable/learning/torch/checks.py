@@ -61,10 +61,18 @@ class Rows:
         self._tensors = self._data.tensors if whole else ()
         if not whole and not len(self):
             raise InvalidParameterError("a dataset without rows has no shapes. Use a TensorDataset, which has.")
-        found: Any = self._tensors or self._collate([self._data[0]])
+        found: Any = self._tensors or self._first()
         if not isinstance(found, tuple | list) or [isinstance(each, Tensor) for each in found] != [True, True]:
             raise InvalidParameterError("every row of the dataset must be a pair (inputs, target) of tensors")
         self.empty: Pair = found[0][:0], found[1][:0]
+
+    def _first(self) -> Any:
+        """The first row, whose shapes and types count as public; what it raises may hold its values."""
+        try:
+            with silence():
+                return self._collate([self._data[0]])
+        except Exception:
+            raise InvalidParameterError("the first row of the dataset cannot be read. Use a TensorDataset") from None
 
     def __len__(self) -> int:
         return len(self._data)
