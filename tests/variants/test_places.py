@@ -12,7 +12,7 @@ from deniable.errors import BudgetExceededError, InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.variants import Journey, PlanarLaplace
 
-LOCATIONS = Path("/work/shared/data/locations.npz")
+LOCATIONS = Path(__file__).parents[3] / "shared" / "data" / "locations.npz"
 CITY = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
 
 
