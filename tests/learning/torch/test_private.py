@@ -234,6 +234,7 @@ def test_parameters_and_passes_in_bfloat16() -> None:
     assert moved(dataset, line().bfloat16()) == pytest.approx(moved(), abs=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower:RuntimeWarning")  # of PyTorch, under Python 3.13.0
 def test_compiled_models_are_trained() -> None:
     inner = line()
     model, optimizer, loader = private(model=torch.compile(inner, backend="eager"))
