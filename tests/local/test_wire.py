@@ -2,16 +2,18 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InvalidParameterError
 from deniable.local import Collector, DirectResponse, UnaryEncoding, best_protocol, pack, protocol_of, unpack
 from deniable.local.frequencies import PROTOCOLS
 from deniable.noise.bits import DeterministicBits
+from tests.local.deployed.test_client import ALL as DEPLOYED
 
 BITS = DeterministicBits(2)
 PROTOCOL = DirectResponse(values=["a", "b", "c"], epsilon=1)
@@ -26,13 +28,17 @@ def test_a_protocol_and_its_reports_survive_the_wire(kind: type) -> None:
     assert (unpack(there, pack(protocol, reports)) == reports).all()
 
 
-@given(st.binary(max_size=60), st.integers(0, 30), st.integers(0, 255))
-def test_hostile_bytes_are_counted_or_refused_with_a_sentence(noise: bytes, place: int, byte: int) -> None:
-    good = pack(PROTOCOL, PROTOCOL.encode(["a", "b"], bits=BITS))
+@pytest.mark.parametrize("protocol", [PROTOCOL, *DEPLOYED], ids=lambda each: each.kind)
+@settings(max_examples=30)
+@given(noise=st.binary(max_size=60), place=st.integers(0, 30), byte=st.integers(0, 255))
+def test_hostile_bytes_are_counted_or_refused_with_a_sentence(
+    protocol: Any, noise: bytes, place: int, byte: int
+) -> None:
+    good = pack(protocol, protocol.encode(["a", 1], bits=BITS))
     changed = bytearray(good)
     changed[place % len(good)] = byte
     for message in (noise, bytes(changed), good[:place], good + noise):
-        collector = Collector(PROTOCOL)
+        collector = Collector(protocol_of(protocol.to_json()))
         try:
             collector.add(message)
         except InvalidParameterError:

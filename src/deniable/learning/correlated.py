@@ -21,7 +21,7 @@ from deniable.learning.clips import Part
 from deniable.mechanisms import Gaussian
 from deniable.mechanisms.integers import Integers
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import decimal_above, shown, whole_number
+from deniable.numbers.rationals import root_above, shown, whole_number
 from deniable.privacy import GaussianDPLoss, PrivacyLoss, Relation
 from deniable.privacy.around.training.correlated import ToeplitzStrategy
 from deniable.privacy.sensitivity.vectors import of_ball_sum
@@ -112,7 +112,7 @@ class Correlation(Part):
         mu_squared = self.noise(noise_multiplier, uses).privacy_loss(moved).mu_squared
         if mu_squared is None:
             raise InvalidParameterError("noise_multiplier is too small to be accounted for on this lattice")
-        return GaussianDPLoss(decimal_above(Fraction(math.sqrt(mu_squared) * (1 + 2**-50)), 12))
+        return GaussianDPLoss(root_above(mu_squared, 15))
 
     def stream(self, noise_multiplier: Fraction, uses: Uses) -> Stream:
         """A fresh stream; one for each run."""

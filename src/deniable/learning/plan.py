@@ -23,7 +23,15 @@ from deniable.mechanisms import ClippedSum, Gaussian
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import Real, decimal_above, positive_rational, read_json, shown, whole_number
+from deniable.numbers.rationals import (
+    Real,
+    decimal_above,
+    positive_rational,
+    read_json,
+    root_above,
+    shown,
+    whole_number,
+)
 from deniable.privacy import AddRemove, PrivacyLoss, PrivacyUnit, Relation, Replace, calibrate
 from deniable.privacy.call import made_of
 from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
@@ -128,7 +136,7 @@ class TrainingPlan(Part):
         if spent is None or epsilon is not None or delta is not None:
             raise InvalidParameterError("give rho alone, where steps look at all rows; else epsilon with delta")
         square = spent / positive_rational("rho", rho) * (1 + Fraction(start.correlation is not None, 10**10))
-        return replace(start, noise_multiplier=Fraction(math.isqrt(math.floor(square * 10**18)) + 1, 10**9))
+        return replace(start, noise_multiplier=root_above(square, 9))
 
     def run(
         self, rows: int, *, expected_rows: int, units: Container | None = None, ledger: Payer | None = None,

@@ -3,7 +3,6 @@
 A sampler makes its own loss, so no plan can draw rows in one way and be accounted as if they were drawn in another.
 """
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ from deniable.learning.correlated import Banded, Correlation, Uses
 from deniable.mechanisms import ClippedSum
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_rational, shown, whole_number
+from deniable.numbers.rationals import positive_rational, root_above, shown, whole_number
 from deniable.privacy import AddRemove, GaussianDPLoss, PrivacyLoss, Relation, Replace, of_count
 
 Places = NDArray[np.int64]
@@ -257,4 +256,4 @@ def _to_sample(mechanism: ClippedSum, relation: Relation) -> PrivacyLoss:
     square = loss.mu_squared
     if square is None or loss.laws() is not None:
         return loss
-    return GaussianDPLoss(Fraction(math.isqrt(math.floor(square * 10**30)) + 1, 10**15))
+    return GaussianDPLoss(root_above(square, 15))

@@ -1,7 +1,12 @@
 """Bytes of reports: integers of few bytes, and bits by the row, added up column by column."""
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.noise import bernoulli
+from deniable.noise.bits import Bits
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -52,3 +57,12 @@ def column_sums(reports: Bytes, columns: int) -> NDArray[np.int64]:
             found += weight * unpacked.sum(axis=0, dtype=np.int64)
             planes, weight = np.concatenate(carried) if carried else planes[:0], 2 * weight
     return found
+
+
+def rows_of_coins(*, p: Fraction, people: int, columns: int, bits: Bits) -> Bytes:
+    """Rows of coins, one for each column, packed as reports have them; p is a multiple of 2^-64."""
+    words = -(-columns // 64)
+    coins = bernoulli.packed(p=p, words=people * words, bits=bits).reshape(people, words).astype("<u8", copy=False)
+    rows = np.ascontiguousarray(coins).view(np.uint8)[:, : row_width(columns)].copy()
+    rows[:, -1] &= last_bits(columns)
+    return rows

@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv
+from scipy.special import bdtrc
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import to_bytes
 from deniable.local.frequencies import LocalHashing
 from deniable.local.protocol import Integers, PureProtocol
+from deniable.mechanisms.response.tally import shares_of_population
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, probability, shown, whole_number, yes_or_no
@@ -152,9 +153,7 @@ class HeavyHitters(PureProtocol):
             told = self._support(part, kept)
 
         def ends(level: float) -> Bounds:
-            low = np.where(told > 0, betaincinv(np.maximum(told, 1), len(part) - told + 1, (1 - level) / 2), 0)
-            high = betaincinv(told + 1, np.maximum(len(part) - told, 1), (1 + level) / 2)
-            return Bounds(*(count * np.clip((end - false) / (true - false), 0, 1) for end in (low, high)))
+            return Bounds(*(count * end for end in shares_of_population(told, len(part), true, false, 1 - level)))
 
         note = "too few people for a text to be found surely"
         if found[-1] >= _RECALL and not full:

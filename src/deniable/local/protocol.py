@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.tally import shares_within
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.balls import ball, certified_floor
+from deniable.numbers.balls import exp_below
 from deniable.numbers.rationals import positive_rational, shown, whole_number
 from deniable.privacy import PrivacyLoss, PureLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
@@ -71,13 +71,17 @@ class Protocol(metaclass=InWords):
         """Whether a client can have sent all of these bytes, of shape (people, width)."""
         return bool(self._sound(reports).all())
 
+    def check_shape(self, reports: object) -> None:
+        """Raise: InvalidParameterError unless these are bytes of shape (people, width)."""
+        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.shape[1:] != (self.width,):
+            raise InvalidParameterError(f"reports must be an array of bytes of shape (people, {self.width})")
+
     def supports(self, reports: NDArray[np.uint8]) -> Integers:
         """The tally of reports, such as how many support each value; sums of tallies are tallies.
 
         Raises: InvalidParameterError if a report is none of this protocol.
         """
-        if not isinstance(reports, np.ndarray) or reports.dtype != np.uint8 or reports.shape[1:] != (self.width,):
-            raise InvalidParameterError(f"reports must be an array of bytes of shape (people, {self.width})")
+        self.check_shape(reports)
         if not self.sound(reports):
             raise InvalidParameterError("some bytes are no report of this protocol")
         return self._supports(reports)
@@ -258,7 +262,7 @@ class FrequencyProtocol(PureProtocol):
 @lru_cache(maxsize=256)
 def odds_below(epsilon: Fraction) -> Fraction:
     """The greatest multiple of 2^-32 that is at most e^epsilon."""
-    return Fraction(certified_floor(lambda: ball(epsilon).exp() * 2**32), 2**32)
+    return exp_below(epsilon, 32)
 
 
 def fine_above(chance: Fraction) -> Fraction:

@@ -32,7 +32,7 @@ def pack(protocol: Protocol, reports: NDArray[np.uint8]) -> bytes:
     >>> len(message), len(unpack(protocol, message))
     (21, 2)
     """
-    protocol.supports(reports[:0])
+    protocol.check_shape(reports)
     if len(reports) > _MOST:
         raise InvalidParameterError(f"a message holds at most {_MOST} reports")
     return _HEADER.pack(_MAGIC, VERSION, protocol.fingerprint, len(reports)) + reports.tobytes()
@@ -100,7 +100,7 @@ class Collector:
             if len(reports) != 1:
                 raise InvalidParameterError(f"a sender sends one report, got {len(reports)}")
             self._senders.add(sender)
-        self._tally += self.protocol.supports(reports)
+        self._tally += self.protocol._supports(reports)  # which `unpack` found sound
         self.people += len(reports)
 
     def estimate(self, **asked: Any) -> Release:

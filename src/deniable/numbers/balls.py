@@ -49,6 +49,11 @@ def certified_floor(value: Callable[[], Arb]) -> int:
         precision *= 2
 
 
+def exp_below(exponent: Fraction, bits: int) -> Fraction:
+    """The greatest multiple of 2^-bits that is at most e^exponent."""
+    return Fraction(certified_floor(lambda: ball(exponent).exp() * 2**bits), 2**bits)
+
+
 def certified(formula: Callable[[], Arb], *, within: Interval = PROBABILITIES) -> Interval:
     """The floats around a formula in ball arithmetic, evaluated again with more bits until it is sharp.
 

@@ -145,6 +145,11 @@ def exact_root(square: Fraction) -> Fraction | None:
     return root if root**2 == square else None
 
 
+def root_above(square: Fraction, digits: int) -> Fraction:
+    """A multiple of 10^-digits above the square root of a number >= 0, by at most one such step."""
+    return Fraction(math.isqrt(math.floor(square * 100**digits)) + 1, 10**digits)
+
+
 def decimal_above(number: Fraction, digits: int) -> Fraction:
     """The smallest decimal with that many significant digits that is at least `number`."""
     return _decimal(number, digits, ROUND_CEILING)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
-from deniable.numbers.balls import ball, certified, certified_floor
+from deniable.numbers.balls import ball, certified, exp_below
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
 from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer
 from deniable.privacy import PureLoss
@@ -139,4 +139,4 @@ def ratios_below(points: Sequence[Point], metric: Metric, epsilon: Fraction) -> 
 
 @lru_cache(maxsize=4096)
 def _ratio(exponent: Fraction) -> Fraction:
-    return Fraction(certified_floor(lambda: ball(exponent).exp() * 2**48), 2**48)
+    return exp_below(exponent, 48)

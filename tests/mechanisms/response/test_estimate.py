@@ -12,7 +12,8 @@ from scipy.special import betaincinv
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms import Laplace, RandomizedResponse, Shares, reports_needed, variance_of_shares
-from deniable.mechanisms.response.estimate import _chances, _ends
+from deniable.mechanisms.response.estimate import _chances
+from deniable.mechanisms.response.tally import shares_of_population
 from deniable.noise.bits import DeterministicBits
 
 Floats = NDArray[np.float64]
@@ -310,10 +311,10 @@ def test_more_reports_may_have_a_longer_interval_yet_within_those_of_two_neighbo
     assert longest(mechanism, 51, "0.95") <= 0.98
     assert longest(mechanism, 53, "0.95") == pytest.approx(0.98025, abs=1e-5)
     p, q = _chances(mechanism)
-    low, high = _ends(np.arange(52), 51, p, q, 0.05)
+    low, high = shares_of_population(np.arange(52), 51, p, q, 0.05)
     hoeffding = reports_needed(mechanism, error="0.49")
     for count in range(51, 2 * hoeffding):
-        inner_low, inner_high = _ends(np.arange(count + 1), count, p, q, 0.05)
+        inner_low, inner_high = shares_of_population(np.arange(count + 1), count, p, q, 0.05)
         at = np.minimum(np.arange(count + 1) * 51 // count, 50)
         assert (low[at] <= inner_low + 1e-12).all()
         assert (inner_high <= high[at + 1] + 1e-12).all()
@@ -326,7 +327,7 @@ def test_the_whole_search_agrees_with_all_tallies() -> None:
     count = reports_needed(mechanism, error="0.03", method="exact")
     p, q = _chances(mechanism)
     for number, holds in ((count, True), (count - 1, False)):
-        low, high = _ends(np.arange(number + 1), number, p, q, 0.05)
+        low, high = shares_of_population(np.arange(number + 1), number, p, q, 0.05)
         assert ((high - low) <= 0.06).all() == holds
 
 
@@ -391,7 +392,7 @@ def test_numbers_of_reports_for_levels_next_to_one() -> None:
     count = reports_needed(mechanism, error="0.2", level=1 - tiny, method="exact")
     assert count < reports_needed(mechanism, error="0.2", level=1 - tiny)
     for number, holds in ((count, True), (count - 1, False)):
-        low, high = _ends(np.arange(number + 1), number, 0.75, 0.25, float(tiny))
+        low, high = shares_of_population(np.arange(number + 1), number, 0.75, 0.25, float(tiny))
         assert high == pytest.approx(1 - low[::-1])
         assert ((high - low).max() <= 0.4) == holds
     with pytest.raises(InvalidParameterError, match="level must be at most 1 - 2"):

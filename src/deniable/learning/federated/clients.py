@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.federated.secure import SecureClient
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.samplers import Places
@@ -57,8 +58,7 @@ class Softmax:
         """The gradient of every row, shape (rows, dimensions), and a constant as the last column of rows."""
         found, scores = self._scores(parameters, rows)
         known = numbers(labels, "labels")[:, np.newaxis] == np.arange(self.classes)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        slopes = (shares / shares.sum(axis=1, keepdims=True) - known) * known.any(axis=1, keepdims=True)
+        slopes = (probabilities(scores) - known) * known.any(axis=1, keepdims=True)
         products: Floats = found[:, :, np.newaxis] * slopes[:, np.newaxis]
         return products.reshape(len(found), -1)
 

@@ -1,6 +1,5 @@
 """Rounds of federated training: who adds the noise, what that reveals to whom, and the server's steps."""
 
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from deniable.learning.federated.transport import Messages
 from deniable.learning.plan import TrainingPlan, TrainingRun
 from deniable.learning.samplers import Poisson
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_rational, whole_number
+from deniable.numbers.rationals import positive_rational, root_above, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.rows import Floats, silence
-from deniable.statistics.statistic import Payer
+from deniable.statistics.statistic import Payer, paid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +99,7 @@ class Federated(Part):
         if self.secure is None:
             return seen
         if seen.mu_squared is not None:  # a hair above: the curve of this loss is known where it is composed
-            mu = Fraction(math.isqrt(math.ceil(seen.mu_squared * 10**20)) + 1, 10**10)
-            seen = RestrictedLoss(GaussianDPLoss(mu), Replace)
+            seen = RestrictedLoss(GaussianDPLoss(root_above(seen.mu_squared, 10)), Replace)
         return seen + ApproximateLoss(epsilon=0, delta=Fraction(self.lattice_delta))
 
     @property
@@ -146,10 +144,8 @@ class Federated(Part):
         kind = TrainingRun if self.trust == "central" else _NoiseElsewhere
         every = TrainingPlan(noise_multiplier=Fraction(1), steps=self.rounds, dimensions=plan.dimensions)
         run = kind(every if self.trust == "examples" else plan, clients, expected_clients, None, bits)
-        if ledger is not None:
-            text, whole = json.dumps(self.to_data(), sort_keys=True), self.trust != "examples"
-            question = hashlib.sha256(text.encode()).hexdigest()
-            ledger.pay(self.privacy_loss(), question=question, text=text, safe=bits.safe, units=whole)
+        text, whole = json.dumps(self.to_data(), sort_keys=True), self.trust != "examples"
+        paid(ledger, self.privacy_loss(), text=text, bits=bits, units=whole)
         lost = []
         for batch in run:
             message = bytes([TRAIN]) + np.append(run.norm, parameters).astype("<f8").tobytes()

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Annotated, ClassVar
 
 from deniable.errors import InvalidParameterError
-from deniable.local.codes import Bytes
-from deniable.local.deployed.memo import Memoised, rows_of_coins
+from deniable.local.codes import Bytes, rows_of_coins
+from deniable.local.deployed.memo import Memoised
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.protocol import Integers, fine_above, odds_below
 from deniable.noise.bits import SECURE, Bits

@@ -2,14 +2,12 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.local.codes import Bytes, last_bits, row_width
+from deniable.local.codes import Bytes
 from deniable.local.protocol import Integers, PureProtocol
-from deniable.noise import bernoulli
 from deniable.noise.bits import SECURE, Bits
 from deniable.rows import Container, silence
 
@@ -57,12 +55,3 @@ class Memoised(PureProtocol):
             answers = self.remember(self.keys(some, settled), settled, bits=bits)
             found.append(self.tell(answers, settled, bits=bits))
         return np.concatenate(found)
-
-
-def rows_of_coins(*, p: Fraction, people: int, columns: int, bits: Bits) -> Bytes:
-    """Rows of coins, one for each column, packed as reports have them; p is a multiple of 2^-64."""
-    words = -(-columns // 64)
-    coins = bernoulli.packed(p=p, words=people * words, bits=bits).reshape(people, words).astype("<u8", copy=False)
-    rows = np.ascontiguousarray(coins).view(np.uint8)[:, : row_width(columns)].copy()
-    rows[:, -1] &= last_bits(columns)
-    return rows

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.local.codes import Bytes, of_bytes
-from deniable.local.deployed.memo import Memoised, rows_of_coins
+from deniable.local.codes import Bytes, of_bytes, rows_of_coins
+from deniable.local.deployed.memo import Memoised
 from deniable.local.deployed.sketches import Grouped, cells_of, keys_of, normal_counts
 from deniable.local.frequencies import UnaryEncoding
 from deniable.local.protocol import Integers, fine_above

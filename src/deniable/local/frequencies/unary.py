@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.local.codes import column_sums, last_bits, row_width
+from deniable.local.codes import column_sums, last_bits, row_width, rows_of_coins
 from deniable.local.protocol import FrequencyProtocol, Integers, fine_above, odds_below
 from deniable.noise import bernoulli
 from deniable.noise.bits import Bits
@@ -54,16 +54,14 @@ class UnaryEncoding(FrequencyProtocol):
 
     def _draw(self, places: Integers, bits: Bits) -> NDArray[np.uint8]:
         reports = np.empty((len(places), self.width), dtype=np.uint8)
-        words = -(-self.size // 64)
         for start in range(0, len(places), _BLOCK):
             own = places[start : start + _BLOCK]
-            rows = bernoulli.packed(p=self.false, words=len(own) * words, bits=bits).reshape(-1, words)
-            kept = bernoulli.sample(p=self.true, size=own.shape, bits=bits).astype(np.uint64)
-            shift, row = (own % 64).astype(np.uint64), np.arange(len(own))
-            rows[row, own // 64] &= ~(np.uint64(1) << shift)
-            rows[row, own // 64] |= kept << shift
-            reports[start : start + _BLOCK] = rows.astype("<u8", copy=False).view(np.uint8)[:, : self.width]
-        reports[:, -1] &= last_bits(self.size)
+            rows = rows_of_coins(p=self.false, people=len(own), columns=self.size, bits=bits)
+            kept = bernoulli.sample(p=self.true, size=own.shape, bits=bits).astype(np.uint8)
+            shift, row = (own % 8).astype(np.uint8), np.arange(len(own))
+            rows[row, own // 8] &= ~(np.uint8(1) << shift)
+            rows[row, own // 8] |= kept << shift
+            reports[start : start + _BLOCK] = rows
         return reports
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:

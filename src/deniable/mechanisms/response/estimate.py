@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.response.randomized import RandomizedResponse
-from deniable.mechanisms.response.tally import shares_within
+from deniable.mechanisms.response.tally import shares_of_population, shares_within
 from deniable.numbers import balls
 from deniable.numbers.rationals import (
     exact_rational,
@@ -117,8 +117,8 @@ class Shares:
             if not population:
                 return shares_within(tallies, self.reports, p, q, miss)
             if p > q:
-                return _ends(tallies, self.reports, p, q, miss)
-            return _ends(self.reports - tallies, self.reports, 1 - p, 1 - q, miss)
+                return shares_of_population(tallies, self.reports, p, q, miss)
+            return shares_of_population(self.reports - tallies, self.reports, 1 - p, 1 - q, miss)
         inequality = _checked(method, "'exact', 'hoeffding' or 'chebyshev'")
         half = float(_half_width(self.mechanism, self.reports, miss, inequality, population))
         return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
@@ -207,7 +207,7 @@ def _exactly_needed(mechanism: RandomizedResponse, wide: Fraction, level: object
         tallies = np.append(np.arange(0, count, -(-count // 64)), count)
         if near is not None:
             tallies = np.append(tallies, np.clip(np.arange(near - _WINDOW, near + _WINDOW), 0, count))
-        ends = partial(_ends, count=count, p=p, q=q, miss=chance)
+        ends = partial(shares_of_population, count=count, p=p, q=q, miss=chance)
         return _longer(np.unique(tallies), ends, float(2 * wide), everywhere=near is None)
 
     least, place = 0, Fraction(1, 2)
@@ -259,16 +259,6 @@ def _half_width(mechanism: RandomizedResponse, count: int, miss: float, method: 
         return math.sqrt(max(p * (1 - p), q * (1 - q)) / (count * miss)) / abs(p - q)
     nearest = min(max(0.5, min(p, q)), max(p, q))  # the tally's share with the greatest variance
     return math.sqrt(nearest * (1 - nearest) / (count * miss)) / abs(p - q)
-
-
-def _ends(tallies: NDArray[np.int64], count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
-    """Ends of the intervals for the probability of a tally, carried over to the share, which is linear in it; p > q."""
-    from scipy.special import betainccinv, betaincinv
-
-    low = np.where(tallies > 0, betaincinv(np.maximum(tallies, 1), count - tallies + 1, miss / 2), 0.0)
-    rest = np.maximum(count - tallies, 1)
-    high = np.where(tallies < count, betainccinv(tallies + 1, rest, miss / 2), 1.0)
-    return np.clip((low - q) / (p - q), 0.0, 1.0), np.clip((high - q) / (p - q), 0.0, 1.0)
 
 
 def _chances(mechanism: RandomizedResponse) -> tuple[float, float]:

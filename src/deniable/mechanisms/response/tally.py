@@ -34,6 +34,16 @@ def shares_within(tallies: Integers, count: int, p: float, q: float, miss: float
     return (low / count)[where], (np.maximum(low, high) / count)[where]
 
 
+def shares_of_population(tallies: Integers, count: int, p: float, q: float, miss: float) -> tuple[Floats, Floats]:
+    """Ends of the intervals of Clopper and Pearson (1934) for the probability of a tally, as shares; p > q."""
+    from scipy.special import betainccinv, betaincinv
+
+    low = np.where(tallies > 0, betaincinv(np.maximum(tallies, 1), count - tallies + 1, miss / 2), 0.0)
+    rest = np.maximum(count - tallies, 1)
+    high = np.where(tallies < count, betainccinv(tallies + 1, rest, miss / 2), 1.0)
+    return np.clip((low - q) / (p - q), 0.0, 1.0), np.clip((high - q) / (p - q), 0.0, 1.0)
+
+
 def _first(holds: Callable[[Integers, Integers], NDArray[np.bool_]], start: Integers, stop: Integers) -> Integers:
     """The least integers from start on for which a growing condition holds; `stop` where it does not hold below.
 
