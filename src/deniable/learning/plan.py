@@ -38,10 +38,6 @@ from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.rows import Container, Floats, labels, silence, table
 from deniable.statistics.statistic import Payer, check_payer, paid
 
-__all__ = ["Clip", "Poisson", "TrainingPlan", "TrainingRun"]
-
-_LARGEST = 2**27  # numbers in a gradient
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan(Part):
@@ -69,7 +65,7 @@ class TrainingPlan(Part):
 
     noise_multiplier: Annotated[Fraction, positive_rational]
     steps: Annotated[int, partial(whole_number, lower=1)]
-    dimensions: Annotated[int, partial(whole_number, lower=1, upper=_LARGEST)]
+    dimensions: Annotated[int, partial(whole_number, lower=1, upper=2**27)]
     sampler: Sampler = field(default_factory=Poisson)
     clip: Clip = field(default_factory=Clip)
     relation: Relation = AddRemove

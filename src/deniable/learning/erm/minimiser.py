@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.clips import Clip
 from deniable.learning.descent.noisy import NoisyDescent
 from deniable.learning.descent.projected import started
 from deniable.learning.erm.exact import minimise
@@ -18,7 +19,7 @@ from deniable.learning.erm.perturbation import Objective, Output
 from deniable.learning.erm.problem import Problem
 from deniable.learning.estimators.estimator import Estimator, Work, same_length
 from deniable.learning.losses import Loss
-from deniable.learning.plan import Clip, TrainingPlan
+from deniable.learning.plan import TrainingPlan
 from deniable.learning.rates import noisy_descent_steps
 from deniable.learning.sets import FeasibleSet
 from deniable.mechanisms.price import Price

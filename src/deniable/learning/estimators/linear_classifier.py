@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.clips import Clip
 from deniable.learning.estimators.estimator import Classifier, Work, same_length
 from deniable.learning.estimators.reading import Bounds, Features, Labels
-from deniable.learning.plan import Clip, TrainingPlan
+from deniable.learning.plan import TrainingPlan
 from deniable.learning.samplers import Poisson
 from deniable.mechanisms.price import Price
 from deniable.mechanisms.vectors.clipping import chunks, clipped, squared_norms
