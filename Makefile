@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # one without a GPU. Another one: make test TORCH='torch>=2.6'.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test coverage fuzz check lint types lowest pages docs clean
+.PHONY: demo test coverage fuzz check lint types lowest postgres pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -47,6 +47,10 @@ check: lint types test
 # The lowest versions that pyproject.toml states, in an environment of their own, with a quick part of the tests.
 lowest:
 	PYTHON=$(PYTHON) .ci/lowest
+
+# The programs of a PostgreSQL server, from Debian. Tests start one of their own, and skip where there are none.
+postgres:
+	.ci/postgres
 
 # The pages of the reference that are made from the code.
 pages: $(BIN)/.installed

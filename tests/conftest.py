@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import postgres as servers
+
 # `make test` draws the same examples everywhere and measures no time; `make fuzz` draws new ones, and many.
 # A test names a number of its own only where one example is slow.
 _UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -49,3 +51,22 @@ def figures_are_closed() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[servers.Server]:
+    """A PostgreSQL server of this process of the tests."""
+    if reason := servers.missing():
+        (pytest.fail if os.environ.get("NEED_POSTGRES") else pytest.skip)(reason)
+    folder = servers.programs()
+    assert folder is not None
+    server = servers.Server(folder)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server: servers.Server) -> Iterator[str]:
+    """The URL of an empty database on that server."""
+    with postgres_server.database() as url:
+        yield url

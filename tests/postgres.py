@@ -1,0 +1,125 @@
+"""A PostgreSQL server for tests: made anew in a folder of its own, reached by a socket there, gone with the tests.
+
+A test takes the fixture `postgres` (the URL of an empty database) or `postgres_server` (the `Server` itself: further
+databases and roles, statements of a superuser, a restart). Where no server can be had they skip, and say why; where
+NEED_POSTGRES is set, as in the gate, they fail instead.
+"""
+
+import getpass
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+PASSWORD = "correct horse/battery@staple"  # of the superuser "deniable"; no message may show it
+_NUMBERS = count(1)
+# The shell lives as long as its standard input: a line stops the server, an end (the tests were killed) removes it too.
+_KEEPER = """
+pg_ctl start -w -t 60 -s -D "$1/data" -l "$1/log" -o "-k '$1' -c listen_addresses='' -c max_connections=60"
+echo started; read _; kept=$?
+pg_ctl stop -m immediate -s -D "$1/data"
+[ "$kept" = 0 ] || rm -rf "$1"
+"""
+
+
+class Server:
+    """A server with the superuser "deniable", who needs the password."""
+
+    def __init__(self, programs: Path) -> None:
+        root = os.geteuid() == 0  # whom PostgreSQL refuses
+        names = ("postgres", "nobody") if root else (getpass.getuser(),)
+        self._as = {"user": next(name for name in names if _exists(name)), "extra_groups": []} if root else {}
+        self._env = {"PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C"}
+        self._keeper: subprocess.Popen[bytes] | None = None
+        memory = Path("/dev/shm")  # where a sync costs nothing; the path of a socket must be short, too
+        roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2**29
+        self.folder = Path(tempfile.mkdtemp(prefix="deniable-postgres-", dir=memory if roomy else None))
+        if root:
+            shutil.chown(self.folder, self._as["user"])
+        try:
+            self._run("umask 077; cat > password", PASSWORD)
+            self._run("initdb -ND data -A scram-sha-256 -U deniable --pwfile=password -E UTF8 --locale=C.UTF-8")
+            self.start()
+        except BaseException:
+            shutil.rmtree(self.folder)
+            raise
+
+    def dsn(self, database: str = "postgres", *, user: str = "deniable", password: str = PASSWORD) -> str:
+        """The URL of a database, with a password."""
+        return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={quote(str(self.folder), safe='')}"
+
+    def execute(self, statement: str, *, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Run one statement as the superuser, in no transaction; returns its rows."""
+        import psycopg
+
+        with psycopg.connect(self.dsn(database), autocommit=True) as connection:
+            found = connection.execute(statement.encode())
+            return found.fetchall() if found.description else []
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """The URL of an empty database, which is dropped at the end with all who still use it."""
+        name = f"test_{next(_NUMBERS)}"
+        self.execute(f"CREATE DATABASE {name}")
+        try:
+            yield self.dsn(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, "sh", self.folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self.folder,
+            env=self._env,
+            **self._as,
+        )
+        assert self._keeper.stdout is not None
+        self._keeper.stdout.readline()
+
+    def stop(self) -> None:
+        """Stop it as a cut of its power would: no transaction ends, and the log is replayed at the next start."""
+        assert self._keeper is not None
+        self._keeper.communicate(b"stop\n")
+
+    def remove(self) -> None:
+        """Stop it and delete its files."""
+        assert self._keeper is not None
+        self._keeper.communicate()
+
+    def _run(self, command: str, given: str = "") -> None:
+        subprocess.run(
+            ["sh", "-c", command], input=given, text=True, check=True, capture_output=True,
+            cwd=self.folder, env=self._env, **self._as,
+        )  # fmt: skip
+
+
+def programs() -> Path | None:
+    """The folder of PostgreSQL's programs: on the path, or where Debian puts them."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
+
+
+def missing() -> str | None:
+    """Why no server can be had; None if one can."""
+    if os.name != "posix" or programs() is None:
+        return "needs PostgreSQL's server programs: `make postgres` installs them on Debian"
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        return f"needs psycopg: {error}"
+    return None
+
+
+def _exists(name: str) -> bool:
+    import pwd
+
+    return any(name == user.pw_name for user in pwd.getpwall())
