@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "query": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
-    "variants": {"privacy", "noise", "rows", "mechanisms", "release"},
+    "variants": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {

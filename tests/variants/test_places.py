@@ -1,6 +1,5 @@
-"""Planar Laplace by its law on the grid; journeys by their budget."""
+"""Planar Laplace by its law on the grid."""
 
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
-from deniable.variants import Journey, PlanarLaplace
+from deniable.variants import PlanarLaplace
 
 LOCATIONS = Path(__file__).parents[3] / "shared" / "data" / "locations.npz"
 CITY = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
@@ -78,35 +77,6 @@ def test_a_prior_moves_reports_to_where_people_can_be() -> None:
         CITY.remap([[0, 0]], points=roads, prior=[1, 1])
 
 
-def test_a_journey_ends_when_its_budget_does() -> None:
-    journey = Journey(CITY, budget="0.03")
-    reports = [journey.report((k * 10, 50)).value for k in range(3)]
-    assert journey.spent.epsilon == Fraction(3, 100)
-    assert len(reports) == 3
-    with pytest.raises(BudgetExceededError, match="0 is left"):
-        journey.report((0, 0))
-
-
-def test_a_prediction_that_holds_costs_a_test_alone() -> None:
-    bits = DeterministicBits(1)
-    still = Journey(CITY, budget=1, test="0.001", near=20_000)
-    first = still.report((5000, 5000), bits=bits).value
-    assert (still.report((5000, 5000), bits=bits).value == first).all()
-    assert still.spent.epsilon == Fraction(11, 1000)
-    gone = Journey(CITY, budget=2, test=1, near=1)
-    gone.report((0, 0), bits=bits)
-    gone.report((20_000, 20_000), bits=bits)
-    assert gone.spent.epsilon == Fraction(102, 100)
-
-
-def test_a_noisy_test_has_the_law_that_its_price_assumes() -> None:
-    """P[passes] for a gap of near + 1 / test is 1 / (2 e); 1,500 tests, standard error 0.01."""
-    journey = Journey(CITY, budget=1, test="0.01", near=200)
-    bits = DeterministicBits(9)
-    passed = [journey._is_near((300, 0), np.zeros(2), Fraction(1, 100), bits) for _ in range(1500)]
-    assert np.mean(passed) == pytest.approx(1 / (2 * np.e), abs=0.04)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -123,8 +93,6 @@ def test_a_region_that_is_none_is_refused(wrong: dict[str, object]) -> None:
     facts = {"epsilon": "0.01", "step": 10, "lower": (0, 0), "upper": (20_000, 20_000)}
     with pytest.raises(InvalidParameterError):
         PlanarLaplace(**{**facts, **wrong})
-    with pytest.raises(InvalidParameterError, match="both test and near"):
-        Journey(CITY, budget=1, test=1)
 
 
 @pytest.mark.skipif(not LOCATIONS.exists(), reason="needs the shared data")

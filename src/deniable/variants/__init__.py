@@ -1,8 +1,9 @@
 """Guarantees beyond differential privacy: for places, by distance, and for correlated data, by Pufferfish."""
 
+from deniable.variants.journey import Journey
 from deniable.variants.kernel import Kernel
 from deniable.variants.metric import Metric, MetricLoss, measured_epsilon
-from deniable.variants.places import Journey, PlanarLaplace
+from deniable.variants.places import PlanarLaplace
 from deniable.variants.pufferfish import Pufferfish, independent, record_pairs
 from deniable.variants.quilts import MarkovChain, MarkovQuilt
 

@@ -1,5 +1,6 @@
 """Mechanisms between finitely many points: the exponential, the optimal, and their remapped versions."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from deniable.mechanisms.base import Released
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational
+from deniable.rows import floats
 from deniable.variants.metric import Metric, MetricLoss, Point, measured_epsilon, point, ratios_below, satisfies
 
 _TOTAL = 2**60  # of the weights of a row
@@ -21,7 +23,7 @@ _MOST_POINTS = 200
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Kernel:
     """A finite mechanism with d_X-privacy: at point i it reports output z with probability weights[i, z] / total.
 
@@ -116,16 +118,30 @@ class Kernel:
         found = measured_epsilon(self.weights.tolist(), self.points, self.metric)
         return MetricLoss(epsilon=found.upper, metric=self.metric)
 
-    def release(self, places: ArrayLike, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
+    def release(self, places: object, *, bits: Bits = SECURE) -> Released[NDArray[np.int64]]:
         """For each place, the index of a point (what is no index counts as 0), the index of a reported output."""
-        given = np.asarray(places)
-        secret = given.astype(np.int64) if given.dtype.kind in "iu" else np.zeros(given.shape, dtype=np.int64)
-        secret = np.where((secret < 0) | (secret >= len(self.points)), 0, secret).ravel()
+        secret = self._indices(places)
         drawn = uniform.below(self.total, size=secret.size, bits=bits)
         found = np.empty(secret.size, dtype=np.int64)
         for i, sums in enumerate(np.cumsum(self.weights, axis=1)):
             found[secret == i] = np.searchsorted(sums, drawn[secret == i], side="right")
-        return Released(found.reshape(given.shape), bits.safe)
+        return Released(found, bits.safe)
+
+    def gap(self, place: object, output: ArrayLike) -> Fraction:
+        """SECRET: how far a place, an index, is from an output; it moves no further than the place does."""
+        norm = self.metric.norm if self.metric.norm in ("discrete", "hamming") else "linf"
+        here, there = self.points[int(self._indices([place])[0])], self.outputs[int(np.asarray(output))]
+        return Metric(norm=norm).distance(here, there)
+
+    def _indices(self, places: object) -> NDArray[np.int64]:
+        given = floats.numbers(places, "places")
+        return np.where(np.isin(given, np.arange(len(self.points))), given, 0).astype(np.int64)
+
+    def __repr__(self) -> str:
+        exact = repr((self.points, self.outputs, self.weights.tolist(), self.metric)).encode()
+        return (
+            f"Kernel({len(self.points)} points, {len(self.outputs)} outputs, {hashlib.sha256(exact).hexdigest()[:16]})"
+        )
 
     def expected_error(self, prior: ArrayLike) -> float:
         """The mean distance between the place and the report, in float64."""

@@ -1,4 +1,4 @@
-"""Places: planar Laplace on a public grid, remapping, and journeys with a budget."""
+"""Places: planar Laplace noise on a public grid, and remapping."""
 
 import math
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.mechanisms.base import Released
-from deniable.noise import planar, rounded
+from deniable.noise import planar
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, probability, strict_rational
 from deniable.rows import floats
@@ -100,71 +100,14 @@ class PlanarLaplace:
             found[start : start + block] = places[(weights * np.exp(-distances) @ between).argmin(axis=1)]
         return found
 
+    def gap(self, place: object, output: ArrayLike) -> Fraction:
+        """SECRET: the maximum norm between a place and a report, which moves no further than the place does."""
+        inside = self._inside(floats.table([place], "place", columns=2)[0])[0]
+        return max(
+            abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(inside, np.asarray(output), strict=True)
+        )
+
     def _inside(self, table: Floats) -> Floats:
         """Finite places of the region."""
         ends = np.array(self._facts[:2], dtype=np.float64)
         return np.clip(np.where(np.isnan(table), ends.mean(axis=0), table), ends[0], ends[1])
-
-
-class Journey:
-    """The reports of one moving person, within a budget that every report draws from.
-
-    Args:
-        mechanism: for each report that is drawn anew.
-        budget: epsilon per unit of distance for the whole journey.
-        test: None for independent reports; else epsilon of the noisy test of whether the place is still `near` the last
-            report in the maximum norm, which is then repeated at no further cost.
-
-    Guarantee: two journeys never further apart than r are told apart by at most `budget` times r. Proof:
-        docs/theory/variants/places.md.
-    Source: Chatzikokolakis, Palamidessi, Stronati (2014), arXiv:1311.4008, for the predictive mechanism.
-
-    >>> from deniable.variants import Journey, PlanarLaplace
-    >>> mechanism = PlanarLaplace(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
-    >>> journey = Journey(mechanism, budget="0.05", test="0.001", near=600)
-    >>> report = journey.report((4_120, 7_300)).value
-    >>> journey.spent.epsilon
-    Fraction(1, 100)
-    """
-
-    def __init__(
-        self, mechanism: PlanarLaplace, *, budget: Real, test: Real | None = None, near: Real | None = None
-    ) -> None:
-        if (test is None) != (near is None):
-            raise InvalidParameterError("a journey that predicts needs both test and near; give both or none")
-        self.mechanism, self._budget, self._spent = mechanism, positive_rational("budget", budget), Fraction(0)
-        self._test = None if test is None else positive_rational("test", test)
-        self._near = Fraction(0) if near is None else positive_rational("near", near)
-        self._last: Released[Floats] | None = None
-
-    @property
-    def spent(self) -> MetricLoss:
-        """What all reports together reveal so far."""
-        return MetricLoss(epsilon=self._spent, metric=self.mechanism.loss.metric)
-
-    def report(self, place: object, *, bits: Bits = SECURE) -> Released[Floats]:
-        """The next report, of shape (2,), paid first; refused where a test and a fresh report exceed the budget."""
-        price, test = self.mechanism.loss.epsilon, self._test if self._last else None
-        left = self._budget - self._spent
-        if price + (test or 0) > left:
-            cost = float(price + (test or 0))
-            raise BudgetExceededError(
-                f"a report may cost epsilon={cost:.4g}; {float(left):.4g} is left. End the journey."
-            )
-        if test and self._last:
-            self._spent += test
-            if self._is_near(place, self._last.value, test, bits):
-                return Released(self._last.value, self._last.safe and bits.safe)
-        self._spent += price
-        drawn = self.mechanism.release([place], bits=bits)
-        self._last = Released(drawn.value[0], drawn.safe)
-        return self._last
-
-    def _is_near(self, place: object, last: Floats, epsilon: Fraction, bits: Bits) -> bool:
-        """The noisy test, on exact rationals and a grid of 1/1024 of what it is compared with."""
-        inside, grid = self.mechanism._inside(floats.table([place], "place", columns=2)[0])[0], self._near / 1024
-        gap = max(abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(inside, last, strict=True))
-        noisy = rounded.sample(
-            rounded.Laplace(), centre=gap / grid, scale=1 / (epsilon * grid), lower=-(2**20), upper=2**20, bits=bits
-        )
-        return bool(noisy <= 1024)
