@@ -9,7 +9,7 @@ from deniable.local.price import LocalPrice, consistent, local_price
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
 from deniable.local.shuffled import Shuffler, analyse, shuffled_loss
-from deniable.local.wire import Collector, best_protocol, pack, protocol_of, unpack
+from deniable.local.wire import Collector, best_protocol, pack, protocol_of, send, unpack
 
 __all__ = [
     "BitFlip",
@@ -39,6 +39,7 @@ __all__ = [
     "local_price",
     "pack",
     "protocol_of",
+    "send",
     "shuffled_loss",
     "unpack",
 ]

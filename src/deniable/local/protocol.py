@@ -67,6 +67,10 @@ class Protocol(metaclass=InWords):
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which of these bytes a client can have sent."""
 
+    def _add(self, tally: Integers, reports: NDArray[np.uint8]) -> None:
+        """Add sound reports to a tally."""
+        tally += self._supports(reports)
+
     def sound(self, reports: NDArray[np.uint8]) -> bool:
         """Whether a client can have sent all of these bytes, of shape (people, width)."""
         return bool(self._sound(reports).all())
@@ -210,7 +214,7 @@ class FrequencyProtocol(PureProtocol):
         if isinstance(keys, tuple):
             places = places_of(values, keys)
             return np.where(places < len(keys), places, 0)
-        return replaced("values", np.asarray(values), by=0, lower=0, upper=keys - 1)
+        return replaced("values", values, by=0, lower=0, upper=keys - 1)
 
     # --- on the server -------------------------------------------------------------------------------------------
 

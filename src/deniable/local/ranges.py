@@ -80,7 +80,7 @@ class RangeProtocol(PureProtocol):
     @silence()
     def encode(self, values: Container, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
         """One report for each whole number, as bytes of shape (people, width); each call is paid anew."""
-        places = replaced("values", np.asarray(values), by=0, lower=0, upper=self.values - 1)
+        places = replaced("values", values, by=0, lower=0, upper=self.values - 1)
         drawn = uniform.below(len(self.levels), size=places.shape, bits=bits)
         reports = np.zeros((len(places), self.width), dtype=np.uint8)
         reports[:, 0] = drawn

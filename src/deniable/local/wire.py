@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,17 @@ from deniable.local.means import MeanProtocol
 from deniable.local.prefixes import HeavyHitters
 from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.local.ranges import RangeProtocol
+from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
+from deniable.rows import Container
 
+KINDS: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, RangeProtocol, HeavyHitters)}
 VERSION = 1
 _HEADER = struct.Struct("<4sB8sI")  # magic, version, fingerprint of the protocol, reports
 _MAGIC = b"dnlr"
 _MOST = 2**32 - 1
+_SENT, _READ = 2**22, 2**26  # bytes of a message that `send` writes, and that a collector reads, at most
 
 
 def pack(protocol: Protocol, reports: NDArray[np.uint8]) -> bytes:
@@ -50,6 +54,17 @@ def unpack(protocol: Protocol, message: bytes) -> NDArray[np.uint8]:
     """
     if not isinstance(message, bytes) or len(message) < _HEADER.size:
         raise InvalidParameterError("a message must be bytes with a header; this one is too short")
+    count = _announced(protocol, message)
+    if len(message) != _HEADER.size + count * protocol.width:
+        raise InvalidParameterError(f"the message should hold {count} reports of {protocol.width} bytes, and does not")
+    reports = np.frombuffer(message, dtype=np.uint8, offset=_HEADER.size).reshape(count, protocol.width)
+    if not protocol.sound(reports):
+        raise InvalidParameterError("some bytes of the message are no report of this protocol")
+    return reports
+
+
+def _announced(protocol: Protocol, message: bytes) -> int:
+    """How many reports a message says it holds."""
     magic, version, fingerprint, count = _HEADER.unpack_from(message)
     if magic != _MAGIC:
         raise InvalidParameterError("these bytes are no message of reports")
@@ -57,12 +72,30 @@ def unpack(protocol: Protocol, message: bytes) -> NDArray[np.uint8]:
         raise InvalidParameterError(f"the message has version {version}, and this server reads version {VERSION}")
     if fingerprint != protocol.fingerprint:
         raise InvalidParameterError("the message is of another protocol: other values, another epsilon or kind")
-    if len(message) != _HEADER.size + count * protocol.width:
-        raise InvalidParameterError(f"the message should hold {count} reports of {protocol.width} bytes, and does not")
-    reports = np.frombuffer(message, dtype=np.uint8, offset=_HEADER.size).reshape(count, protocol.width)
-    if not protocol.sound(reports):
-        raise InvalidParameterError("some bytes of the message are no report of this protocol")
-    return reports
+    return int(count)
+
+
+def send(protocol: Protocol, values: Container, *, to: BinaryIO, bits: Bits = SECURE) -> None:
+    """Encode one value a person, and write the reports to a stream as messages, for `Collector.read`.
+
+    Args:
+        values: secret; a list or a column.
+        to: a binary stream: a pipe, a socket's `makefile("wb")`, a file.
+        bits: leave it out, except in tests.
+
+    >>> import io
+    >>> from deniable.local import Collector, DirectResponse, send
+    >>> protocol, wire = DirectResponse(values=["no", "yes"], epsilon=1), io.BytesIO()
+    >>> send(protocol, ["yes", "no", "yes"], to=wire)
+    >>> collector = Collector(protocol)
+    >>> collector.read(io.BytesIO(wire.getvalue()))
+    3
+    """
+    reports = protocol.encode(values, bits=bits)
+    step = max(_SENT // protocol.width, 1)
+    for start in range(0, len(reports), step):
+        to.write(pack(protocol, reports[start : start + step]))
+    to.flush()
 
 
 class Collector:
@@ -100,8 +133,37 @@ class Collector:
             if len(reports) != 1:
                 raise InvalidParameterError(f"a sender sends one report, got {len(reports)}")
             self._senders.add(sender)
-        self._tally += self.protocol._supports(reports)  # which `unpack` found sound
+        self.protocol._add(self._tally, reports)  # which `unpack` found sound
         self.people += len(reports)
+
+    def read(self, stream: BinaryIO) -> int:
+        """Count the messages of a stream until it ends, each one whole or not at all; returns how many reports came.
+
+        Raises: InvalidParameterError for a message that is none, is longer than 64 MiB, or breaks off; those before it
+            are counted, and nothing after it is read.
+        """
+        before = self.people
+        while header := _taken(stream, _HEADER.size):
+            if len(header) < _HEADER.size:
+                raise InvalidParameterError("the stream broke off in a message; its reports are not counted")
+            length = _announced(self.protocol, header) * self.protocol.width
+            if length > _READ:
+                raise InvalidParameterError(f"a message must have at most {_READ} bytes; send several")
+            self.add(header + _taken(stream, length))
+        return self.people - before
+
+    def merge(self, other: "Collector") -> None:
+        """Add what another server has counted, which is sent between servers as a pickle.
+
+        Raises: InvalidParameterError for another protocol, and where both have counted one sender.
+        """
+        if other is self or other.protocol.fingerprint != self.protocol.fingerprint:
+            raise InvalidParameterError("collectors are merged that are two, and of one protocol")
+        if self._senders & other._senders:
+            raise InvalidParameterError("both collectors have counted one sender; a sender is counted once")
+        self._tally += other._tally
+        self.people += other.people
+        self._senders |= other._senders
 
     def estimate(self, **asked: Any) -> Release:
         """What the protocol estimates from these reports: see its `estimate`, which takes what is asked beside them.
@@ -109,6 +171,15 @@ class Collector:
         Raises: InvalidParameterError before the first report.
         """
         return self.protocol.estimate(self._tally, people=self.people, **asked)
+
+
+def _taken(stream: BinaryIO, length: int) -> bytes:
+    """The next bytes of a stream, fewer if it ends; a stream may hand out less than it is asked for."""
+    parts = []
+    while length and (part := stream.read(min(length, _SENT))):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
 
 
 def protocol_of(text: str) -> Protocol:
@@ -122,12 +193,9 @@ def protocol_of(text: str) -> Protocol:
     True
     """
     data = read_json(text, "a protocol")
-    kinds: dict[str, Any] = {
-        each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, RangeProtocol, HeavyHitters)
-    }
-    if not isinstance(data, dict) or data.get("protocol") not in kinds:
-        raise InvalidParameterError(f"a protocol is one of {', '.join(kinds)}, got {shown(data)}")
-    protocol: Protocol = kinds[data["protocol"]](**{name: value for name, value in data.items() if name != "protocol"})
+    if not isinstance(data, dict) or (kind := KINDS.get(str(data.pop("protocol", None)))) is None:
+        raise InvalidParameterError(f"a protocol is one of {', '.join(KINDS)}, got {shown(text)}")
+    protocol: Protocol = kind(**data)
     return protocol
 
 

@@ -79,12 +79,17 @@ class Grouped(PureProtocol):
 
     def _supports(self, reports: Bytes) -> Integers:
         """For each group how many reports it has, and the tally of their rows."""
-        groups, rows = of_bytes(reports[:, :GROUP]), reports[:, GROUP:]
-        found, order = np.zeros((self.groups, 1 + self.row.size), dtype=np.int64), np.argsort(groups, kind="stable")
+        found = np.zeros(self.size, dtype=np.int64)
+        self._add(found, reports)
+        return found
+
+    def _add(self, tally: Integers, reports: Bytes) -> None:
+        table, groups, rows = tally.reshape(self.groups, -1), of_bytes(reports[:, :GROUP]), reports[:, GROUP:]
+        order = np.argsort(groups, kind="stable")
         own, starts = np.unique(groups[order], return_index=True)
         for group, part in zip(own, np.split(rows[order], starts[1:]), strict=False):
-            found[group] = [len(part), *self.row._supports(part)]
-        return found.ravel()
+            table[group, 0] += len(part)
+            table[group, 1:] += self.row._supports(part)
 
     def asked(self, reports: Any, people: int | None, candidates: Any) -> tuple[Integers, int, tuple[Any, ...]]:
         """The tally by group, how many people it has, and the values that are asked about; what is none is refused."""
