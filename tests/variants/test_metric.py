@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,6 +47,20 @@ def test_randomised_response_is_metric_privacy_under_the_discrete_metric() -> No
     assert found.upper - found.lower < 1e-12
 
 
+def test_differential_privacy_is_metric_privacy_under_the_number_of_records_that_differ() -> None:
+    """Counts with two-sided geometric noise of ratio 1/3, clamped to [0, 3]: by enumeration, e^epsilon is 3."""
+    tables = list(product((0, 1), repeat=3))
+    third = Fraction(1, 3)
+
+    def law(count: int) -> list[Fraction]:
+        inner = [(1 - third) / (1 + third) * third ** abs(k - count) for k in (1, 2)]
+        return [third**count / (1 + third), *inner, third ** (3 - count) / (1 + third)]
+
+    found = measured_epsilon([law(sum(table)) for table in tables], tables, Metric(norm="hamming"))
+    assert found.lower <= math.log(3) <= found.upper
+    assert found.upper - found.lower < 1e-12
+
+
 def test_a_point_that_an_output_rules_out_has_no_epsilon() -> None:
     assert measured_epsilon([[1, 1], [0, 2]], [(Fraction(0),), (Fraction(1),)], PLANE).upper == math.inf
 
@@ -64,7 +79,10 @@ def test_one_weight_too_many_is_found() -> None:
         lambda: Metric(norm="l3"),
         lambda: PLANE.distance((1,), (1, 2)),
         lambda: PLANE.distance((math.nan,), (1,)),
+        lambda: PLANE.distance(3, 4),
+        lambda: Metric(unit=7),
         lambda: MetricLoss(epsilon=-1, metric=PLANE),
+        lambda: MetricLoss(epsilon=1, metric="m"),
         lambda: measured_epsilon([[1], [1]], [(Fraction(0),)], PLANE),
         lambda: measured_epsilon([[1], [2]], [(Fraction(0),), (Fraction(1),)], PLANE),
         lambda: measured_epsilon([[1], [1]], [(Fraction(0),), (Fraction(0),)], PLANE),

@@ -66,6 +66,8 @@ def test_one_row_never_changes_how_another_is_read() -> None:
     assert (together[0] == alone[0]).all()
     middle = CITY.release([(10_000, 10_000)] * 6, bits=DeterministicBits(1)).value
     assert (together[5] == middle[5]).all()
+    with pytest.raises(InvalidParameterError, match="two columns, x and y, got 3"):
+        CITY.release(np.zeros((2, 3)))
 
 
 def test_a_prior_moves_reports_to_where_people_can_be() -> None:
@@ -73,8 +75,14 @@ def test_a_prior_moves_reports_to_where_people_can_be() -> None:
     moved = CITY.remap([[900, 300], [4000, 4000]], points=roads, prior=[1, 1, 1])
     assert moved.tolist() == [[1000, 0], [5000, 5000]]
     assert CITY.remap([[900, 300]], points=roads, prior=[1, 0, 0]).tolist() == [[0, 0]]
-    with pytest.raises(InvalidParameterError):
-        CITY.remap([[0, 0]], points=roads, prior=[1, 1])
+    for reports, points, prior in (
+        ([[0, 0]], roads, [1, 1]),
+        ([[float("nan"), 0]], roads, [1, 1, 1]),
+        ([[0, 0]], [[float("inf"), 0]], [1]),
+        ([[0, 0, 0]], roads, [1, 1, 1]),
+    ):
+        with pytest.raises(InvalidParameterError):
+            CITY.remap(reports, points=points, prior=prior)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,14 @@ def test_releases_are_near_the_answer_and_marked() -> None:
         lambda: Pufferfish(pairs=record_pairs(BITS, 1), models=[]),
         lambda: Pufferfish(pairs=record_pairs(BITS, 1), models=[{(0,): "0.5"}]),
         lambda: Pufferfish(pairs=record_pairs(BITS, 1), models=[{(0,): 2, (1,): -1}]),
+        lambda: Pufferfish(pairs=["ab"], models=[{(0,): 1}]),
+        lambda: Pufferfish(pairs=record_pairs(BITS, 1), models={(0,): 1}),
+        lambda: Pufferfish.differential_privacy([1], records=1),
         lambda: Pufferfish.differential_privacy(BITS, records=1).noise(sum, epsilon=0),
+        lambda: Pufferfish.differential_privacy(BITS, records=1).noise(lambda data: data[0] / 2, epsilon=1),
+        lambda: Pufferfish.differential_privacy(BITS, records=1).worst_ratio(lambda _: {0: "1/2"}),
+        lambda: Pufferfish.differential_privacy(BITS, records=1).worst_ratio(lambda _: {0: 2, 1: -1}),
+        lambda: independent({0: "1/2"}),
     ],
 )
 def test_bad_input_is_refused(wrong: Callable[[], object]) -> None:

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tests.variants.test_pufferfish import noisy
 
 EVEN = MarkovChain(initial=["1/2", "1/2"], transition=[["0.6", "0.4"], ["0.4", "0.6"]])
 TILTED = MarkovChain(initial=["0.1", "0.9"], transition=[["0.7", "0.3"], ["0.2", "0.8"]])
+LAZY = MarkovChain(initial=[1, 0, 0], transition=[["0.2", "0.8", 0], [0, "0.3", "0.7"], ["0.9", 0, "0.1"]])
+HISTOGRAMS = Path(__file__).parents[3] / "shared" / "data" / "histograms.npz"
 SURE = MarkovChain(initial=[1, 0, 0], transition=[["0.5", "0.5", 0], [0, "0.5", "0.5"], ["0.5", 0, "0.5"]])
 
 
@@ -88,6 +91,50 @@ def test_approximate_noise_is_above_exact_noise_whatever_the_start() -> None:
         assert exact.scale <= MarkovQuilt(length=60, epsilon=1, states=2, smallest="0.4", gap="0.75").scale
 
 
+@pytest.mark.parametrize("chain", [EVEN, TILTED, LAZY])
+def test_facts_of_mixing_are_those_of_the_powers(chain: MarkovChain) -> None:
+    """The eigenvalues of P P* as it stands, and the bound that the facts promise, for 30 powers."""
+    smallest, gap = chain.mixing
+    matrix = np.array(chain.exact[1], dtype=float)
+    stationary = np.linalg.matrix_power(matrix, 4000)[0]
+    assert float(smallest) == pytest.approx(stationary.min(), rel=1e-9)
+    reversal = matrix.T * stationary / stationary[:, None]
+    second = np.sort(np.linalg.eigvals(matrix @ reversal).real)[-2]
+    assert 1 - second - 1e-8 < gap <= 1 - second
+    for power in range(1, 31):
+        away = np.abs(np.linalg.matrix_power(matrix, power) / stationary - 1).max()
+        assert away <= math.exp(-float(gap) * power / 2) / float(smallest) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "transition",
+    [[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 0], ["1/2", "1/2"]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]],
+)
+def test_chains_that_do_not_mix_are_told_so(transition: list[list[object]]) -> None:
+    """One that alternates, one that never moves, one that ends in a state, one that goes round."""
+    size = len(transition)
+    with pytest.raises(InvalidParameterError, match="does not mix"):
+        _ = MarkovChain(initial=[Fraction(1, size)] * size, transition=transition).mixing  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not HISTOGRAMS.exists(), reason="needs the shared data")
+def test_a_real_series_is_counted_with_less_noise_than_a_group_would_need() -> None:
+    """Searches for a term at 4,096 times: none, some, many. The first quarter is public, and tells the chain."""
+    searches = np.load(HISTOGRAMS)["SEARCHLOGS"]
+    series = np.searchsorted([1, 100], searches, side="right")
+    moves = np.ones((3, 3), dtype=int)
+    np.add.at(moves, (series[:1023], series[1:1024]), 1)
+    rows = [[Fraction(int(n), int(row.sum())) for n in row] for row in moves]
+    start = MarkovChain(initial=["1/3"] * 3, transition=rows)
+    chain = MarkovChain(initial=start.stationary, transition=rows)
+    smallest, gap = chain.mixing
+    exact = MarkovQuilt(length=3072, epsilon=1, chains=[chain], window=48)
+    approximate = MarkovQuilt(length=3072, epsilon=1, states=3, smallest=smallest, gap=gap, window=512)
+    assert exact.scale < approximate.scale < 3072
+    found = exact.release(series[1024:], bits=DeterministicBits(3)).value
+    assert np.abs(found - np.bincount(series[1024:], minlength=3)).max() < 12 * 2 * exact.scale
+
+
 def test_a_class_needs_the_noise_of_its_worst_chain_at_least() -> None:
     alone = [MarkovQuilt(length=30, epsilon=1, chains=[chain], window=15).scale for chain in (EVEN, TILTED)]
     assert MarkovQuilt(length=30, epsilon=1, chains=[EVEN, TILTED], window=15).scale >= max(alone)
@@ -117,6 +164,9 @@ def test_tiny_probabilities_are_on_the_private_side() -> None:
         {"chains": [EVEN, SURE]},
         {"chains": [], "smallest": "0.1", "gap": 2, "states": 2},
         {"chains": [], "smallest": "0.1", "gap": 1},
+        {"chains": [], "smallest": "0.6", "gap": 1, "states": 2},
+        {"chains": EVEN},
+        {"chains": ["even"]},
     ],
 )
 def test_bad_input_is_refused(wrong: dict[str, object]) -> None:
@@ -124,3 +174,5 @@ def test_bad_input_is_refused(wrong: dict[str, object]) -> None:
         MarkovQuilt(**{"length": 10, "epsilon": 1, "chains": [EVEN], **wrong})  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError):
         MarkovChain(initial=["1/2", "1/2"], transition=[["0.9", "0.2"], ["0.1", "0.9"]])
+    with pytest.raises(InvalidParameterError, match="such as '1/3'"):
+        MarkovChain(initial=[1 / 3] * 3, transition=[[1 / 3] * 3] * 3)

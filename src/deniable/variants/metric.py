@@ -9,12 +9,12 @@ from itertools import permutations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.numbers.balls import ball, certified, exp_below
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
-from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer
+from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer, shown
 from deniable.privacy import PureLoss
 
 Point: TypeAlias = tuple[Fraction, ...]
@@ -40,6 +40,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.norm not in _NORMS:
             raise InvalidParameterError(f"norm must be one of {', '.join(_NORMS)}, got {self.norm!r}")
+        if not isinstance(self.unit, str):
+            raise InvalidParameterError(f"unit must be text such as 'm', got {shown(self.unit)}")
 
     def distance(self, first: Iterable[Real], second: Iterable[Real]) -> Fraction:
         """The distance; for l2 a rational at most 2^-64 below it, which is the side that asks for more privacy."""
@@ -61,7 +63,22 @@ class Metric:
 
 def point(coordinates: Iterable[Real]) -> Point:
     """A point with exact coordinates."""
+    if isinstance(coordinates, str) or not isinstance(coordinates, Iterable):
+        raise InvalidParameterError(f"a point must be a tuple of coordinates such as (3, 4), got {shown(coordinates)}")
     return tuple(exact_rational("coordinate", one) for one in coordinates)
+
+
+def finite(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Public finite numbers of this shape, in which None stands for any length."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full((), np.nan)
+    fits = len(found.shape) == len(shape) and all(side in (None, n) for side, n in zip(shape, found.shape, strict=True))
+    if not fits or not np.isfinite(found).all():
+        sides = " x ".join("any" if side is None else str(side) for side in shape)
+        raise InvalidParameterError(f"{name} must be finite numbers of shape {sides}. Drop rows that are none.")
+    return found
 
 
 @dataclass(frozen=True, init=False)
@@ -83,6 +100,8 @@ class MetricLoss:
     metric: Metric
 
     def __init__(self, *, epsilon: Real, metric: Metric) -> None:
+        if not isinstance(metric, Metric):
+            raise InvalidParameterError(f"metric must be a Metric, got {shown(metric)}")
         object.__setattr__(self, "epsilon", nonnegative_rational("epsilon", epsilon))
         object.__setattr__(self, "metric", metric)
 

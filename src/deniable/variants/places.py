@@ -14,7 +14,7 @@ from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, exact_rational, positive_rational, probability, strict_rational
 from deniable.rows import floats
 from deniable.variants.kernel import normalised
-from deniable.variants.metric import Metric, MetricLoss, Point, point
+from deniable.variants.metric import Metric, MetricLoss, Point, finite, point
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class PlanarLaplace:
     def __post_init__(self) -> None:
         for name in ("epsilon", "step"):
             object.__setattr__(self, name, positive_rational(name, getattr(self, name)))
-        low, high, step = self._facts
+        (low, high, step), _ = self._facts, self.loss
         if len(low) != 2 or len(high) != 2 or any(a + step > b for a, b in zip(low, high, strict=True)):
             raise InvalidParameterError("lower and upper must be two numbers each, upper at least a step above lower")
         if max(abs(side) for side in (*low, *high)) / step > 2**45:
@@ -85,13 +85,15 @@ class PlanarLaplace:
         """One report a place, float64 of shape (places, 2); places are a table of x and y from any container."""
         low, high, step = self._facts
         table, _ = floats.table(places, "places", columns=2)
+        if table.shape[1] != 2:
+            raise InvalidParameterError(f"places must have two columns, x and y, got {table.shape[1]}")
         indices = planar.sample(places=self._inside(table), scale=self.scale, step=step, bits=bits)
         ends = [math.ceil(side / step) for side in low], [math.floor(side / step) for side in high]
         return Released(np.clip(indices, *ends).astype(np.float64) * float(step), bits.safe)
 
     def remap(self, reports: ArrayLike, *, points: ArrayLike, prior: ArrayLike) -> Floats:
         """Each report moved to the public point of least expected distance, given public weights: post-processing."""
-        seen, places = np.asarray(reports, dtype=np.float64), np.asarray(points, dtype=np.float64)
+        seen, places = finite("reports", reports, (None, 2)), finite("points", points, (None, 2))
         between = np.linalg.norm(places[:, None] - places[None], axis=2)
         weights, found, block = normalised(prior, len(places)), np.empty_like(seen), max(1, 2**22 // len(places))
         for start in range(0, len(seen), block):

@@ -6,13 +6,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, chain, combinations, permutations, product
+from numbers import Integral
 from typing import Any, TypeAlias
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.additive import Laplace
 from deniable.numbers.balls import ball, certified
 from deniable.numbers.interval import INFINITE, NONNEGATIVE, Interval
-from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational, shown
 
 Data: TypeAlias = Hashable
 Secret: TypeAlias = Callable[[Data], bool]
@@ -42,10 +43,12 @@ class Pufferfish:
     models: Sequence[Mapping[Data, Real]]
 
     def __post_init__(self) -> None:
-        models = tuple({data: exact_rational("probability", p) for data, p in model.items()} for model in self.models)
-        if not self.pairs or not models or any(sum(m.values()) != 1 or min(m.values()) < 0 for m in models):
-            raise InvalidParameterError("a scenario needs pairs of secrets, and models whose probabilities sum to 1")
-        object.__setattr__(self, "pairs", tuple(self.pairs))
+        pairs, models = tuple(self.pairs), tuple(map(_law, self.models))
+        if not models or not pairs or any(len(pair) != 2 or not all(map(callable, pair)) for pair in pairs):
+            raise InvalidParameterError(
+                "a scenario needs models, and pairs of secrets, which are functions of the data"
+            )
+        object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "models", models)
 
     @classmethod
@@ -54,6 +57,8 @@ class Pufferfish:
 
         Products with one uncertain record say everything: their data sets are the neighbours.
         """
+        if len(set(values)) < 2:
+            raise InvalidParameterError("a record needs at least two values")
         sure = [{value: Fraction(1)} for value in values]
         unsure = dict.fromkeys(values, Fraction(1, len(values)))
         models = [
@@ -80,7 +85,10 @@ class Pufferfish:
 
     def wasserstein(self, query: Callable[..., int]) -> int:
         """How far the query's mass must move, at most, between the laws of two secrets: W-infinity, by quantiles."""
-        return max((_farthest(*laws) for laws in self._conditional(lambda data: {query(data): 1})), default=0)
+        laws = self._conditional(lambda data: {query(data): 1})
+        if any(not isinstance(answer, Integral) for pair in laws for law in pair for answer in law):
+            raise InvalidParameterError("query must give ints. Round or scale its answers to integers first.")
+        return max((_farthest(*pair) for pair in laws), default=0)
 
     def noise(self, query: Callable[..., int], *, epsilon: Real) -> Laplace:
         """The Wasserstein mechanism: discrete Laplace noise of scale W / epsilon for the query, where W is at least 1.
@@ -92,7 +100,7 @@ class Pufferfish:
 
     def _conditional(self, mechanism: Laws) -> list[tuple[Any, Any]]:
         """The laws of the output given each secret of a pair, for all pairs and models that allow both."""
-        answers = {data: mechanism(data) for model in self.models for data in model}
+        answers = {data: _law(mechanism(data)) for model in self.models for data in model}
         found: list[tuple[Any, Any]] = []
         for model, pair in product(self.models, self.pairs):
             laws = []
@@ -100,12 +108,23 @@ class Pufferfish:
                 law: Counter[Hashable] = Counter()
                 for data, p in model.items():
                     for output, chance in answers[data].items() if p and secret(data) else ():
-                        law[output] += p * exact_rational("probability", chance)  # type: ignore[operator]
+                        law[output] += p * chance  # type: ignore[operator]
                 mass = sum(law.values())
                 laws.append({output: Fraction(p) / mass for output, p in law.items() if p})
             if laws[0] and laws[1]:
                 found.append((laws[0], laws[1]))
         return found
+
+
+def _law(law: object) -> dict[Hashable, Fraction]:
+    """A law whose probabilities are exact and sum to 1."""
+    found = {value: exact_rational("probability", p) for value, p in law.items()} if isinstance(law, Mapping) else {}
+    if sum(found.values()) != 1 or min(found.values()) < 0:
+        raise InvalidParameterError(
+            f"a law must map each outcome to its probability, and these must sum to 1, got {shown(law)}. "
+            "Write them as fractions, such as 1/3 in quotes."
+        )
+    return found
 
 
 def record_pairs(values: Sequence[Hashable], records: int) -> list[tuple[Secret, Secret]]:
@@ -128,7 +147,7 @@ def independent(*marginals: Mapping[Hashable, Real]) -> dict[Data, Fraction]:
     """
     model: dict[Data, Fraction] = {(): Fraction(1)}
     for marginal in marginals:
-        law = {value: exact_rational("probability", p) for value, p in marginal.items()}
+        law = _law(marginal)
         model = {(*data, value): p * q for data, p in model.items() for value, q in law.items()}  # type: ignore[misc]
     return model
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +21,7 @@ from deniable.rows import floats
 from deniable.variants.pufferfish import Data
 
 Floats = NDArray[np.float64]
+_NOT_MIXING = "this chain does not mix: it {}. Give MarkovQuilt the chain itself, in chains=, which needs no mixing."
 _TINY = 1e-280  # floats below it are only known to be between 0 and it
 
 
@@ -33,13 +35,52 @@ class MarkovChain:
     def __post_init__(self) -> None:
         rows = [self.exact[0], *self.exact[1]]
         if any(sum(row) != 1 or min(row) < 0 or len(row) != len(rows) - 1 for row in rows):
-            raise InvalidParameterError("initial and each row of transition need one probability a state, summing to 1")
+            raise InvalidParameterError(
+                "initial and each row of transition need one probability a state, and must sum to 1 exactly. Write "
+                "fractions or decimals in quotes, such as '1/3'."
+            )
 
     @property
     def exact(self) -> tuple[list[Fraction], list[list[Fraction]]]:
         """The two laws as rationals."""
         rows = [[exact_rational("probability", p) for p in row] for row in (self.initial, *self.transition)]
         return rows[0], rows[1:]
+
+    @property
+    def stationary(self) -> list[Fraction]:
+        """The law that a step does not change; exact.
+
+        Raises: InvalidParameterError if there are several, or a state has probability 0 in it.
+        """
+        from flint import fmpq, fmpq_mat
+
+        transition = self.exact[1]
+        size = len(transition)
+        rows = [[transition[x][y] - (x == y) for x in range(size)] for y in range(size - 1)] + [[Fraction(1)] * size]
+        system = fmpq_mat(size, size, [fmpq(p.numerator, p.denominator) for row in rows for p in row])
+        law = [Fraction(0)]
+        with suppress(ZeroDivisionError):  # several sets of states that are never left
+            found = system.solve(fmpq_mat(size, 1, [0] * (size - 1) + [1]))
+            law = [Fraction(int(p.numerator), int(p.denominator)) for p in found.entries()]
+        if min(law) <= 0:
+            raise InvalidParameterError(_NOT_MIXING.format("cannot reach every state from every other"))
+        return law
+
+    @property
+    def mixing(self) -> tuple[Fraction, Fraction]:
+        """`smallest` and `gap` of this chain, for `MarkovQuilt`; the gap is rounded down.
+
+        Raises: InvalidParameterError if the chain does not forget its first state, or the gap is 0.
+        """
+        law, transition = self.stationary, np.array(self.exact[1], dtype=np.float64)
+        balanced = (
+            np.sqrt([[float(p / q) for q in law] for p in law]) * transition
+        )  # its singular values: roots of P P*
+        second = [0.0, *np.linalg.eigvalsh(balanced @ balanced.T)][-2]  # they ascend to 1
+        gap = Fraction(math.floor((1 - max(second, 0.0) - (len(law) + 4) ** 2 * 2.0**-48) * 2**32), 2**32)
+        if gap <= 0:
+            raise InvalidParameterError(_NOT_MIXING.format("can have its steps traced back"))
+        return min(law), gap
 
     def model(self, length: int) -> dict[Data, Fraction]:
         """Every series of this length with its probability, for `Pufferfish`."""
@@ -58,7 +99,7 @@ class MarkovQuilt:
         length: of the series, public; epsilon > 0.
         chains: the class of models (MQMExact). Or leave it out and say of every chain of the class (MQMApprox):
         states: how many there are; smallest: probability of a state in the stationary law, at least.
-        gap: 1 minus the second eigenvalue of P P*, at least; 1 - lambda^2 for a reversible chain.
+        gap: 1 minus the second eigenvalue of P P*, at least. `MarkovChain.mixing` gives both of a chain.
         window: how far quilts may reach; a wider one can only reduce the noise.
 
     Guarantee: epsilon-Pufferfish privacy for any two states at one time. Proof: docs/theory/variants/quilts.md.
@@ -85,9 +126,11 @@ class MarkovQuilt:
         facts = [positive_rational("smallest and gap", p) for p in (self.smallest, self.gap) if p is not None]
         if bool(self.chains) == (len(facts) == 2) or len(facts) == 1 or max(facts, default=0) > 1:
             raise InvalidParameterError("give chains, or states with smallest and gap, which must be in (0, 1]")
+        if not isinstance(self.chains, list | tuple) or not all(isinstance(one, MarkovChain) for one in self.chains):
+            raise InvalidParameterError("chains must be a list of MarkovChain")
         sizes = {len(chain.initial) for chain in self.chains} or {positive_integer("states", self.states)}
-        if len(sizes) != 1:
-            raise InvalidParameterError("all chains of a class must have the same states")
+        if len(sizes) != 1 or (facts and max(sizes) * facts[0] > 1):
+            raise InvalidParameterError("all chains must have the same states, and states times smallest be 1 at most")
         object.__setattr__(self, "states", sizes.pop())
 
     @cached_property
@@ -97,9 +140,13 @@ class MarkovQuilt:
         powers = [_powers(chain, reach) for chain in self.chains]
         laws = [_laws(chain, self.length) for chain in self.chains]
         slack = (self.length + reach) * (self.states + 2) * 2.0**-48  # above the rounding of what is multiplied
+        alike: dict[bytes, list[int]] = {}  # times with the same past: nearly all, once the chain is stationary
+        for time in times.tolist():
+            past = np.maximum(time - 1 - np.arange(reach + 1), 0)
+            alike.setdefault(b"".join(law[past % len(law)].tobytes() for law in laws), []).append(time)
         worst = 0.0
-        for some in [times] if all(len(law) == 1 for law in laws) else times[:, None]:
-            past = np.maximum(some[0] - 1 - np.arange(reach + 1), 0)
+        for some in map(np.array, alike.values()):
+            past = np.maximum(some[-1] - 1 - np.arange(reach + 1), 0)
             tables = [_influences(*p, law[past % len(law)]) for p, law in zip(powers, laws, strict=True)]
             worst = max(worst, self._worst(np.max(tables or [self._mixed(reach)], axis=0) + slack, some))
         return Fraction(math.ceil(worst * (1 + 2.0**-40) * 2**32), 2**32)
