@@ -42,7 +42,7 @@ def test_a_protocol_and_its_reports_survive_the_wire(kind: type) -> None:
     assert (unpack(there, pack(protocol, reports)) == reports).all()
 
 
-FACTS = {"epsilon": 2, "values": 9, "alphabet": "ab", "length": 2, "lower": 0, "upper": 1, "report_epsilon": 1}
+FACTS = {"epsilon": 2, "values": 9, "alphabet": "ab", "length": 4, "lower": 0, "upper": 1, "report_epsilon": 1}
 SMALL = {"cells": 9, "hashes": 3, "cohorts": 3}
 
 

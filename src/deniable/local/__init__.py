@@ -1,6 +1,14 @@
 """Local privacy: clients randomise one value each, and a server estimates how many people hold which."""
 
-from deniable.local.deployed import BitFlip, CountMeanSketch, HadamardSketch, LongitudinalUnary, OneBitMean, Rappor
+from deniable.local.deployed import (
+    BitFlip,
+    CountMeanSketch,
+    FragmentPuzzle,
+    HadamardSketch,
+    LongitudinalUnary,
+    OneBitMean,
+    Rappor,
+)
 from deniable.local.deployed.client import Client
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol
@@ -17,6 +25,7 @@ __all__ = [
     "Collector",
     "CountMeanSketch",
     "DirectResponse",
+    "FragmentPuzzle",
     "FrequencyProtocol",
     "HadamardResponse",
     "HadamardSketch",

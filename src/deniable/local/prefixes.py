@@ -155,10 +155,7 @@ class HeavyHitters(PureProtocol):
         def ends(level: float) -> Bounds:
             return Bounds(*(count * end for end in shares_of_population(told, len(part), true, false, 1 - level)))
 
-        note = "too few people for a text to be found surely"
-        if found[-1] >= _RECALL and not full:
-            share = shares[np.argmax(found >= _RECALL)]
-            note = f"a text that a share of {share:.3g} of the people holds is found with probability {_RECALL}"
+        note = recall_note(shares, found * (not full))
         counts = count * (told / len(part) - false) / (true - false)
         texts = Key(name="text", values=tuple(self._text(int(code)) for code in kept))
         return replace(self.published(count, texts, Estimate(name="count", estimates=counts, ends=ends)), notes=(note,))
@@ -176,6 +173,14 @@ class HeavyHitters(PureProtocol):
             code, digit = divmod(code, len(self.alphabet) + 1)
             letters = ("\0" + self.alphabet)[digit] + letters
         return letters.rstrip("\0")
+
+
+def recall_note(shares: NDArray[np.float64], found: NDArray[np.float64]) -> str:
+    """Which texts are found, by the probability with which those of each share are."""
+    if found[-1] < _RECALL:
+        return "too few people for a text to be found surely"
+    share = shares[np.argmax(found >= _RECALL)]
+    return f"a text that a share of {share:.3g} of the people holds is found with probability {_RECALL}"
 
 
 def _cells(functions: Words, codes: Words, cells: int) -> Integers:

@@ -22,6 +22,7 @@ from deniable.rows import Container, codes, distinct, silence
 
 PRIME = 2**31 - 1
 GROUP = 2  # bytes
+_BLOCK = 2**16  # cells that are looked up at once
 
 
 def keys_of(values: Container) -> Integers:
@@ -151,9 +152,18 @@ class CountMeanSketch(Grouped):
     def encode(self, values: Container, *, bits: Bits = SECURE) -> Bytes:
         """One report for each value, as bytes of shape (people, width); each call is paid anew."""
         keys = keys_of(values)
-        groups = self.settle(len(keys), bits=bits)
-        cells = cells_of(of_bytes(groups), keys, shape=(self.hashes, self.cells))
-        return np.concatenate([groups, self.row._draw(cells, bits)], axis=1)
+        return self.tell(keys, self.settle(len(keys), bits=bits), bits=bits)
+
+    def tell(self, keys: Integers, settled: Bytes, *, bits: Bits) -> Bytes:
+        """Reports of keys by public functions that were drawn."""
+        cells = cells_of(of_bytes(settled), keys, shape=(self.hashes, self.cells))
+        return np.concatenate([settled, self.row._draw(cells, bits)], axis=1)
+
+    def support(self, table: Integers, functions: Integers, keys: Integers) -> Integers:
+        """How many reports of these functions support each key."""
+        blocks, shape = np.array_split(keys, len(keys) * len(functions) // _BLOCK + 1), (self.hashes, self.cells)
+        cells = (cells_of(functions, block[:, np.newaxis], shape=shape) for block in blocks)
+        return np.concatenate([table[functions, 1 + found].sum(axis=1) for found in cells])
 
     def estimate(self, reports: Any, *, people: int | None = None, candidates: Any = None) -> Release:
         """The number of people with each candidate value that is asked about, without bias over coins and functions.
@@ -162,15 +172,16 @@ class CountMeanSketch(Grouped):
         `variance`, where all people with none of the candidates are taken to hold one value, the worst case.
         """
         table, count, names = self.asked(reports, people, candidates)
-        p, q = float(self.row.true), float(self.row.false)
-        functions, shape = np.arange(self.hashes), (self.hashes, self.cells)
-        ones = [table[functions, 1 + cells_of(functions, key, shape=shape)].sum() for key in keys_of(list(names))]
-        sums = (np.array(ones) - q * count) / (p - q)
-        found = self.cells / (self.cells - 1) * (sums - count / self.cells)
+        return self.published(count, Key(name="value", values=names), self.counts(table, names))
+
+    def counts(self, table: Integers, names: tuple[Any, ...]) -> Estimate:
+        """The estimate for values, from the rows of a tally."""
+        p, q, count = float(self.row.true), float(self.row.false), int(table[:, 0].sum())
+        sums = (self.support(table, np.arange(self.hashes), keys_of(list(names))) - q * count) / (p - q)
+        found = np.asarray(self.cells / (self.cells - 1) * (sums - count / self.cells), dtype=np.float64)
         held = np.clip(found, 0, count)
         squares = (held**2).sum() - held**2 + max(count - held.sum(), 0) ** 2
-        variance = self.variance(held, people=count, squares=squares)
-        return self.published(count, Key(name="value", values=names), normal_counts(found, variance))
+        return normal_counts(found, self.variance(held, people=count, squares=squares))
 
     def variance(self, counts: Any, *, people: int, squares: Any) -> Floats:
         """The variance of the estimated count of a value, over coins and public functions; collisions are in it.
