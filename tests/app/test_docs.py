@@ -110,8 +110,9 @@ def test_examples_run(page: Path, place: Path) -> None:
 
 def test_examples_of_docstrings_run(place: Path) -> None:
     modules = [info.name for info in pkgutil.walk_packages(deniable.__path__, "deniable.")]
-    if importlib.util.find_spec("torch") is None:
-        modules.remove("deniable.learning.torch")
+    for extra, module in {"torch": "deniable.learning.torch", "flwr": "deniable.learning.federated.flower"}.items():
+        if importlib.util.find_spec(extra) is None:
+            modules.remove(module)
     run = [doctest.testmod(importlib.import_module(name)) for name in ["deniable", *modules]]
     assert sum(found.attempted for found in run) > 40
     assert not sum(found.failed for found in run)

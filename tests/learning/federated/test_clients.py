@@ -73,6 +73,49 @@ def test_a_client_answers_no_more_rounds_than_were_paid_and_no_bytes_that_are_no
     assert "rounds of the plan are over" in client.refusal
 
 
+def test_a_round_whose_every_answer_is_given_by_a_new_client_from_a_state_is_the_same() -> None:
+    """Also a client that is back under another number, or after its last stage, has no secrets of the round."""
+    federated = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
+    states: dict[int, bytes] = {}
+    seen: list[set[int]] = [set(), set()]
+
+    def fresh(i: int, *, number: int | None = None) -> Participant:
+        made = Participant(
+            federated, i if number is None else number, lambda _: np.array([0.1, 0.2, 0.3]) * (i + 1) / 5
+        )
+        if i in states:
+            made.restore(states[i])
+        return made
+
+    def ask(messages: dict[int, bytes]) -> dict[int, bytes]:
+        replies = {}
+        for i, message in messages.items():
+            client = fresh(i)
+            replies[i], states[i] = client.answer(message), client.state
+            if message[0]:
+                seen[0].add(len(fresh(i, number=9).answer(message)))
+            if message[0] == 3:
+                seen[1].add(len(states[i]))
+        return replies
+
+    found = federated.fit(ask, clients=4, expected_clients=4)
+    assert not found.lost
+    assert found.parameters == pytest.approx(np.array([0.1, 0.2, 0.3]), abs=0.1)
+    assert seen == [{0}, {3 * 8 + 16 + 8}]
+    assert fresh(0).answer(first()) == b""
+
+
+def test_what_is_left_out_outlives_the_process() -> None:
+    federated = Federated(plan=PLAN, trust="local", codec=Top(count=1))
+    client = Participant(federated, 0, lambda _: np.array([0.5, 0.4, 0.0]), bits=DeterministicBits(1))
+    client.answer(first())
+    twin = Participant(federated, 0, lambda _: np.array([0.5, 0.4, 0.0]), bits=DeterministicBits(2))
+    twin.restore(client.state)
+    assert twin.state == client.state
+    sent = federated.codec.unpack(twin.answer(first()), 3) / PLAN.clip.lattice  # type: ignore[union-attr]
+    assert sent == pytest.approx([0, 0.8, 0], abs=0.06)
+
+
 def test_stages_out_of_order_are_refused() -> None:
     federated = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
     client = Participant(federated, 0, lambda at: at)

@@ -1,5 +1,6 @@
 """Clients: what they compute on their own rows, and what of it leaves them in each round."""
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.estimators.logistic import probabilities
-from deniable.learning.federated.secure import SecureClient
+from deniable.learning.federated.secure import SecureClient, pack, unpack
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.samplers import Places
 from deniable.noise import gaussian
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from deniable.learning.federated.rounds import Federated
 
 TRAIN, SHARE, MASK, UNMASK = range(4)  # the stages of a round
+_COUNTS = struct.Struct("<QQ")  # rounds that were answered, and the number of a client
 
 
 class Model(Protocol):
@@ -123,6 +125,22 @@ class Participant:
         self._memory: Floats | float = 0.0  # of what top-k left out; as private as the rows, and never sent as it is
         self._secure: SecureClient | None = None
 
+    @property
+    def state(self) -> bytes:
+        """What this client keeps between answers, where other processes give them; as private as its rows."""
+        secure = b"" if self._secure is None else self._secure.state
+        memory = np.asarray(self._memory, dtype="<f8").tobytes()
+        return pack({0: _COUNTS.pack(self._rounds, self.number), 1: memory, 2: secure})
+
+    def restore(self, state: bytes) -> None:
+        """Go on from this state; in the middle of a round only under the number that it began with."""
+        parts = unpack(state)
+        self._rounds, number = _COUNTS.unpack(parts[0])
+        memory = np.frombuffer(parts[1], dtype="<f8")
+        self._memory = memory if memory.size == self.federated.plan.dimensions else float(memory[0])
+        if parts[2] and number == self.number and self.federated.secure is not None:
+            self._secure = SecureClient.restored(self.federated.secure, number, parts[2], bits=self._bits)
+
     def answer(self, message: bytes) -> bytes:
         """The reply to a message of the server."""
         try:
@@ -131,7 +149,10 @@ class Participant:
                 return self._trained(body)
             if self._secure is None:
                 raise InvalidParameterError("a round begins with parameters")
-            return (self._secure.share, self._secure.masked, self._secure.unmask)[stage - SHARE](body)
+            reply = (self._secure.share, self._secure.masked, self._secure.unmask)[stage - SHARE](body)
+            if stage == UNMASK:
+                self._secure = None  # its secrets have done their work
+            return reply
         except (InvalidParameterError, IndexError) as error:
             self.refusal, self._secure = str(error), None  # who refuses once is out of the round
             return b""

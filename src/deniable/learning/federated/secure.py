@@ -96,7 +96,7 @@ class SecureClient:
         seeds, secrets = shared(self._seed, keys), shared(self._secret, keys)
         sealed = {}
         for each, theirs in keys.items():
-            self._seals[each] = ChaCha20Poly1305(masks.agreed(self._post, theirs[:32], b"post"))
+            self._seals[each] = self._sealed(theirs)
             sealed[each] = self._seals[each].encrypt(_nonce(self._number, each), seeds[each] + secrets[each], None)
         self._keys = keys
         return pack({self._number: hashlib.sha256(self._seed).digest()} | sealed)
@@ -126,6 +126,26 @@ class SecureClient:
             raise InvalidParameterError("too few vectors arrived, or shares of strangers are asked for")
         parts = {True: slice(masks.LENGTH), False: slice(masks.LENGTH, None)}
         return pack({each: held[parts[flag == b"\1"]] for each, flag in asked.items() if (held := self._held[each])})
+
+    @property
+    def state(self) -> bytes:
+        """What this client has to keep between stages, as secret as its vector; never sent."""
+        held = [self._seed, self._secret, self._post.private_bytes_raw(), pack(self._keys), pack(self._held)]
+        return pack(dict(enumerate([bytes([self._stage]), self._vector.tobytes(), *held])))
+
+    @classmethod
+    def restored(cls, agreed: SecureSum, number: int, state: bytes, *, bits: Bits = SECURE) -> "SecureClient":
+        """The client of this state."""
+        made, parts = cls(agreed, number, np.zeros(0, dtype=np.int64), bits=bits), unpack(state)
+        made._stage, made._vector = parts[0][0], np.frombuffer(parts[1], dtype=f"<u{agreed.width}")
+        made._seed, made._secret, made._post = parts[2], parts[3], masks.key_of(parts[4])
+        made._mask, made._keys, made._held = masks.key_of(made._secret), unpack(parts[5]), unpack(parts[6])
+        made._own = masks.public(made._post) + masks.public(made._mask)
+        made._seals = {each: made._sealed(theirs) for each, theirs in made._keys.items()}
+        return made
+
+    def _sealed(self, theirs: bytes) -> ChaCha20Poly1305:
+        return ChaCha20Poly1305(masks.agreed(self._post, theirs[:32], b"post"))
 
     def _next(self, stage: int) -> None:
         if self._stage != stage - 1:
