@@ -170,13 +170,17 @@ def test_an_epoch_that_is_cut_short_costs_a_whole_one() -> None:
 
 @pytest.mark.parametrize("sampler", [each[0] for each in CASES], ids=named)
 def test_lattices_and_dimensions_hardly_change_the_cost(sampler: Sampler) -> None:
-    """A fine lattice has no table of its law and is known by mu: no sampler may need one, nor pay for it."""
+    """A fine lattice has no table of its law and is known by mu: no sampler may need one, nor pay for it.
+
+    Samples that are cut cost less with it: one pair is above data of all sizes for Gaussian noise alone.
+    """
     relation = Replace if isinstance(sampler, FixedSize) else AddRemove
     coarse, fine = (
         plan(sampler, relation, noise_multiplier=3, dimensions=size, clip=Clip(lattice=steps)).privacy_loss()
         for size, steps in ((1, 500), (10**6, 2**26))
     )
-    assert fine.delta(Fraction(1, 2)).upper == pytest.approx(coarse.delta(Fraction(1, 2)).upper, rel=2e-3)
+    more, less = (loss.delta(Fraction(1, 2)).upper for loss in (coarse, fine))
+    assert (0.8 if isinstance(sampler, TruncatedPoisson) else 0.998) * more < less < 1.002 * more
 
 
 def test_rows_beyond_the_population_are_never_drawn() -> None:

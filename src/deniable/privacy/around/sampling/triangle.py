@@ -42,7 +42,7 @@ def triangle_law(base: PrivacyLoss, weights: Sequence[float]) -> LossLaw | None:
         first: Floats = np.linspace(-_FAR, ahead * last + _FAR, _CELLS)
         second: Floats = np.linspace(-aside * last - _FAR, aside * last + _FAR, _CELLS)
         steps = np.arange(last + 1, dtype=np.float64)
-        return _plane_law(shares, _normal_cells(first, ahead * steps), _normal_cells(second, aside * steps))
+        return _plane_law(shares, normal_cells(first, ahead * steps), normal_cells(second, aside * steps))
     if base.laplace_epsilon is not None:
         inner, half = max(_CELLS // (2 * last), 8), float(base.laplace_epsilon) / 2
         first, second = (laplace_cells(half, moves, inner) for moves in (last, 2 * last))
@@ -59,7 +59,7 @@ def laplace_cells(limit: float, moves: int, inner: int) -> Floats:
     return np.column_stack((reach, np.exp(-width * away) * (-math.expm1(-width) / 2), reach[::-1]))
 
 
-def _normal_cells(edges: Floats, centres: Floats) -> Floats:
+def normal_cells(edges: Floats, centres: Floats) -> Floats:
     """Probabilities of the intervals and tails that these edges part, for each centre; differences of small tails."""
     from scipy.special import ndtr
 
@@ -83,13 +83,20 @@ def _ternary_law(limit: float, share: float) -> FiniteLaw:
 def _plane_law(shares: Floats, first: Floats, second: Floats) -> LossLaw | None:
     """Noise of independent coordinates, at 0 and at multiples of (ahead, aside) and of (ahead, -aside).
 
-    None where these cells tell nothing apart: they are too wide.
-
     Args:
         first, second: probabilities of cells of each coordinate, a row for each multiple; the cells of the second are
             symmetric about 0.
     """
     p, q = ((first.T * shares @ side).ravel() for side in (second, second[:, ::-1]))
+    return law_of_cells(p, q)
+
+
+def law_of_cells(p: Floats, q: Floats) -> LossLaw | None:
+    """A law below that of the pair with these probabilities of cells; None where they tell nothing apart.
+
+    Args:
+        p, q: sums of differences of tails, each difference at least 2^-8 of its tails; or left-out cells.
+    """
     far = math.exp(-_FARTHEST)
     told = (p > far * q) & (q > far * p)
     p, q = p[told], q[told]
