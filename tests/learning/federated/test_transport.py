@@ -1,10 +1,16 @@
 """The same server and clients over processes, one of which is killed in the middle of a round."""
 
 import multiprocessing
+import os
+import struct
+import threading
+from contextlib import suppress
 from fractions import Fraction
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
+import pytest
 
 from deniable.learning import TrainingPlan
 from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, take_part
@@ -57,6 +63,50 @@ def test_a_client_that_is_late_drops_out_for_good() -> None:
     assert carried({0: b"\0"}) == {} == carried({0: b"\0"})
     assert there.recv_bytes() == b"\0"
     assert carried.bytes_down == 1
+
+
+FRAME = struct.Struct("!i")
+WAYS = {  # what a client at the other end of a pipe does after it was asked
+    "twice at once": lambda there: there.send_bytes(b"a") or there.send_bytes(b"b"),
+    "a part": lambda there: os.write(there.fileno(), FRAME.pack(9) + b"abc"),
+    "half a length": lambda there: os.write(there.fileno(), b"\0\0"),
+    "an endless one": lambda there: os.write(there.fileno(), FRAME.pack(2**31 - 1) + b"abc"),
+    "a negative one": lambda there: os.write(there.fileno(), FRAME.pack(-1) + b"abc"),
+    "no bytes": lambda there: there.send_bytes(b""),
+    "the end": lambda there: there.close(),
+    "nothing": lambda there: None,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_client_holds_up_the_others_or_is_heard_out_of_turn(way: str) -> None:
+    """Client 1 is honest; client 0 is dropped, unless it refuses with an empty reply."""
+    ends, clients = {}, []
+    for i, answer in enumerate((WAYS[way], lambda there: there.send_bytes(b"right"))):
+        ends[i], there = multiprocessing.Pipe()
+
+        def live(there: Connection = there, answer: Any = answer) -> None:
+            with suppress(OSError, EOFError):
+                while there.recv_bytes():
+                    answer(there)
+
+        clients.append(threading.Thread(target=live, daemon=True))
+        clients[i].start()
+    carried = Pipes(ends, timeout=0.8)
+    assert carried({0: b"asked", 1: b"asked"})[1] == b"right"
+    assert carried({0: b"asked", 1: b"asked"}) == {1: b"right"}
+    assert carried.bytes_down >= 2 * len(b"asked")
+
+
+def test_a_reply_before_the_question_is_none_and_who_does_not_read_is_late() -> None:
+    """The second client's buffer is full before the message is sent."""
+    (here, there), (other, full) = multiprocessing.Pipe(), multiprocessing.Pipe()
+    there.send_bytes(b"early")
+    carried = Pipes({0: here, 1: other}, timeout=0.05)
+    assert carried({0: b"\0", 1: bytes(2**22)}) == {}
+    assert here.closed
+    assert other.closed
+    assert not full.closed
 
 
 def test_a_simulation_counts_bytes() -> None:
