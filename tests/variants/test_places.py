@@ -1,12 +1,15 @@
 """Planar Laplace by its law on the grid."""
 
+import math
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.integrate import dblquad
 
+import deniable as dn
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import DeterministicBits
 from deniable.variants import PlanarLaplace
@@ -115,3 +118,39 @@ def test_trips_keep_their_centre() -> None:
     busy = cells[np.argsort(cabs[tuple(cells.T)])[-200:]]
     moved = region.remap(reports, points=busy, prior=cabs[tuple(busy.T)])
     assert set(map(tuple, moved.astype(int))) <= set(map(tuple, busy))
+
+
+@pytest.mark.skipif(not LOCATIONS.exists(), reason="needs the shared data")
+def test_mobility_reports_hold_the_true_changes() -> None:
+    """People are drawn from the counts; somebody who is everywhere on all days still counts six times at most.
+
+    False alarms below 10^-4: 64 changes with intervals of 1 - 10^-6, and a sum that six standard deviations keep.
+    """
+    counts = np.load(LOCATIONS)["BEIJING_CABS_E"].reshape(8, 32, 8, 32).sum(axis=(1, 3)).ravel()
+    draw = np.random.default_rng(5)
+    home = draw.choice(64, 20_000, p=counts / counts.sum())
+    person, day = np.nonzero(draw.random((20_000, 6)) < np.array([0.8] * 5 + [0.4]))
+    truth = np.zeros((64, 6))
+    np.add.at(truth, (home[person], day), 1)
+    keys = {"cell": dn.Keys(range(64)), "day": dn.Keys(range(6))}
+    text = "SELECT cell, day, COUNT(*) AS people FROM visits GROUP BY cell, day"
+
+    def asked(rows: dict[str, np.ndarray], epsilon: int) -> tuple[dn.Release, np.ndarray, np.ndarray]:
+        budget, frame = dn.Budget(epsilon=epsilon), pa.table(rows)
+        db = dn.connect(frame, name="visits", unit="person", rows=1, groups=6, columns=keys, budget=budget)
+        release = db.sql(text, epsilon=epsilon)
+        bounds = release.intervals(1 - 1e-6 / 6)["people"]
+        return release, bounds.lower.reshape(64, 6), bounds.upper.reshape(64, 6)
+
+    release, low, high = asked({"person": person, "cell": home[person], "day": day}, epsilon=1)
+    assert release["cell"].tolist() == np.repeat(range(64), 6).tolist()
+    assert release.cost.epsilon(delta=0).upper == 1
+    usual = [np.median(side[:, :5], axis=1) for side in (low, truth, high)]
+    busy = usual[0] > 0
+    change = truth[busy, 5] / usual[1][busy]
+    held = (low[busy, 5] / usual[2][busy] <= change) & (change <= high[busy, 5] / usual[0][busy])
+    assert busy.sum() > 10
+    assert held.all()
+    everywhere = [np.zeros(384, dtype=int), np.repeat(range(64), 6), np.tile(range(6), 64)]
+    _, low, high = asked(dict(zip(("person", "cell", "day"), everywhere, strict=True)), epsilon=100)
+    assert abs((low + high).sum() / 2 - 6) < 6 * math.sqrt(2 * 384) * 6 / 100  # scale 6 / epsilon; without bounds: 384
