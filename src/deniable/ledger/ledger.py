@@ -211,17 +211,22 @@ class Ledger:
         with self._storage.transaction(write=False) as connection:
             return _first_answer(connection, question, analyst, safe)
 
-    def reserve(self, entry: Entry) -> int:
+    def reserve(self, entry: Entry, *, check: Callable[[list[Record]], None] | None = None) -> int:
         """Pay for a question, durably; returns the number under which its answer is stored.
 
         Every reservation pays, also for a question that another process is answering at this moment: two draws of
         noise cost two times. `answer` looks first, and waits.
+
+        Args:
+            check: is shown all reservations so far, while nobody else can pay, and raises what refuses this one.
 
         Raises: BudgetExceededError if the filter does not admit the total; UnprovedError if the loss is not proved for
             the relation of this ledger or has no charge in its currency. Both spend nothing.
         """
         charge = self._checked(entry)
         with self._storage.transaction(write=True) as connection:
+            if check is not None:
+                check([_record(link, answered) for link, answered in chain.entries(connection)])
             return self._append(connection, entry, charge)
 
     def _checked(self, entry: Entry) -> Charge:

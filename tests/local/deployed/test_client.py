@@ -1,11 +1,15 @@
 """The state of a client: what is paid once, what is refused, and what survives."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.ledger import Ledger
 from deniable.local import (
     BitFlip,
     Client,
@@ -19,6 +23,7 @@ from deniable.local import (
     unpack,
 )
 from deniable.noise.bits import DeterministicBits
+from deniable.privacy import AddRemove, Budget, PrivacyUnit, Replace
 
 BITS = DeterministicBits(9)
 FRESH = DirectResponse(values=["a", "b"], epsilon=1)
@@ -110,6 +115,74 @@ def test_a_donation_is_a_message_of_one_report() -> None:
     collector.add(message, sender="me")
     with pytest.raises(InvalidParameterError, match="already"):
         collector.add(client.donate("a", day=1, bits=BITS), sender="me")
+
+
+def ledger_at(path: Path, **changed: Any) -> Ledger:
+    facts = {"budget": Budget(epsilon=7), "relation": Replace, "unit": Client.unit, "dataset": "phone"}
+    return Ledger.open(path, **(facts | changed))
+
+
+class Spent(DeterministicBits):
+    """Bits that end: a process that is killed while it draws."""
+
+    def fill(self, out: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_donation_is_paid_before_it_is_drawn_and_never_twice(tmp_path: Path) -> None:
+    client = Client(FRESH, donations=2, ledger=ledger_at(tmp_path / "l"))
+    first = client.donate("a", day=1, name="8:00", bits=BITS)
+    with pytest.raises(KeyboardInterrupt):
+        client.donate("a", day=1, name="9:00", bits=Spent(1))
+    after = Client(FRESH, donations=2, ledger=ledger_at(tmp_path / "l"))  # another process
+    assert {after.donate(value, day=day, name="8:00", bits=BITS) for value in "ab" for day in (1, 5)} == {first}
+    with pytest.raises(BudgetExceededError, match="on its way or lost"):
+        after.donate("a", day=2, name="9:00", bits=BITS)
+    with pytest.raises(BudgetExceededError, match="2 donations of this day"):
+        after.donate("a", day=1, name="10:00", bits=BITS)
+    assert (after.paid, after.epsilon) == (2, 2)  # what was lost stays paid
+    after.donate("a", day=2, name="10:00", bits=BITS)
+    with pytest.raises(InvalidParameterError, match="clock"):
+        after.donate("a", day=1, name="11:00", bits=BITS)
+    other = Client(DirectResponse(values=["a", "b"], epsilon=3), ledger=ledger_at(tmp_path / "l"))
+    other.donate("a", day=1, name="8:00", bits=BITS)  # of another protocol, with days and names of its own
+    ledger = ledger_at(tmp_path / "l")
+    ledger.verify()
+    assert float(ledger.spent().epsilon or 0) == pytest.approx(6)
+    with pytest.raises(BudgetExceededError, match="only epsilon=1 is left"):
+        other.donate("a", day=2, name="9:00", bits=BITS)
+
+
+def test_of_clients_at_once_one_pays_for_a_donation_and_days_do_not_overflow(tmp_path: Path) -> None:
+    """Without the check inside the payment's transaction the barrier lets several pay for one donation, or one day."""
+    ledgers = [ledger_at(tmp_path / "l", budget=Budget(epsilon=99)) for _ in range(4)]
+
+    def donate(at: int, name: str, start: Barrier) -> bytes | None:
+        start.wait()
+        try:
+            return Client(FRESH, donations=2, ledger=ledgers[at]).donate("a", day=1, name=name)
+        except BudgetExceededError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        for names, paid in ((["same"] * 4, 1), (["v", "w", "x", "y"], 2)):
+            found = list(pool.map(donate, range(4), names, [Barrier(4)] * 4))
+            assert len(set(found) - {None}) == 1
+            assert len(ledgers[0].entries()) == paid
+
+
+@pytest.mark.parametrize(
+    ("protocol", "changed", "said"),
+    [(KEPT, {}, "state"), (FRESH, {"unit": PrivacyUnit()}, "Client.unit"), (FRESH, {"relation": AddRemove}, "Replace")],
+)
+def test_ledgers_that_cannot_keep_donations_are_refused(tmp_path: Path, protocol: Any, changed: Any, said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=said):
+        Client(protocol, ledger=ledger_at(tmp_path / "l", **changed))
+    with pytest.raises(InvalidParameterError, match="class Ledger"):
+        Client(FRESH, ledger=tmp_path)  # type: ignore[arg-type]
+    for client, name in ((Client(FRESH), "x"), (Client(FRESH, ledger=ledger_at(tmp_path / "m")), None)):
+        with pytest.raises(InvalidParameterError, match="name must be text"):
+            client.donate("a", day=1, name=name)
 
 
 ALL = [

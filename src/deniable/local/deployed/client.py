@@ -1,18 +1,20 @@
 """The state of a client: permanent answers, and donations by day."""
 
+import hashlib
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from deniable.errors import BudgetExceededError, InvalidParameterError
+from deniable.ledger import Entry, Ledger, Record
 from deniable.local.codes import Bytes
 from deniable.local.deployed.memo import Memoised
 from deniable.local.protocol import PureProtocol
 from deniable.local.wire import pack
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.rationals import positive_integer, read_json, whole_number
-from deniable.privacy import PrivacyLoss
+from deniable.numbers.rationals import positive_integer, read_json, shown, whole_number
+from deniable.privacy import PrivacyLoss, PrivacyUnit, Replace
 from deniable.privacy.call import InWords, check_kind
 
 
@@ -25,6 +27,8 @@ class Client(metaclass=InWords):
     Args:
         protocol: of all reports.
         donations: the most reports of a day.
+        ledger: keeps payments and messages on disk, where several processes donate for one client or one may be killed;
+            opened with Replace, `Client.unit` and a budget for all days. Memoised protocols keep `state()` instead.
 
     Guarantee: T days cost at most T * donations * epsilon, linearly, as values may change; with a memoised protocol
         D * epsilon between histories of D values that change at the same times.
@@ -40,43 +44,100 @@ class Client(metaclass=InWords):
     deniable.errors.BudgetExceededError: the 2 donations of this day are made; wait for the next day
     """
 
-    def __init__(self, protocol: PureProtocol, *, donations: int = 1) -> None:
+    unit: ClassVar[PrivacyUnit] = PrivacyUnit(noun="value of each donation of one client")
+
+    def __init__(self, protocol: PureProtocol, *, donations: int = 1, ledger: Ledger | None = None) -> None:
         check_kind("protocol", protocol, PureProtocol)
-        self.protocol, self.donations = protocol, positive_integer("donations", donations)
-        self.paid = self._today = 0
+        self.protocol, self.donations, self._ledger = protocol, positive_integer("donations", donations), ledger
+        if ledger is not None:
+            check_kind("ledger", ledger, Ledger)
+            if isinstance(protocol, Memoised):
+                raise InvalidParameterError("a ledger would show how many values were paid for: keep state() instead")
+            if (ledger.relation, ledger.unit) != (Replace, self.unit):
+                raise InvalidParameterError("a client needs a ledger with relation=Replace and unit=Client.unit")
+        self._paid = self._today = 0
         self._day = -(2**31)
         self._settled = b""
         self._answers: dict[int, bytes] = {}
 
-    def donate(self, value: object, *, day: int, bits: Bits = SECURE) -> bytes:
+    def donate(self, value: object, *, day: int, name: str | None = None, bits: Bits = SECURE) -> bytes:
         """A message with one report of the value, for the server.
 
         Args:
             value: secret.
             day: a number that grows from day to day.
+            name: of this donation, where there is a ledger; public. One that was donated has its message again, at no
+                cost, whatever the value is now.
             bits: leave it out, except in tests.
 
-        Raises: BudgetExceededError, before anything is encoded, if the day's donations are made.
+        Raises: BudgetExceededError, before anything is encoded, if the day's donations are made, or if this donation
+            was paid and its message is not there, as after a crash: it is not drawn again.
         """
-        if whole_number("day", day, upper=2**31) < self._day:
-            raise InvalidParameterError("day must not be before that of the last donation: the clock went back")
+        whole_number("day", day, upper=2**31)
+        if (self._ledger is None) != (name is None) or not isinstance(name, str | None):
+            raise InvalidParameterError(f"name must be text with a ledger, and None without one, got {shown(name)}")
+        if self._ledger is not None and name is not None:
+            return self._kept(self._ledger, value, day, name, bits)
         made = self._today if day == self._day else 0
-        if made >= self.donations:
-            raise BudgetExceededError(f"the {self.donations} donations of this day are made; wait for the next day")
+        self._check(day, self._day, made)
         self._day, self._today, protocol = day, made + 1, self.protocol
         if not isinstance(protocol, Memoised):
-            self.paid += 1
+            self._paid += 1
             return pack(protocol, protocol.encode([value], bits=bits))
         settled = _row(self._settled) if self._settled else protocol.settle(1, bits=bits)
         self._settled, keys = settled.tobytes(), protocol.keys(protocol._places([value]), settled)
         if (key := int(keys[0])) not in self._answers:
             self._answers[key] = protocol.remember(keys, settled, bits=bits).tobytes()
-            self.paid += 1
+            self._paid += 1
         return pack(protocol, protocol.tell(_row(self._answers[key]), settled, bits=bits))
+
+    def _check(self, day: int, last: int, made: int) -> None:
+        """Refuse a donation on a day before the last one's, or with all of its donations."""
+        if day < last:
+            raise InvalidParameterError("day must not be before that of the last donation: the clock went back")
+        if made >= self.donations:
+            raise BudgetExceededError(f"the {self.donations} donations of this day are made; wait for the next day")
+
+    def _kept(self, ledger: Ledger, value: object, day: int, name: str, bits: Bits) -> bytes:
+        """The message of a donation that the ledger pays for, once."""
+        mine = self.protocol.fingerprint.hex()
+        key = hashlib.sha256(f"donation {mine} {name!r}".encode()).hexdigest()
+
+        def check(before: list[Record]) -> None:
+            if any(each.question == key for each in before):
+                raise BudgetExceededError(
+                    f"donation {shown(name)} is paid, and its message is on its way or lost; make one with another name"
+                )
+            days = self._days(before)
+            self._check(day, max(days, default=day), days.count(day))
+
+        stored = ledger.recall(key, safe=bits.safe)
+        if stored is None:
+            entry = Entry(
+                question=key,
+                text=f"donation {shown(name)}",
+                loss=self.protocol.privacy_loss,
+                mechanisms={"protocol": mine, "day": day},
+                safe=bits.safe,
+            )
+            number = ledger.reserve(entry, check=check)
+            stored = json.dumps(pack(self.protocol, self.protocol.encode([value], bits=bits)).hex())
+            ledger.store(number, stored)
+        return bytes.fromhex(json.loads(stored))
+
+    def _days(self, records: list[Record]) -> list[int]:
+        """The days of this protocol's donations."""
+        facts = [each.mechanisms for each in records if isinstance(each.mechanisms, dict)]
+        return [each["day"] for each in facts if each.get("protocol") == self.protocol.fingerprint.hex()]
+
+    @property
+    def paid(self) -> int:
+        """How many permanent answers or reports were paid; secret with a memoised protocol, since it counts values."""
+        return self._paid if self._ledger is None else len(self._days(self._ledger.entries()))
 
     @property
     def epsilon(self) -> Any:
-        """What all donations so far have cost; secret with a memoised protocol, since it counts values."""
+        """What all donations so far have cost; as secret as `paid`."""
         return self.paid * self.protocol.epsilon
 
     def loss_of(self, days: int) -> PrivacyLoss:
@@ -85,7 +146,7 @@ class Client(metaclass=InWords):
 
     def state(self) -> str:
         """The state as JSON, to be kept before a message is sent: secret, since answers tell more than reports."""
-        state = {"client": 1, "protocol": self.protocol.fingerprint.hex(), "paid": self.paid, "day": self._day}
+        state = {"client": 1, "protocol": self.protocol.fingerprint.hex(), "paid": self._paid, "day": self._day}
         answers = {str(key): answer.hex() for key, answer in self._answers.items()}
         return json.dumps({**state, "today": self._today, "settled": self._settled.hex(), "answers": answers})
 
@@ -105,7 +166,7 @@ class Client(metaclass=InWords):
                     self.protocol.supports(self.protocol.tell(_row(answer), _row(settled)))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise InvalidParameterError("the state of the client is damaged; a client without it pays anew") from None
-        self._day, self._today, self._settled, self._answers, self.paid = day, today, settled, answers, paid
+        self._day, self._today, self._settled, self._answers, self._paid = day, today, settled, answers, paid
 
 
 def _row(data: bytes) -> Bytes:
