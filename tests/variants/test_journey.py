@@ -60,6 +60,20 @@ def test_a_ledger_outlives_the_program_and_one_point_is_paid_once(tmp_path: Path
     opened(path).verify()
 
 
+def test_a_report_that_was_never_made_is_paid_all_the_same() -> None:
+    class Cut(PlanarLaplace):
+        def release(self, places: object, *, bits: Any = None) -> Any:
+            raise RuntimeError("the program ends here")
+
+    cut = Cut(epsilon="0.01", step=10, lower=(0, 0), upper=(20_000, 20_000), unit="m")
+    journey = Journey(cut, budget="0.015")
+    with pytest.raises(RuntimeError):
+        journey.report((0, 0), at="8:00")
+    assert journey.spent.epsilon == Fraction(1, 100)
+    with pytest.raises(BudgetExceededError):
+        journey.report((0, 0), at="8:00")
+
+
 def test_it_is_paid_before_the_place_is_read() -> None:
     """A place that notes what was spent when somebody looks at it."""
 

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,6 +51,30 @@ def test_the_noise_keeps_the_claim_in_the_enumerated_scenario(chain: MarkovChain
     assert scenario.epsilon(noisy(sum, float(quilt.scale), upper=length)).upper <= epsilon
     assert quilt.scale <= Fraction(length, epsilon) * (1 + Fraction(1, 2**30))
     assert scenario.epsilon(noisy(sum, 0.5 / epsilon, upper=length)).lower > epsilon  # the twin
+
+
+@pytest.mark.parametrize("chain", [LAZY, SURE, TILTED])
+def test_counts_of_all_states_keep_the_claim_together(chain: MarkovChain) -> None:
+    """All series of 5 times, and the law of the noisy counts of all states, clamped; scale 1/2 is too little."""
+    length, states = 5, len(chain.initial)
+    quilt = MarkovQuilt(length=length, epsilon=1, chains=[chain])
+
+    def excess(scale: float) -> float:
+        q, away = math.exp(-1 / scale), np.abs(np.arange(6)[:, None] - np.arange(6))
+        noisy = (1 - q) / (1 + q) * q**away
+        noisy[:, [0, -1]] /= 1 - q
+        joint: dict[tuple[int, int], Any] = {}
+        for series, p in chain.model(length).items():
+            law: Any = float(p)
+            for count in np.bincount(series, minlength=states):  # type: ignore[arg-type]
+                law = np.multiply.outer(law, noisy[count])
+            for secret in enumerate(series) if p else ():  # type: ignore[arg-type]
+                joint[secret] = joint.get(secret, 0) + law
+        laws = {secret: law / law.sum() for secret, law in joint.items()}
+        return max(np.log(laws[t, x] / laws[t, y]).max() for t, x in laws for y in range(states) if (t, y) in laws)
+
+    assert excess(2 * float(quilt.scale)) <= 1
+    assert excess(0.5) > 1
 
 
 def test_independent_times_need_the_noise_of_differential_privacy() -> None:

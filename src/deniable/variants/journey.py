@@ -96,12 +96,9 @@ class Journey:
         """
         if at is not None and not isinstance(at, str):
             raise InvalidParameterError(f"at must be text such as a time, or None, got {shown(at)}")
-        stored = self._stored(at, bits)
-        if stored is None or self._last is None:
-            found = np.array(json.loads(stored or self._new(place, at, bits)))
-            self._last = Released(found, bits.safe)
-            return self._last
-        return Released(np.array(json.loads(stored)), bits.safe)
+        answer = self._stored(at, bits) or self._new(place, at, bits)
+        self._last = Released(np.array(json.loads(answer)), bits.safe)
+        return self._last
 
     def _new(self, place: object, at: str | None, bits: Bits) -> str:
         last = self._last if self._last is not None and self._last.safe == bits.safe else None

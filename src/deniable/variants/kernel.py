@@ -95,21 +95,18 @@ class Kernel:
             points: at most 200; the program has their number squared as variables.
             prior: weights >= 0, one a point.
             dilation: at least 1. Only neighbours in a graph whose paths are at most this much longer than distances are
-                constrained, by epsilon / dilation. 1 loses nothing; 1.05 halves the time for a few per cent of error.
+                constrained, by a smaller epsilon. 1 loses nothing; 1.05 takes a third of the time at 49 points.
         """
         from scipy.optimize import linprog
         from scipy.sparse import coo_array, eye_array, kron
 
-        places, rate, longer = (
-            _points(points, metric),
-            positive_rational("epsilon", epsilon),
-            exact_rational("dilation", dilation),
-        )
+        places, rate = _points(points, metric), positive_rational("epsilon", epsilon)
+        longer = exact_rational("dilation", dilation)
         if longer < 1:
             raise InvalidParameterError(f"dilation must be at least 1, got {shown(dilation)}")
         size, distances = len(places), metric.table(places, places)
-        first, second = _spanner(distances, float(longer))
-        limits = np.exp(-np.minimum(float(rate / longer) * distances[first, second], 40.0))
+        first, second, stretch = _spanner(distances, float(longer))
+        limits = np.exp(-np.minimum(float(rate) / stretch * distances[first, second], 40.0))
         rows = np.arange(first.size)
         pairs = coo_array((limits, (rows, first)), shape=(rows.size, size))
         pairs = pairs - coo_array((np.ones(rows.size), (rows, second)), shape=(rows.size, size))
@@ -204,8 +201,8 @@ def _points(points: Iterable[Iterable[Real]], metric: object) -> tuple[Point, ..
     return found
 
 
-def _spanner(distances: Floats, dilation: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ordered pairs of neighbours in the greedy graph whose paths are at most `dilation` times as long as distances."""
+def _spanner(distances: Floats, dilation: float) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
+    """Ordered pairs of neighbours in the greedy graph of this dilation, and how much longer its paths are at most."""
     paths = np.where(np.eye(len(distances), dtype=bool), 0.0, np.inf)
     edges = []
     for i, j in sorted(combinations(range(len(distances)), 2), key=lambda pair: distances[pair]):
@@ -214,7 +211,8 @@ def _spanner(distances: Floats, dilation: float) -> tuple[NDArray[np.int64], NDA
             for one, other in ((i, j), (j, i)):
                 paths = np.minimum(paths, paths[:, one, None] + distances[i, j] + paths[other])
     found = np.array(edges, dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    stretch = np.divide(paths, distances, out=np.ones_like(paths), where=distances > 0).max()
+    return found[:, 0], found[:, 1], float(stretch)
 
 
 def normalised(prior: ArrayLike, size: int) -> Floats:

@@ -54,11 +54,9 @@ class MarkovChain:
         """
         from flint import fmpq, fmpq_mat
 
-        transition = self.exact[1]
-        size = len(transition)
+        transition, law, size = self.exact[1], [Fraction(0)], len(self.exact[1])
         rows = [[transition[x][y] - (x == y) for x in range(size)] for y in range(size - 1)] + [[Fraction(1)] * size]
         system = fmpq_mat(size, size, [fmpq(p.numerator, p.denominator) for row in rows for p in row])
-        law = [Fraction(0)]
         with suppress(ZeroDivisionError):  # several sets of states that are never left
             found = system.solve(fmpq_mat(size, 1, [0] * (size - 1) + [1]))
             law = [Fraction(int(p.numerator), int(p.denominator)) for p in found.entries()]
