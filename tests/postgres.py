@@ -54,11 +54,13 @@ class Server:
         return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={quote(str(self.folder), safe='')}"
 
     def execute(self, statement: str, *, database: str = "postgres") -> list[tuple[object, ...]]:
-        """Run one statement as the superuser, in no transaction; returns its rows."""
+        """Run a statement as the superuser, or several of which the last gives the rows."""
         import psycopg
 
         with psycopg.connect(self.dsn(database), autocommit=True) as connection:
             found = connection.execute(statement.encode())
+            while found.nextset():
+                pass
             return found.fetchall() if found.description else []
 
     @contextmanager

@@ -1,8 +1,9 @@
 """One ledger to play with, in a file."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from deniable.ledger import Entry, Ledger
 from deniable.privacy.budget import Budget
 from deniable.privacy.losses import PureLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit
+from tests.postgres import Server
 
+_NUMBERS = count(1)
 UNIT = PrivacyUnit(column="id", noun="respondent")
 
 
@@ -26,11 +29,29 @@ def entry(number: int, epsilon: object = Fraction(1, 10), **others: Any) -> Entr
     return Entry(question=key(number), text=f"SELECT {number}", loss=PureLoss(epsilon), **others)
 
 
-def open_ledger(path: Path | None, *, budget: object = 1, **others: Any) -> Ledger:
+def open_ledger(path: Path | str | None, *, budget: object = 1, **others: Any) -> Ledger:
     """A ledger with a budget, of epsilon unless said otherwise; budget=None opens an existing one."""
     total = budget if budget is None or isinstance(budget, Budget) else Budget(epsilon=budget)
     settings = {"relation": AddRemove, "unit": UNIT, "dataset": "survey", **others}
     return Ledger.open(path, budget=total, **settings)
+
+
+@pytest.fixture(scope="session")
+def postgres_ledgers(postgres_server: Server) -> Iterator[str]:
+    """The URL of a database in which each ledger has a schema of its own."""
+    with postgres_server.database() as url:
+        yield url
+
+
+def a_schema(request: pytest.FixtureRequest) -> str:
+    """The URL of a new one."""
+    return f"{request.getfixturevalue('postgres_ledgers')}&schema=test_{next(_NUMBERS)}"
+
+
+@pytest.fixture(params=["file", "postgres"])
+def place(request: pytest.FixtureRequest, path: Path) -> str:
+    """Where no ledger is yet: what holds here holds for every storage that several processes share."""
+    return str(path) if request.param == "file" else a_schema(request)
 
 
 @pytest.fixture

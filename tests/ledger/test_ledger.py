@@ -22,7 +22,7 @@ from deniable.privacy.currencies.gaussian_dp import largest_mu_squared
 from deniable.privacy.loss import PrivacyLoss
 from deniable.privacy.losses import ApproximateLoss, ConcentratedLoss, GaussianLoss, LaplaceLoss, PureLoss, StatedLoss
 from deniable.privacy.relation import AddRemove, PrivacyUnit, Relation, Replace
-from tests.ledger.conftest import UNIT, entry, key, open_ledger
+from tests.ledger.conftest import UNIT, a_schema, entry, key, open_ledger
 
 
 class OnlyReplace(PureLoss):
@@ -33,9 +33,11 @@ class OnlyReplace(PureLoss):
         return frozenset({Replace})
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "postgres", "memory"])
 def any_ledger(request: pytest.FixtureRequest, path: Path) -> Ledger:
-    return open_ledger(path if request.param == "file" else None)
+    return open_ledger(
+        {"file": lambda: path, "postgres": lambda: a_schema(request), "memory": lambda: None}[request.param]()
+    )
 
 
 # --- what is spent -----------------------------------------------------------------------------------------------
@@ -505,12 +507,14 @@ def test_a_changed_key_is_noticed(used: Ledger, edit: Callable[..., None], state
 
 def test_a_rolled_back_copy_is_noticed_by_a_head_that_was_noted(path: Path, ledger: Ledger) -> None:
     ledger.reserve(entry(1))
-    copy = path.read_bytes()
     noted = ledger.head
+    ledger.close()
+    copy = path.read_bytes()
     ledger.reserve(entry(2))
     later = ledger.head
     ledger.verify(expected_head=noted)
     ledger.verify(expected_head=later)
+    ledger.close()
     path.write_bytes(copy)
     ledger.verify(expected_head=noted)
     ledger.verify()  # without a noted head a copy is as good as the original: nothing inside the file can tell

@@ -6,7 +6,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,11 @@ from tests.ledger.conftest import entry, key, open_ledger
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def play(scene: str, folder: Path) -> dict[str, Any]:
+def play(scene: str, place: str) -> dict[str, Any]:
     """Run one scene of processes.py and return what it saw."""
     script = Path(__file__).with_name("processes.py")
     done = subprocess.run(
-        [sys.executable, script, scene, folder], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, script, scene, place], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
@@ -35,33 +37,35 @@ def play(scene: str, folder: Path) -> dict[str, Any]:
 
 
 @forks
-def test_of_twenty_processes_that_race_for_the_last_tenth_exactly_one_wins(tmp_path: Path) -> None:
-    assert play("race", tmp_path) == {"statuses": [0] + [1] * 19, "spent": "1", "entries": 2}
+def test_of_twenty_processes_that_race_for_the_last_tenth_exactly_one_wins(place: str) -> None:
+    assert play("race", place) == {"statuses": [0] + [1] * 19, "spent": "1", "entries": 2}
 
 
 @forks
-def test_twenty_processes_that_create_one_ledger_share_one_budget(tmp_path: Path) -> None:
-    assert play("create", tmp_path) == {"statuses": [0] * 20, "spent": "1", "files": ["new.ledger"]}
+def test_twenty_processes_that_create_one_ledger_share_one_budget(place: str) -> None:
+    assert play("create", place) == {"statuses": [0] * 20, "spent": "1"}
+    if not place.startswith("postgresql"):
+        assert os.listdir(Path(place).parent) == ["survey.ledger"]
 
 
 @forks
-def test_processes_that_ask_the_same_at_once_pay_once_and_a_killed_one_blocks_nobody(tmp_path: Path) -> None:
-    assert play("same", tmp_path) == {"paid": 1, "after": [True, False, True]}
+def test_processes_that_ask_the_same_at_once_pay_once_and_a_killed_one_blocks_nobody(place: str) -> None:
+    assert play("same", place) == {"paid": 1, "after": [True, False, True]}
 
 
 @forks
-def test_a_hundred_killed_processes_leave_a_ledger_that_verifies_and_never_under_counts(tmp_path: Path) -> None:
-    seen = play("kill", tmp_path)
+def test_many_killed_processes_leave_a_ledger_that_verifies_and_never_under_counts(place: str) -> None:
+    seen = play("kill", place)
     assert seen["statuses"] == [-signal.SIGKILL]
-    assert seen["paid"] >= 100  # the children were killed at work, not before it
+    assert seen["paid"] >= 40  # the children were killed at work, not before it
     assert seen["paid"] <= seen["entries"] <= seen["paid"] + seen["killed"]
     assert seen["stored"] <= seen["answers"] <= seen["stored"] + seen["killed"]
     assert seen["spent_is_the_sum"]
 
 
 @forks
-def test_a_forked_child_uses_the_file_and_is_refused_the_memory_of_its_parent(tmp_path: Path) -> None:
-    assert play("inherit", tmp_path) == {"statuses": [0, 7], "spent": ["1/5", "1/10"]}
+def test_a_forked_child_uses_the_file_and_is_refused_the_memory_of_its_parent(place: str) -> None:
+    assert play("inherit", place) == {"statuses": [0, 7], "spent": ["1/5", "1/10"]}
 
 
 # --- power cuts --------------------------------------------------------------------------------------------------
@@ -83,6 +87,7 @@ def test_a_write_ahead_log_cut_at_any_byte_leaves_a_ledger_that_verifies(path: P
             cut = open_ledger(copy)
             cut.verify()
             counts.append(len(cut.entries()))
+            cut.close()
     assert counts == sorted(counts)
     assert set(counts) == {0, 1, 2, 3}
 
@@ -122,18 +127,33 @@ def test_a_ledger_that_may_not_be_written_spends_nothing(path: Path, ledger: Led
     assert ledger.spent().epsilon == 0
 
 
-def test_a_full_disk_spends_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cramped(path: Path, connect: Any = storage._connect) -> sqlite3.Connection:
-        connection = connect(path)
-        connection.execute("PRAGMA max_page_count = 1")  # SQLite raises it to the present size
-        return connection
+def until_refused(reserve: Callable[[], int]) -> int:
+    """How many reservations a ledger takes before its disk is full."""
+    for paid in range(40):
+        try:
+            reserve()
+        except LedgerError as error:
+            assert "free space" in str(error)  # noqa: PT017
+            return paid
+    raise AssertionError("the disk was not full")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "_connect", cramped)
-        with pytest.raises(LedgerError, match="free space"):
-            ledger.reserve(entry(1, mechanisms="x" * 100_000))
-    ledger.verify()
-    assert ledger.spent().epsilon == 0
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
+def test_a_full_disk_keeps_or_refuses_each_charge_and_leaves_nothing_half_written(path: Path, ledger: Ledger) -> None:
+    """The log may grow by a few bytes more each time, and ends at every place in a record."""
+    import resource
+
+    unlimited, cost, paid = resource.getrlimit(resource.RLIMIT_FSIZE), Fraction(1, 1000), 0
+    for room in range(0, 30_000, 1717):
+        ledger.reserve(entry(0, cost))
+        paid += 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (Path(f"{path}-wal").stat().st_size + room, unlimited[1]))
+        try:
+            paid += until_refused(lambda: ledger.reserve(entry(1, cost, mechanisms=["x" * 3000])))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        ledger.verify()
+        assert ledger.spent().epsilon == len(ledger.entries()) * cost == paid * cost
 
 
 def test_an_interrupted_transaction_leaves_no_trace(path: Path, ledger: Ledger) -> None:
@@ -165,6 +185,7 @@ def test_a_path_with_odd_characters_works(tmp_path: Path) -> None:
         ledger = open_ledger(tmp_path / name)
         ledger.reserve(entry(1))
         assert open_ledger(tmp_path / name, budget=None).head == ledger.head
+        ledger.close()
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -242,6 +263,7 @@ def test_a_locked_ledger_is_waited_for_and_then_given_up_without_spending(
     path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger.store(ledger.reserve(entry(1)), "1")
+    ledger.close()
     monkeypatch.setattr(storage, "PATIENCE", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -7,12 +7,13 @@ take the same time however long the chain is.
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 from deniable.errors import InvalidParameterError, LedgerError, LedgerTamperedError
+from deniable.ledger.storage import Connection
 from deniable.privacy.budget import Budget, Rule
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
@@ -51,7 +52,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def append(connection: sqlite3.Connection, kind: str, body: Mapping[str, object], *, total: Charge) -> int:
+def append(connection: Connection, kind: str, body: Mapping[str, object], *, total: Charge) -> int:
     """Add one record after the last; returns its number. The caller holds a write transaction."""
     if kind == "opening":
         number, previous = 0, START
@@ -68,7 +69,7 @@ def append(connection: sqlite3.Connection, kind: str, body: Mapping[str, object]
     return number
 
 
-def last(connection: sqlite3.Connection) -> Link:
+def last(connection: Connection) -> Link:
     """The last record, after a check that the head agrees with it."""
     rows = _rows(connection, "ORDER BY number DESC LIMIT 1")
     head = connection.execute("SELECT number, hash FROM head").fetchall()
@@ -80,7 +81,7 @@ def last(connection: sqlite3.Connection) -> Link:
     return link
 
 
-def opening(connection: sqlite3.Connection) -> Link:
+def opening(connection: Connection) -> Link:
     """The record that says what the ledger is for."""
     link = at(connection, 0)
     if link is None:
@@ -88,19 +89,19 @@ def opening(connection: sqlite3.Connection) -> Link:
     return link
 
 
-def at(connection: sqlite3.Connection, number: int) -> Link | None:
+def at(connection: Connection, number: int) -> Link | None:
     """The record with this number, or None."""
     rows = _rows(connection, "WHERE number = ?", number)
     return _link(rows[0]) if rows else None
 
 
-def first_rule(connection: sqlite3.Connection, budget: Budget) -> Rule | None:
+def first_rule(connection: Connection, budget: Budget) -> Rule | None:
     """The rule by which the ledger adds up, from its first entry; None before that."""
     rows = _rows(connection, "WHERE kind = 'entry' ORDER BY number LIMIT 1")
     return _rule(_link(rows[0]), budget) if rows else None
 
 
-def answers(connection: sqlite3.Connection, question: str) -> Iterator[tuple[Link, Link]]:
+def answers(connection: Connection, question: str) -> Iterator[tuple[Link, Link]]:
     """Pairs of an entry with this question and its answer, in the order of the answers."""
     pairs = connection.execute(
         "SELECT entry.number, answer.number FROM records AS entry "
@@ -114,7 +115,7 @@ def answers(connection: sqlite3.Connection, question: str) -> Iterator[tuple[Lin
         yield asked, answered
 
 
-def unanswered(connection: sqlite3.Connection, question: str) -> list[Link]:
+def unanswered(connection: Connection, question: str) -> list[Link]:
     """Entries with this question that have no answer."""
     numbers = connection.execute(
         "SELECT entry.number FROM records AS entry LEFT JOIN records AS answer ON answer.entry = entry.number "
@@ -124,46 +125,45 @@ def unanswered(connection: sqlite3.Connection, question: str) -> list[Link]:
     return [link for (number,) in numbers if (link := at(connection, number)) is not None]
 
 
-def source(connection: sqlite3.Connection) -> Link | None:
+def source(connection: Connection) -> Link | None:
     """The last record that says what the ledger is about; None in a ledger that was never told."""
     rows = _rows(connection, "WHERE kind = 'source' ORDER BY number DESC LIMIT 1")
     return _link(rows[0]) if rows else None
 
 
-def answered(connection: sqlite3.Connection, entry: int) -> bool:
+def answered(connection: Connection, entry: int) -> bool:
     """Whether this entry has an answer."""
     return bool(_rows(connection, "WHERE entry = ?", entry))
 
 
-def entries(connection: sqlite3.Connection) -> Iterator[tuple[Link, bool]]:
+def entries(connection: Connection) -> Iterator[tuple[Link, bool]]:
     """Every entry in order, with whether it has an answer."""
-    done = {number for (number,) in connection.execute("SELECT entry FROM records WHERE kind = 'answer'")}
+    done = {number for (number,) in connection.execute("SELECT entry FROM records WHERE kind = 'answer'").fetchall()}
     for row in _rows(connection, "WHERE kind = 'entry' ORDER BY number"):
         link = _link(row)
         yield link, link.number in done
 
 
-def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str | None) -> None:
+def verify(connection: Connection, *, budget: Budget, expected_head: str | None) -> None:
     """Walk the whole chain: hashes, order, totals from each loss, keys, head and budget.
 
     Raises: LedgerTamperedError that names the first record that is wrong.
     """
     total, previous, expected = Charge.nothing(), START, 0
+    written = total.to_data()
     rule: Rule | None = None
     open_entries: set[int] = set()
     fingerprints: dict[str, str] = {}
     seen_head = expected_head is None
-    for row in connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number"):  # noqa: S608
-        link = _link(row)
+    priced = lru_cache(maxsize=4096)(partial(_priced, budget))  # most questions cost what others cost
+    for link in _walk(connection):
         if link.number != expected or (link.kind == "opening") != (expected == 0):
             raise _tampered(expected, "is missing")
         if link.body.get("previous") != previous:
             raise _tampered(link.number, "does not follow the record before it")
-        charge = _charge(link, budget)
-        total = total + charge
-        if link.total != total:
-            raise _tampered(link.number, "does not add up to the running total")
         if link.kind == "entry":
+            total = total + _charge(link, priced)
+            written = total.to_data()
             rule = rule or _rule(link, budget)
             open_entries.add(link.number)
         elif link.kind == "answer":
@@ -172,12 +172,19 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
             open_entries.remove(link.body["entry"])
         elif link.kind == "key":
             fingerprints[link.body["name"]] = link.body["fingerprint"]
+        if link.body.get("total") != written:
+            if link.total != total:
+                raise _tampered(link.number, "does not add up to the running total")
+            written = link.body["total"]  # the same sums, as an earlier version wrote them
         seen_head = seen_head or link.hash == expected_head
         previous, expected = link.hash, expected + 1
     last(connection)
     if rule is not None and not rule.admits(total):
         raise _tampered(expected - 1, f"brings the total above the budget {budget}")
-    kept = {name: hashlib.sha256(key).hexdigest() for name, key in connection.execute("SELECT name, key FROM keys")}
+    kept = {
+        name: hashlib.sha256(key).hexdigest()
+        for name, key in connection.execute("SELECT name, key FROM keys").fetchall()
+    }
     if kept != fingerprints:
         raise LedgerTamperedError("The ledger's keys were changed by another program. Restore it from a backup.")
     if not seen_head:
@@ -187,7 +194,15 @@ def verify(connection: sqlite3.Connection, *, budget: Budget, expected_head: str
         )
 
 
-def _rows(connection: sqlite3.Connection, clause: str, *parameters: object) -> list[_Row]:
+def _walk(connection: Connection) -> Iterator[Link]:
+    """All records in order, a few thousand at a time."""
+    after = -(2**63)
+    while rows := _rows(connection, "WHERE number > ? ORDER BY number LIMIT 5000", after):
+        yield from map(_link, rows)
+        after = rows[-1][0]
+
+
+def _rows(connection: Connection, clause: str, *parameters: object) -> list[_Row]:
     return connection.execute(f"SELECT {_COLUMNS} FROM records {clause}", parameters).fetchall()  # noqa: S608
 
 
@@ -213,18 +228,24 @@ def _read_charge(link: Link, field: str) -> Charge:
         raise _tampered(link.number, "cannot be read") from error
 
 
-def _charge(link: Link, budget: Budget) -> Charge:
-    """What a record adds to the total; an entry's charge covers what its stated loss costs."""
-    if link.kind != "entry":
-        return Charge.nothing()
-    charge = _read_charge(link, "charge")
+def _charge(link: Link, priced: Callable[[str, str], Charge | None]) -> Charge:
+    """What an entry adds to the total; its charge covers what its stated loss costs."""
     try:
-        cost = budget.price(PrivacyLoss.from_data(link.body["loss"]))
+        charge = priced(canonical(link.body["loss"]), canonical(link.body["charge"]))
     except (ValueError, KeyError, TypeError) as error:
         raise _tampered(link.number, "cannot be read") from error
-    if not _covers(charge, cost):
+    if charge is None:
         raise _tampered(link.number, "charges less than its stated loss costs")
     return charge
+
+
+def _priced(budget: Budget, loss: str, charge: str) -> Charge | None:
+    """A charge, from JSON; None if it does not cover what the loss costs."""
+    cost = budget.price(PrivacyLoss.from_data(json.loads(loss)))
+    if json.loads(charge) == cost.to_data():
+        return cost
+    paid = Charge.from_data(json.loads(charge))
+    return paid if _covers(paid, cost) else None
 
 
 def _rule(entry: Link, budget: Budget) -> Rule:

@@ -2,19 +2,20 @@
 
 import hashlib
 import secrets
-import sqlite3
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import LedgerError, UnprovedError
-from deniable.ledger import asker, chain, schema
+from deniable.ledger import asker, chain
 from deniable.ledger.asker import Process
 from deniable.ledger.entry import Entry, Record
+from deniable.ledger.postgres import PostgresStorage, is_url
 from deniable.ledger.source import Source, difference, is_other_table
-from deniable.ledger.storage import FileStorage, MemoryStorage, Storage
+from deniable.ledger.storage import Connection, FileStorage, MemoryStorage, Storage
 from deniable.privacy.budget import Budget, Filter, Remaining
 from deniable.privacy.charge import Charge
 from deniable.privacy.loss import PrivacyLoss
@@ -70,36 +71,33 @@ class Ledger:
         Raises: LedgerError if it cannot be opened or was opened for something else; LedgerTamperedError if its end
             does not match its head. Both leave the file as it was.
         """
-        storage = None if path is None else FileStorage(Path(path))
-        if storage is None or not storage.exists():
+        storage = _storage(path)
+        if not storage.exists():
             if budget is None:
-                place = "A ledger in memory is new" if storage is None else f"There is no ledger at {storage.place}"
+                place = f"There is no ledger at {storage.place}" if storage.lasting else "A ledger in memory is new"
                 raise LedgerError(f"{place}. Give a budget to open one, for example Budget(epsilon=1).")
             opening = _opening(budget, relation, unit, dataset)
-
-            def build(connection: sqlite3.Connection) -> None:
-                schema.create(connection)
-                chain.append(connection, "opening", opening, total=Charge.nothing())
-
-            if storage is None:
-                return cls(MemoryStorage(build), budget=budget, relation=relation, unit=unit, dataset=dataset)
-            storage.create(build)  # if another process was faster, its ledger is checked like any other
+            storage.create(lambda opened: chain.append(opened, "opening", opening, total=Charge.nothing()))
+            if not storage.lasting:
+                return cls(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
+            # if another process was faster, its ledger is checked like any other
         ledger = cls._existing(storage, budget=budget, relation=relation, unit=unit, dataset=dataset)
         if source is not None:
-            ledger._bind(source.to_data(storage.path.parent.resolve()), moved=moved)
+            ledger._bind(source.to_data(storage.folder), moved=moved)
         return ledger
 
     @classmethod
+    def exists(cls, path: Path | str) -> bool:
+        """Whether there is something at a path, or in a schema of a server, that `open` would open or refuse."""
+        return _storage(path).exists()
+
+    @classmethod
     def _existing(
-        cls, storage: FileStorage, *, budget: Budget | None, relation: Relation, unit: PrivacyUnit, dataset: str
+        cls, storage: Storage, *, budget: Budget | None, relation: Relation, unit: PrivacyUnit, dataset: str
     ) -> "Ledger":
+        storage.upgrade()
         with storage.transaction(write=False) as connection:
-            known = schema.identify(connection, storage.place)
-        if known < len(schema.MIGRATIONS):
-            with storage.transaction(write=True) as connection:
-                schema.migrate(connection)
-        with storage.transaction(write=False) as connection:
-            schema.check(connection, storage.place)
+            storage.check(connection)
             chain.last(connection)
             opening = chain.opening(connection)
         kept = Budget.from_data(opening.body["budget"])
@@ -149,7 +147,15 @@ class Ledger:
     @property
     def is_lasting(self) -> bool:
         """Whether the ledger outlives this process."""
-        return isinstance(self._storage, FileStorage)
+        return self._storage.lasting
+
+    def close(self) -> None:
+        """Let go of the file or the server until the next use, as a ledger does that nobody holds any more.
+
+        While a file is in use its newest records are in the log beside it. After this they are in the file itself,
+        unless another process uses it too.
+        """
+        self._storage.close()
 
     def answer(self, entry: Entry, compute: Callable[[], str], *, fresh: bool = False) -> tuple[str, bool]:
         """The stored answer to a question, or a new one, paid for, computed and stored; and which of the two it is.
@@ -174,7 +180,7 @@ class Ledger:
             found = compute()
             self.store(claimed, found)
         finally:
-            asker.end(self._storage.identity, claimed)
+            self._storage.end(claimed)
         return found, False
 
     def _claim(self, entry: Entry, charge: Charge, process: Process, *, fresh: bool) -> int | str | None:
@@ -189,16 +195,16 @@ class Ledger:
                     return stored
                 if write:
                     number = self._append(connection, entry, charge, asked_by=process)
-                    asker.begin(self._storage.identity, number)  # before anybody can see the reservation
+                    self._storage.begin(connection, number)  # before anybody can see the reservation
                     return number
         return None
 
-    def _known(self, connection: sqlite3.Connection, entry: Entry) -> tuple[str | None, bool]:
+    def _known(self, connection: Connection, entry: Entry) -> tuple[str | None, bool]:
         """The stored answer to a question, and whether one is on its way."""
         stored = _first_answer(connection, entry.question, entry.analyst, entry.safe)
         awaited = stored is None and any(
             _is_of(link, entry.analyst, entry.safe)
-            and asker.in_progress(link.body.get("asker"), self._storage.identity, link.number)
+            and self._storage.in_progress(connection, link.body.get("asker"), link.number)
             for link in chain.unanswered(connection, entry.question)
         )
         return stored, awaited
@@ -239,12 +245,8 @@ class Ledger:
             )
         return self.budget.price(entry.loss)
 
-    def _append(
-        self, connection: sqlite3.Connection, entry: Entry, charge: Charge, *, asked_by: Process | None = None
-    ) -> int:
+    def _append(self, connection: Connection, entry: Entry, charge: Charge, *, asked_by: Process | None = None) -> int:
         """Add an entry to the chain if the budget admits it. The caller holds a write transaction."""
-        from importlib.metadata import version
-
         body = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "question": entry.question,
@@ -254,7 +256,8 @@ class Ledger:
             "mechanisms": entry.mechanisms,
             "analyst": entry.analyst,
             "safe": entry.safe,
-            "deniable": version("deniable"),
+            "deniable": _version(),
+            "token": secrets.token_hex(8),  # no two records are alike, so one is found again by its hash
         }
         if asked_by is not None:
             body["asker"] = asked_by
@@ -263,7 +266,7 @@ class Ledger:
         body["rule"] = account.rule.name
         return chain.append(connection, "entry", body, total=account.spent)
 
-    def _account(self, connection: sqlite3.Connection) -> Filter:
+    def _account(self, connection: Connection) -> Filter:
         """The filter of everything that was reserved so far."""
         rule = chain.first_rule(connection, self.budget)
         total = chain.last(connection).total
@@ -358,14 +361,25 @@ class Ledger:
         Raises: LedgerTamperedError that names the first record that is wrong.
         """
         with self._storage.transaction(write=False) as connection:
-            (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if report != "ok":
-                raise sqlite3.DatabaseError(report)
-            schema.check(connection, self._storage.place)
+            self._storage.check(connection, deeply=True)
             chain.verify(connection, budget=self.budget, expected_head=expected_head)
 
     def __repr__(self) -> str:
         return f"Ledger({self._storage.place!r}, dataset={self.dataset!r}, budget={self.budget})"
+
+
+def _storage(path: Path | str | None) -> Storage:
+    """The database that a path or a URL names."""
+    if path is None:
+        return MemoryStorage()
+    return PostgresStorage(str(path)) if is_url(path) else FileStorage(Path(path))
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("deniable")
 
 
 def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str) -> dict[str, Any]:
@@ -377,7 +391,7 @@ def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str
     }
 
 
-def _first_answer(connection: sqlite3.Connection, question: str, analyst: str, safe: bool) -> str | None:
+def _first_answer(connection: Connection, question: str, analyst: str, safe: bool) -> str | None:
     for asked, answer in chain.answers(connection, question):
         if _is_of(asked, analyst, safe):
             return str(answer.body["answer"])

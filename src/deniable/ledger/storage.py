@@ -1,7 +1,7 @@
-"""Where a ledger's database lives, and its transactions.
+"""Where a ledger's database lives, and its transactions: what a file, memory and a server have in common.
 
-A connection to a file lasts for one transaction. So threads, forked children and killed processes share nothing
-but the file, and SQLite's locks on it.
+A connection serves one transaction at a time and is kept for the next. None is kept while a process forks, so children
+share nothing but the database and its locks.
 """
 
 import os
@@ -10,25 +10,125 @@ import sqlite3
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 from deniable.errors import LedgerError, LedgerTamperedError
+from deniable.ledger import asker, schema
 
 PATIENCE = 30.0  # seconds that a transaction waits for others
 
 
+class Rows(Protocol):
+    """What a statement found."""
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection in a transaction. Statements are those that SQLite and PostgreSQL both read, with ? for values."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+
+
 class Storage(ABC):
-    """A database that runs short transactions."""
+    """A database that runs short transactions, each alone or as if it were."""
 
     place: str
     identity: str  # of the database, within this process
+    folder: Path | None = None  # from which paths of data are seen
+    lasting = True
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether there is something at the place, be it a ledger or not."""
+
+    @abstractmethod
+    def create(self, fill: Callable[[Any], object]) -> bool:
+        """Make the ledger complete or not at all; False if another process made it first."""
+
+    @abstractmethod
+    def upgrade(self) -> None:
+        """Apply migrations that are missing.
+
+        Raises: LedgerError if it is no ledger, or that of a newer version. Nothing is written then.
+        """
+
+    @abstractmethod
+    def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
+        """One transaction: committed durably when the block ends, undone when it raises."""
+
+    @abstractmethod
+    def check(self, connection: Any, *, deeply: bool = False) -> None:
+        """Raise LedgerTamperedError unless the tables and what guards them are those of the migrations."""
+
+    def begin(self, connection: Any, number: int) -> None:
+        """Note that this process answers a reservation, which it is about to commit."""
+        asker.begin(self.identity, number)
+
+    def end(self, number: int) -> None:
+        """Note that it has answered, or given up."""
+        asker.end(self.identity, number)
+
+    def in_progress(self, connection: Any, by: object, number: int) -> bool:
+        """Whether somebody is at work on a reservation."""
+        return asker.in_progress(by, self.identity, number)
+
+    def close(self) -> None:  # noqa: B027 - memory has nothing to let go of
+        """Let go of the database until the next transaction."""
+
+
+class Kept:
+    """Connections that wait for their next transaction, in the process that opened them."""
+
+    _all: ClassVar["weakref.WeakSet[Kept]"] = weakref.WeakSet()
+    _inherited: ClassVar[list[Any]] = []  # of a parent; to close them would disturb it
+
+    def __init__(self) -> None:
+        self._idle: list[tuple[int, object, Any]] = []
+        self._all.add(self)
+        weakref.finalize(self, _close, self._idle)
+
+    def take(self, mark: object) -> Any:
+        """A connection that was given back under this mark, or None."""
+        while self._idle:
+            process, kept, connection = self._idle.pop()
+            if process != os.getpid():
+                self._inherited.append(connection)
+            elif kept == mark:
+                return connection
+            else:
+                connection.close()
+        return None
+
+    def give(self, mark: object, connection: Any) -> None:
+        """Keep a connection."""
+        self._idle.append((os.getpid(), mark, connection))
+
+    def close(self) -> None:
+        """Close all of them."""
+        _close(self._idle)
+
+    @classmethod
+    def close_everywhere(cls) -> None:
+        """Close those of all ledgers of this process: SQLite's locks and a socket must not have two owners."""
+        for kept in list(cls._all):
+            kept.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=Kept.close_everywhere)
+
+
+class SqliteStorage(Storage):
+    """A database of SQLite."""
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """One transaction: committed durably when the block ends, undone when it raises."""
         with _in_plain_words(self.place), self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -38,23 +138,39 @@ class Storage(ABC):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    def upgrade(self) -> None:
+        with self.transaction(write=False) as connection:
+            known = schema.identify(connection, self.place)
+        if known < len(schema.MIGRATIONS):
+            with self.transaction(write=True) as connection:
+                schema.migrate(connection)
+
+    def check(self, connection: sqlite3.Connection, *, deeply: bool = False) -> None:
+        if deeply:
+            (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if report != "ok":
+                raise sqlite3.DatabaseError(report)
+        schema.check(connection, self.place)
+
     @abstractmethod
     def _connection(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
 
-class FileStorage(Storage):
+class FileStorage(SqliteStorage):
     """A SQLite file in WAL mode that several processes may use at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()  # a later change of folder does not lose it
         self.place = str(path)
         self.identity = str(self.path.resolve())
+        self.folder = self.path.parent.resolve()
+        self._kept = Kept()
 
     def exists(self) -> bool:
         return os.path.lexists(self.path)
 
-    def create(self, build: Callable[[sqlite3.Connection], None]) -> bool:
-        """Make the file complete or not at all; False if another process made it first.
+    def create(self, fill: Callable[[sqlite3.Connection], object]) -> bool:
+        """Make the file; see Storage.
 
         It is built under another name and then linked to its own, so nobody sees half a ledger. Only the owner
         of the file may read or write it.
@@ -65,7 +181,8 @@ class FileStorage(Storage):
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 with closing(_connect(draft)) as connection:
                     connection.execute("BEGIN IMMEDIATE")
-                    build(connection)
+                    schema.create(connection)
+                    fill(connection)
                     connection.execute("COMMIT")
                     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 if mode != "wal":
@@ -80,24 +197,46 @@ class FileStorage(Storage):
                         leftover.unlink(missing_ok=True)
         return True
 
+    def close(self) -> None:
+        self._kept.close()
+
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with closing(_connect(self.path)) as connection:
+        """A connection to the file that has the path now: another one may have taken its place."""
+        found = None
+        with suppress(FileNotFoundError):
+            found = os.stat(self.path)
+        mark = found and (found.st_dev, found.st_ino)
+        connection = self._kept.take(mark) or _connect(self.path)
+        try:
             yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._kept.give(mark, connection)
 
 
-class MemoryStorage(Storage):
+class MemoryStorage(SqliteStorage):
     """A database in the memory of one process; threads take turns, forked children are refused."""
 
-    def __init__(self, build: Callable[[sqlite3.Connection], None]) -> None:
+    lasting = False
+
+    def __init__(self) -> None:
         self.place = "the ledger in memory"
         self.identity = f"memory {id(self)}"
         self._owner = os.getpid()
         self._turn = threading.RLock()
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._database.close)
+
+    def exists(self) -> bool:
+        return False
+
+    def create(self, fill: Callable[[sqlite3.Connection], object]) -> bool:
         with self.transaction(write=True) as connection:
-            build(connection)
+            schema.create(connection)
+            fill(connection)
+        return True
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -110,9 +249,16 @@ class MemoryStorage(Storage):
             yield self._database
 
 
+def _close(idle: list[tuple[int, object, Any]]) -> None:
+    while idle:
+        process, _, connection = idle.pop()
+        if process == os.getpid():
+            connection.close()
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?mode=rw"  # rw: never create
-    connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")

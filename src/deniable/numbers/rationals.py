@@ -38,6 +38,8 @@ def exact_rational(name: str, value: object) -> Fraction:
 
     Raises: InvalidParameterError for NaN, infinity, a bool, or anything that is no number.
     """
+    if type(value) is Fraction:
+        return value
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()  # a numpy scalar
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
@@ -83,13 +85,15 @@ def positive_rational(name: str, value: object) -> Fraction:
 def nonnegative_rational(name: str, value: object) -> Fraction:
     """Like `exact_rational`, and at least 0."""
     number = exact_rational(name, value)
-    if number < 0:
+    if number.numerator < 0:
         raise InvalidParameterError(f"{name} must be >= 0, got {shown(value)}")
     return within_floats(name, number)
 
 
 def within_floats(name: str, number: Fraction) -> Fraction:
     """The number itself, if a float can hold it."""
+    if number.numerator.bit_length() - number.denominator.bit_length() < 1023:  # it is below 2**1023
+        return number
     if number > _LARGEST:
         raise InvalidParameterError(f"{name} must be at most 1.79e308, got {shown(number)}")
     return number
