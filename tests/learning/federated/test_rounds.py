@@ -253,3 +253,39 @@ def test_digits_are_learnt_by_whole_clients_and_by_their_examples() -> None:
     }
     found = inside.fit(Simulation(clients), clients=5, expected_clients=5, bits=DeterministicBits(1))
     assert (model.predict(found.parameters, rows[held]) == labels[held]).mean() > 0.8
+
+
+def test_skellam_shares_have_the_noise_of_the_plan_and_a_loss_without_a_lattice_term() -> None:
+    """2,000 entries, six of four shares: a deviation within 6/sqrt(4000) of the claim, a sum of 6 Skellam numbers."""
+    made = plan(steps=1, dimensions=2000, relation=Replace)
+    federated = Federated(plan=made, trust="distributed", secure=SECURE_SUM, noise="skellam")
+    found = trained(federated, np.zeros((6, 2000)))
+    assert abs(found.std() / (2 * math.sqrt(6 / 4) / 6) - 1) < 6 / math.sqrt(4000)
+    assert federated.lattice_delta == 0
+    gaussian = Federated(plan=made, trust="distributed", secure=SECURE_SUM)
+    exact, bound = (each.privacy_loss().epsilon("1e-5").upper for each in (gaussian, federated))
+    assert exact < bound < 1.12 * exact
+    assert federated.privacy_loss().relations == {Replace}
+    for bad, sentence in (
+        ({"noise": "normal"}, "noise must be"),
+        ({"plan": plan(clip=Clip(), relation=Replace)}, "too fine"),
+    ):
+        with pytest.raises(InvalidParameterError, match=sentence):
+            Federated(**{"plan": made, "trust": "distributed", "secure": SECURE_SUM, "noise": "skellam", **bad})
+    with pytest.raises(InvalidParameterError, match="noise must be"):
+        Federated(plan=made, trust="central", noise="skellam")
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "skellam"])
+def test_numbers_that_wrap_around_are_as_rare_as_stated(noise: str) -> None:
+    """16 bits, 7 clients at the norm, 4,000 numbers: sums modulo 2^16 that differ from those in full."""
+    made = plan(clip=Clip(lattice=3000), steps=1, dimensions=4000, noise_multiplier="3/2", relation=Replace)
+    federated = Federated(plan=made, trust="distributed", secure=SecureSum(survivors=2, width=2), noise=noise)
+    bits = DeterministicBits(5)
+    total = 7 * 3000 + sum(federated.share((4000,), bits) for _ in range(7))
+    wrapped = (total != total.astype(np.int16)).sum()
+    spread = math.sqrt(7 * float(federated.share_squared))
+    room = (2**15 - 1 - 7 * 3000) / spread
+    bound = 4000 * 2 * math.exp(-(room**2) / (2 + 2 * (room / spread / 3 if noise == "skellam" else 0)))
+    assert federated.wrap_probability(7) == pytest.approx(min(bound, 1))
+    assert 0 < wrapped < bound

@@ -13,7 +13,6 @@ from deniable.learning.estimators.logistic import probabilities
 from deniable.learning.federated.secure import SecureClient, pack, unpack
 from deniable.learning.plan import TrainingPlan
 from deniable.learning.samplers import Places
-from deniable.noise import gaussian
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, whole_number
 from deniable.rows import Floats, numbers, silence, table
@@ -172,7 +171,7 @@ class Participant:
         exact = plan.clip.integers(update[np.newaxis], norm)[0]
         if federated.trust == "central":
             return bytes(exact.astype("<i4").tobytes())
-        noisy = exact + gaussian.sample(sigma_squared=federated.share_squared, size=exact.shape, bits=self._bits)
+        noisy = exact + federated.share(exact.shape, self._bits)
         if federated.secure is not None:
             self._secure = SecureClient(federated.secure, self.number, noisy.astype(np.int64), bits=self._bits)
             return self._secure.hello()

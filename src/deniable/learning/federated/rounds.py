@@ -20,10 +20,13 @@ from deniable.learning.federated.secure import SecureServer, SecureSum
 from deniable.learning.federated.transport import Messages
 from deniable.learning.plan import TrainingPlan, TrainingRun
 from deniable.learning.samplers import Poisson
+from deniable.noise import gaussian, skellam
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_rational, root_above, whole_number
 from deniable.privacy import ApproximateLoss, GaussianDPLoss, PrivacyLoss, Replace
 from deniable.privacy.around.restricted import RestrictedLoss
+from deniable.privacy.losses.skellam import skellam_loss
+from deniable.privacy.sensitivity.vectors import of_ball_sum
 from deniable.rows import Floats, silence
 from deniable.statistics.statistic import Payer, paid
 
@@ -39,6 +42,8 @@ class Federated(Part):
             noise, and the server sees their sum alone. "local": each client adds all of it, and nobody is trusted.
             "examples": clients protect each of their rows, by `private_descent`.
         secure: the secure sum, for "distributed".
+        noise: the law of shares, "gaussian" (discrete) or "skellam", whose sums have it too: `lattice_delta` is 0, the
+            loss is known by its Rényi divergences, and the lattice must be coarse, as in Clip(lattice=1024).
         codec: of noisy updates if they are "local", else of the noisy sum.
         step_size: of the server.
         local_steps: of `private_descent` in one round.
@@ -54,6 +59,7 @@ class Federated(Part):
     plan: TrainingPlan
     trust: str = "central"
     secure: SecureSum | None = None
+    noise: str = "gaussian"
     codec: Codec | None = None
     step_size: Annotated[Fraction, positive_rational] = Fraction(1)
     local_steps: Annotated[int, partial(whole_number, lower=1)] = 1
@@ -73,7 +79,11 @@ class Federated(Part):
             raise InvalidParameterError("a codec goes with Clip, and with noise that is added in rounds")
         if plan.steps % self.local_steps or (self.trust != "examples" and self.local_steps > 1):
             raise InvalidParameterError('local_steps goes with trust="examples", and must divide the steps of the plan')
-        if outside and self.share_squared < 1:
+        if self.noise != "gaussian" and (self.noise != "skellam" or self.secure is None):
+            raise InvalidParameterError('noise must be "gaussian", or with trust="distributed" "skellam"')
+        if self.noise == "skellam" and not skellam.SMALLEST_VARIANCE <= self.share_squared <= skellam.LARGEST_VARIANCE:
+            raise InvalidParameterError("lattice is too fine for Skellam noise: take about 2^10 steps")
+        if outside and self.noise == "gaussian" and self.share_squared < 1:
             raise InvalidParameterError("lattice is too coarse for shares of the noise: take 2^20 steps")
 
     @property
@@ -91,10 +101,21 @@ class Federated(Part):
         """The squared scale of the noise of one client, in lattice steps."""
         return Fraction((self.plan.noise_multiplier * self.plan.clip.lattice) ** 2) / self.shares
 
+    def share(self, size: tuple[int, ...], bits: Bits) -> NDArray[Any]:
+        """The noise of one client."""
+        if self.noise == "skellam":
+            return skellam.sample(variance=self.share_squared, size=size, bits=bits)
+        return gaussian.sample(sigma_squared=self.share_squared, size=size, bits=bits)
+
     def privacy_loss(self) -> PrivacyLoss:
         """What all rounds reveal; where clients add noise, to the server too, which sees who takes part in each."""
         if self.trust in ("central", "examples"):
             return self.plan.privacy_loss()
+        if self.noise == "skellam":
+            columns, lattice = self.plan.mechanism.columns, self.plan.clip.lattice
+            reach = of_ball_sum(radius=lattice, dimensions=columns, rows=1, relation=Replace)
+            once = self.share_squared * self.shares
+            return RestrictedLoss(skellam_loss(once, reach, releases=self.plan.steps), Replace)
         seen = replace(self.plan, sampler=Poisson(rate=Fraction(1))).privacy_loss()
         if self.secure is None:
             return seen
@@ -105,6 +126,8 @@ class Federated(Part):
     @property
     def lattice_delta(self) -> float:
         """What sums of discrete Gaussian shares add to delta over one such draw; the proof is in docs/theory."""
+        if self.noise == "skellam":
+            return 0.0
         rate = 2 * math.pi**2 * float(self.share_squared) * (1 - 1e-9)
         one = 5 * sum(math.exp(-rate * k / (k + 1)) for k in range(1, self.shares))
         return min(max(one * self.plan.steps * self.plan.mechanism.columns, 2.0**-200), 1.0)
@@ -112,7 +135,8 @@ class Federated(Part):
     def wrap_probability(self, clients: int) -> float:
         """Bounds the chance that a number of any round wraps around: an error of the sum, and no loss of privacy."""
         room = 2.0 ** (8 * (self.secure.width if self.secure else 8) - 1) - 1 - clients * self.plan.clip.lattice
-        tail = math.exp(-(max(room, 0.0) ** 2) / (2 * max(clients, 1) * float(self.share_squared)))
+        jump = max(room, 0.0) / 3 if self.noise == "skellam" else 0.0  # Bernstein's inequality, with jumps of one step
+        tail = math.exp(-(max(room, 0.0) ** 2) / (2 * (max(clients, 1) * float(self.share_squared) + jump)))
         return min(2 * tail * self.plan.steps * self.plan.mechanism.columns, 1.0)
 
     @silence()
