@@ -88,6 +88,15 @@ def test_the_wasserstein_mechanism_keeps_its_claim_and_less_noise_does_not(stay:
         assert scenario.epsilon(noisy(sum, 0.7 * distance, upper=4)).lower > 1
 
 
+def test_the_example_of_the_paper_has_its_distance() -> None:
+    """Song et al. (2017): a flu among four who meet; so probable are 0, ..., 4 who are ill. W = 2, not 4."""
+    ill = [Fraction(p) for p in ("0.1", "0.15", "0.5", "0.15", "0.1")]
+    model = {data: ill[sum(data)] / math.comb(4, sum(data)) for data in product(BITS, repeat=4)}
+    scenario = Pufferfish(pairs=record_pairs(BITS, 4), models=[model])
+    assert scenario.wasserstein(sum) == 2
+    assert scenario.epsilon(noisy(sum, 2, upper=4)).upper <= 1
+
+
 def test_noise_for_independent_people_is_too_little_for_people_who_depend() -> None:
     """The twin: Laplace noise of scale 1 / epsilon, as for independent rows, gives away four people who are alike."""
     alike = Pufferfish(pairs=record_pairs(BITS, 4), models=[{(0,) * 4: "1/2", (1,) * 4: "1/2"}])
