@@ -49,8 +49,8 @@ class Poisoned(Engine):
         self.inner = inner
         self.reads = 0
 
-    def schema(self):
-        return self.inner.schema()
+    def schema(self, table: str = ""):
+        return self.inner.schema(table)
 
     def check(self, plan: PricedPlan) -> None:
         self.inner.check(plan)
@@ -59,7 +59,7 @@ class Poisoned(Engine):
         self.reads += 1
         raise ExecutionError
 
-    def columns(self, expressions, *, unit, where):
+    def columns(self, rows, expressions):
         self.reads += 1
         raise ValueError("a private value")
 
@@ -67,7 +67,7 @@ class Poisoned(Engine):
 def poisoned(**options: object) -> tuple[Database, Poisoned]:
     healthy = database(**options)
     engine = Poisoned(healthy._engine)
-    return Database(engine, healthy.table, healthy.ledger), engine
+    return Database(engine, healthy.tables, healthy.ledger), engine
 
 
 def test_four_lines_give_an_answer() -> None:
@@ -252,7 +252,7 @@ def test_frames_of_every_library_give_the_same_integers(convert: Callable[[pa.Ta
 
 def test_test_noise_is_marked_and_never_recalled_as_real() -> None:
     db = database(budget=Budget(epsilon=2))
-    fake = Database(db._engine, db.table, db.ledger, bits=DeterministicBits(1))
+    fake = Database(db._engine, db.tables, db.ledger, bits=DeterministicBits(1))
     unsafe = fake.sql(COUNT, epsilon=1)
     assert not unsafe.safe
     assert "UNSAFE" in str(unsafe)

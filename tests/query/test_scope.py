@@ -7,10 +7,12 @@ from sqlglot import exp
 from deniable.errors import UnsupportedQueryError
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column
-from deniable.query.scope import RowScope
+from deniable.query.relation import Scan
+from deniable.query.scope import Item, RowScope
 from tests.query.conftest import frame, table_of
 
-SCOPE = RowScope(table_of(DuckDBEngine.from_arrow(frame())), "x")
+ROWS = Scan(table_of(DuckDBEngine.from_arrow(frame())))
+SCOPE = RowScope(ROWS, [Item(("x", "t"), ROWS)])
 
 
 def node(text: str) -> exp.Expr:

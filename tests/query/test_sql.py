@@ -42,9 +42,9 @@ def test_equal_aggregates_are_asked_once() -> None:
     [
         ("SELECT SUM(agee) FROM t", r"line 1, column 12: .*Did you mean 'age'\?"),
         ("SELECT COUNT(*)\nFROM tt", r"line 2, column 6: there is no table 'tt'"),
-        ("SELECT COUNT(*) FROM (SELECT 1)", r"line 1, column \d+: FROM takes the name"),
-        ("SELECT COUNT(*) FROM t JOIN u ON 1 = 1", r"line 1, column 29: JOIN"),
-        ("WITH a AS (SELECT 1) SELECT COUNT(*) FROM t", r"line 1, column 6: WITH"),
+        ("SELECT COUNT(*) FROM (SELECT 1)", r"the query needs FROM"),
+        ("SELECT COUNT(*) FROM t JOIN u ON 1 = 1", r"line 1, column 29: there is no table 'u'"),
+        ("WITH a AS (SELECT 1) SELECT COUNT(*) FROM t", r"the query needs FROM"),
         ("SELECT COUNT(*) FROM t\nWHERE age", r"line 2, column 7: WHERE takes a condition"),
         ("SELECT COUNT(*) FROM t WHERE 5", r"line 1, column 30: WHERE takes a condition"),
         ("SELECT COUNT(*) FILTER (WHERE age) FROM t", r"line 1, column 31: FILTER takes a condition"),
@@ -90,7 +90,7 @@ def test_an_average_is_centred_in_the_middle_of_the_bounds() -> None:
 def test_a_sum_beside_its_count_is_centred_too_and_alone_is_not() -> None:
     assert ask("SELECT SUM(age) FROM t").question.aggregates[0].centre == 0
     beside = ask("SELECT SUM(age), AVG(age) FROM t").question.aggregates
-    assert [(a.function, a.centre) for a in beside] == [("sum", 50), ("count", 0)]
+    assert [(a.function, getattr(a, "centre", 0)) for a in beside] == [("sum", 50), ("count", 0)]
 
 
 def test_ranges_follow_the_expression() -> None:
@@ -138,9 +138,9 @@ REFUSED = {
     "SELECT COUNT(*) FROM 'data.parquet'": "there is no table",
     "SELECT COUNT(*) FROM read_csv('/etc/passwd')": "function",
     "SELECT COUNT(*) FROM t, t AS u": "JOIN",
-    "SELECT COUNT(*) FROM t JOIN t AS u ON t.age = u.age": "JOIN",
+    "SELECT COUNT(*) FROM t JOIN t AS u ON t.age = u.age": "different units",
     "SELECT COUNT(*) FROM (SELECT * FROM t LIMIT 10)": "subquer",
-    "WITH x AS (SELECT * FROM t) SELECT COUNT(*) FROM x": "WITH",
+    "WITH RECURSIVE x AS (SELECT * FROM t) SELECT COUNT(*) FROM x": "RECURSIVE",
     "SELECT COUNT(*) FROM t WHERE age IN (SELECT age FROM t)": "QUERY",
     "SELECT COUNT(*) FROM t WHERE age > (SELECT 1)": "subquery",
     "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1)": "not supported",

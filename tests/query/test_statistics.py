@@ -95,7 +95,7 @@ def test_a_statistic_is_paid_before_the_look_and_answered_once(name: str) -> Non
     db = database()
     broken = Poisoned(db._engine)
     with pytest.raises(ExecutionError) as caught:
-        asked(Database(broken, db.table, db.ledger), name)
+        asked(Database(broken, db.tables, db.ledger), name)
     assert (broken.reads, str(caught.value), caught.value.__context__) == (1, str(ExecutionError()), None)
     assert db.ledger.spent().epsilon == 1
     first, again = asked(db, name), asked(db, name)
@@ -116,7 +116,7 @@ def test_a_statistic_is_paid_before_the_look_and_answered_once(name: str) -> Non
 def test_what_is_wrong_is_found_before_the_payment(name: str) -> None:
     db, owners = database(), database(unit=dn.PrivacyUnit(column="patient", noun="family", ids=2))
     engine = Poisoned(db._engine)
-    healthy = Database(engine, db.table, db.ledger)
+    healthy = Database(engine, db.tables, db.ledger)
     places, named = CALLS[name]
     for wrong in ({"epsilon": -1}, {"epsilom": 1}, {"where": "age >"}, {"where": "1 = 1) GROUP BY (gender"}):
         with pytest.raises(DeniableError):

@@ -47,4 +47,5 @@ def for_reading(policy: "Policy", *, moved: bool = False) -> "Database":
     from deniable.query.source import noted, open_source
 
     engine = open_source(policy.source, table=policy.table, csv=policy.csv, partitions=policy.partitions)
-    return Database(engine, policy.described(engine.schema()), open_ledger(policy, noted(engine), moved=moved))
+    table = policy.described(engine.schema())
+    return Database(engine, {table.name: table}, open_ledger(policy, noted(engine), moved=moved))

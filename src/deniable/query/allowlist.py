@@ -94,7 +94,9 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Paren: frozenset({"this"}),
     exp.Round: frozenset({"this", "decimals"}),
-    exp.Select: frozenset({"expressions", "from_", "where", "group", "having", "order", "limit"}),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
+    exp.Select: frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}),
+    exp.Subquery: frozenset({"this", "alias"}),
     exp.Star: frozenset(),
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Sum: frozenset({"this"}),
@@ -103,6 +105,8 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.TryCast: frozenset({"this", "to", "safe"}),
     exp.Var: frozenset({"this"}),
     exp.Where: frozenset({"this"}),
+    exp.With: frozenset({"expressions"}),
+    exp.CTE: frozenset({"this", "alias"}),
 }
 STATISTICS = {  # by the beginning of a function's name: how to ask for it without SQL
     "MEDIAN": 'db.median("column", epsilon=...)',

@@ -12,8 +12,8 @@ from deniable.privacy import compose
 from deniable.privacy.budget import Remaining
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
-from deniable.query.plan import Ordering, Outcome, Output, PricedAggregate, PricedPlan
-from deniable.release import Key, Measure, Noisy, Release
+from deniable.query.plan import Ordering, Outcome, Output, PricedPlan
+from deniable.release import Key, Measure, Release
 
 KIND_OF_KEY = {
     Kind.TEXT: "string",
@@ -65,7 +65,7 @@ def build_release(
     """
     outcome = plan.query.outcome
     bases = tuple(
-        _base(index, part, values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
+        part.noisy(f"base {index}", values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
     )
     keys = _key_columns(plan)
     parts = tuple(_part(output, keys) for output in outcome.outputs)
@@ -82,12 +82,6 @@ def build_release(
     environment = {**{base.name: base.values.astype(np.float64) for base in bases}, **keys}
     rows, chosen = _rows(outcome, environment, len(release))
     return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
-
-
-def _base(index: int, part: PricedAggregate, values: NDArray[Any]) -> Noisy:
-    """Whole numbers stay integers; others are steps of the grid."""
-    whole = part.lattice.exponent == 0 and values.dtype == np.int64
-    return Noisy(name=f"base {index}", values=values if whole else part.lattice.to_reals(values), law=part.law)
 
 
 def _key_columns(plan: PricedPlan) -> dict[str, Array]:

@@ -6,12 +6,13 @@ name that is not declared cannot be used.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.numbers.rationals import exact_rational
@@ -151,6 +152,7 @@ class Table:
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
     is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave.
+    The rows of a `public` table are nobody's: everybody may know them.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Table:
     groups: int = 1
     total_rows: int | None = None
     assumed: tuple[str, ...] = ()
+    public: bool = False
 
     def __post_init__(self) -> None:
         folded: dict[str, str] = {}
@@ -329,6 +332,43 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def declared_tables(
+    names: Iterable[str],
+    *,
+    schema: Callable[[str], Mapping[str, Kind | None]],
+    columns: Mapping[str, Mapping[str, Declaration]],
+    public: Collection[str],
+    unit: PrivacyUnit,
+    promise: Mapping[str, Any],
+) -> dict[str, Table]:
+    """Several tables of one promise, by name; the rows of `public` ones are nobody's.
+
+    Raises: CatalogError if they differ by case alone, none is private, or something is declared of another table.
+    """
+    listed = list(names)
+    for said, word in ((columns, "columns"), (public, "public")):
+        for name in said:
+            if name not in listed:
+                raise CatalogError(
+                    f"{word} names the table {name!r}, which is not there.{did_you_mean(name, listed)} The tables: "
+                    f"{_listed(listed)}. Of several tables, columns takes one mapping each: "
+                    '{"orders": {"amount": dn.Number(...)}}.'
+                )
+    if len({name.casefold() for name in listed}) < len(listed):
+        raise CatalogError("two tables differ only by case. Rename one of them.")
+    if unit.column is None:
+        raise CatalogError("several tables need a column that says whose row it is: unit='customer_id'.")
+    if not set(listed) - set(public):
+        raise CatalogError("one table at least is private: do not list all of them in public.")
+    nobody = PrivacyUnit(column=None, noun="row")
+    return {
+        name: Table(name=name, schema=schema(name), unit=nobody, columns=columns.get(name, {}), public=True)
+        if name in public
+        else Table(name=name, schema=schema(name), unit=unit, columns=columns.get(name, {}), **promise)
+        for name in listed
+    }
 
 
 def _form(expression: Expression) -> str:

@@ -4,13 +4,14 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fractions import Fraction
 from math import ceil, floor, prod
 
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.numbers.rationals import decimal_text
+from deniable.query.aggregates.aggregate import Aggregate
+from deniable.query.aggregates.counts import Count
+from deniable.query.aggregates.readers import READERS
 from deniable.query.allowlist import checked, placed
 from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
 from deniable.query.expression import (
@@ -21,12 +22,12 @@ from deniable.query.expression import (
     Key,
     Kind,
     Literal,
-    columns_of,
     literal,
     text_of,
 )
 from deniable.query.operators import call
-from deniable.query.plan import Aggregate, Ordering, Outcome, Output, Query, Question
+from deniable.query.plan import Ordering, Outcome, Output, Query, Question
+from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
@@ -58,7 +59,7 @@ class ResultScope(Scope):
         if not isinstance(node, exp.Column):
             return None
         name = self.rows.name_of(node)
-        self.rows.table.column(name)  # an unknown name is reported as such
+        self.rows.column(node)  # an unknown name is reported as such
         raise UnsupportedQueryError(
             f"column {name!r} is neither grouped nor aggregated. Add it to GROUP BY, or wrap it in COUNT, SUM or AVG."
         )
@@ -74,7 +75,7 @@ class ResultScope(Scope):
         """The key that `node` equals, if any."""
         if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean) or node.find(exp.AggFunc):
             return None
-        known = {name.casefold() for name in self.rows.table.schema}
+        known = set(self.rows.names)
         if any(column.name.casefold() not in known for column in node.find_all(exp.Column)):
             return None  # it names an output, or nothing
         expression = translate(node, self.rows)
@@ -84,93 +85,32 @@ class ResultScope(Scope):
         return Column(f"key {position}", self.keys[position].facts)
 
     def _aggregate(self, node: exp.Expr, where: Expression | None) -> Expression:
-        match checked(node):
-            case exp.Count(this=exp.Star()):
-                argument = None if where is None else _where(where, literal(1))
-                return self._base(Aggregate("count", argument))
-            case exp.Count(this=exp.Distinct() as distinct):
-                return self._units(distinct, where)
-            case exp.Count() as count:
-                return self._count(_where(where, translate(count.this, self.rows)))
-            case exp.Sum() as total:
-                return self._total(self._summand("SUM", total, where))
-            case exp.Avg() as mean:
-                return self._average(self._summand("AVG", mean, where))
-        raise UnsupportedQueryError(f"{node.sql_name()}() is not supported yet. Use COUNT, SUM or AVG.")  # type: ignore[attr-defined]
+        reader = READERS.get(type(checked(node)))
+        if reader is None:
+            raise UnsupportedQueryError(f"{node.sql_name()}() is not supported yet. Use COUNT, SUM or AVG.")  # type: ignore[attr-defined]
+        return reader(node, where, self)
 
-    def _total(self, value: Expression) -> Expression:
-        """SUM; where the count is asked for too, the sum around the middle plus the middle times the count.
-
-        Both ways are exact before the noise. The second has the smaller sensitivity, and the count is paid already.
-        """
-        centre = _centre(value) if value in self.counted else Fraction(0)
-        total = self._base(Aggregate("sum", value, centre))
-        return call("add", total, call("multiply", literal(centre), self._count(value))) if centre else total
-
-    def _average(self, value: Expression) -> Expression:
-        """The noisy sum around the middle over the noisy count, plus the middle; undefined for counts below 1."""
-        centre = _centre(value)
-        total, count = self._base(Aggregate("sum", value, centre)), self._count(value)
-        positive = call("case", call("gt", count, literal(0)), count, literal(None))
-        average = call("add", call("divide", total, positive), literal(centre))
-        return replace(average, facts=replace(average.facts, lower=value.facts.lower, upper=value.facts.upper))
-
-    def _count(self, value: Expression) -> Expression:
-        """COUNT(value), which is COUNT(*) where the value is never missing."""
-        return self._base(Aggregate("count", value if value.facts.nullable else None))
-
-    def _units(self, distinct: exp.Distinct, where: Expression | None) -> Expression:
-        unit = self.rows.table.unit.column
-        columns = checked(distinct).expressions
-        named = len(columns) == 1 and isinstance(columns[0], exp.Column) and self.rows.name_of(checked(columns[0]))
-        if unit is None or not named or set(columns_of(self.rows.table.column(named))) != {unit}:
-            raise UnsupportedQueryError(
-                "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
-                + (f", which is {unit!r}." if unit else "; in this table every row is a unit, so use COUNT(*).")
-            )
-        if where is not None:
-            raise UnsupportedQueryError("COUNT(DISTINCT ...) FILTER is not supported yet. Use WHERE.")
-        return self._base(Aggregate("units"))
-
-    def _summand(self, name: str, node: exp.Sum | exp.Avg, where: Expression | None) -> Expression:
-        value = translate(node.this, self.rows)
-        if not value.facts.kind.is_number:
-            raise UnsupportedQueryError(
-                f"{name} takes numbers, got a value of kind {value.facts.kind.value}. Declare the column as a number "
-                "(dn.Number(lower=..., upper=..., integer=True)), or CAST it."
-            )
-        if not value.facts.bounded:
-            columns = [one for one in node.this.find_all(exp.Column) if not translate(one, self.rows).facts.bounded]
-            said = node.this.name if isinstance(node.this, exp.Column) else "..."
-            declare = declaring(columns[0].name, "Number(lower=..., upper=...)", BOUNDS) if columns else ""
-            raise UnsupportedQueryError(
-                f"{name}({said}) needs public bounds. {f'Declare them: {declare}, or write' if declare else 'Write'} "
-                "LEAST(GREATEST(value, low), high)."
-            )
-        only = value.facts.lower
-        assert only is not None
-        if only == value.facts.upper and (name == "AVG" or only == 0):
-            raise UnsupportedQueryError(
-                f"{name} of a value that is always {decimal_text(only)} is {decimal_text(only)}, whatever the rows "
-                "are. Write the number itself."
-            )
-        return _where(where, value)
-
-    def _base(self, aggregate: Aggregate) -> Expression:
+    def base(self, aggregate: Aggregate) -> Expression:
         """The noisy base value of an aggregate, shared by equal ones."""
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
-        whole = aggregate.function != "sum" or _is_whole(aggregate.argument)
-        return Column(f"base {self.aggregates.index(aggregate)}", Facts(kind=Kind.INTEGER if whole else Kind.REAL))
+        kind = Kind.INTEGER if aggregate.whole else Kind.REAL
+        return Column(f"base {self.aggregates.index(aggregate)}", Facts(kind=kind))
+
+    def kept(self, where: Expression | None, value: Expression) -> Expression:
+        """`value` in rows that satisfy the FILTER, NULL in others."""
+        return value if where is None else call("case", where, value, literal(None))
 
 
 def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     """The plan of a SELECT whose FROM is already resolved."""
+    if not rows.relation.private:
+        raise UnsupportedQueryError("every table of the query is public: count their rows without noise, elsewhere.")
     where = select.args.get("where")
     keys, listed = _keys(select, rows)
     scope = ResultScope(rows, keys)
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
-    counted = {a.argument for a in scope.aggregates if a.function == "count" and a.argument is not None}
+    counted = {a.argument for a in scope.aggregates if isinstance(a, Count) and a.argument is not None}
     scope = ResultScope(rows, keys, counted=frozenset(counted))
     _outcome(select, scope)
     ordered = sorted(scope.aggregates, key=_place)
@@ -178,9 +118,9 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     outcome = _outcome(select, scope)
     if not scope.aggregates:
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
+    kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
     question = Question(
-        table=rows.table,
-        where=condition(checked(where).this, rows, "WHERE") if where else None,
+        source=kept,
         keys=listed,
         aggregates=tuple(scope.aggregates),
     )
@@ -190,7 +130,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
 def _place(aggregate: Aggregate) -> tuple[str, bool, str]:
     """Where an aggregate stands among others: by what it reads, a sum before its count."""
     argument = json.dumps(None if aggregate.argument is None else aggregate.argument.to_json(), sort_keys=True)
-    return argument, aggregate.function != "sum", str(aggregate.centre) + aggregate.function
+    return argument, *aggregate.place
 
 
 def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
@@ -217,7 +157,7 @@ def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], t
         meant = _key(node, select, rows)
         with placed(node):
             keys.append(translate(meant, rows))
-            listed.append(with_keys(keys[-1], rows.table.keys_of(keys[-1]), declarable(meant)))
+            listed.append(with_keys(keys[-1], rows.keys_of(keys[-1]), declarable(meant)))
     if not keys:
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
@@ -236,7 +176,7 @@ def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
             raise UnsupportedQueryError(f"GROUP BY {node.this}: SELECT has {len(select.expressions)} columns.")
         return _key(select.expressions[position - 1].unalias(), select, rows)
     if isinstance(node, exp.Column) and not node.table:
-        schema = {name.casefold() for name in rows.table.schema}
+        schema = set(rows.names)
         for output in select.expressions:
             if output.alias and output.alias.casefold() == node.name.casefold() and node.name.casefold() not in schema:
                 return output.this  # type: ignore[no-any-return]
@@ -330,29 +270,3 @@ def _limit(select: exp.Select) -> int | None:
     if not isinstance(count, exp.Literal) or not re.fullmatch(r"[0-9]{1,15}", str(count.this)):
         raise UnsupportedQueryError("LIMIT takes a whole number.")
     return int(count.this)
-
-
-def _where(where: Expression | None, value: Expression) -> Expression:
-    """`value` in rows that satisfy the FILTER, NULL in others."""
-    return value if where is None else call("case", where, value, literal(None))
-
-
-def _centre(value: Expression) -> Fraction:
-    """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive.
-
-    The grid is coarser than any lattice of the sum, so the centre lies on both.
-    """
-    lower, upper = value.facts.lower, value.facts.upper
-    assert lower is not None
-    assert upper is not None
-    if lower == upper:
-        return Fraction(0)  # nothing would be left to add noise to
-    grid, finest = Fraction(1), max(abs(lower), abs(upper)) / 2**40
-    if value.facts.kind is Kind.REAL:
-        while grid > (upper - lower) / 1024 and grid > finest:
-            grid /= 2
-    return floor((lower + upper) / 2 / grid) * grid
-
-
-def _is_whole(argument: Expression | None) -> bool:
-    return argument is not None and argument.facts.kind is Kind.INTEGER

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
-from deniable.query.catalog import Declaration, Table
+from deniable.query.catalog import Declaration, Table, declared_tables
 from deniable.query.engines.base import Engine, Progress
-from deniable.query.explanation import Explanation, spoken
+from deniable.query.explanation import Explanation
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
 from deniable.query.rules import price
-from deniable.query.source import noted, open_source
+from deniable.query.source import noted, open_source, open_sources
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
 from deniable.release import Release
@@ -40,7 +40,8 @@ def connect(
     name: str | None = None,
     unit: str | PrivacyUnit | None = None,
     budget: Budget | None = None,
-    columns: Mapping[str, Declaration] | None = None,
+    columns: Mapping[str, Declaration] | Mapping[str, Mapping[str, Declaration]] | None = None,
+    public: Collection[str] = (),
     rows: int | None = None,
     groups: int | None = None,
     total_rows: int | None = None,
@@ -56,11 +57,13 @@ def connect(
     Args:
         source: a dataframe (pandas, Polars, Arrow), the path of a .parquet or .duckdb file, of a .csv file that was
             imported (`import_csv`), of a folder or pattern of .parquet files, or of a policy (.toml), which says all of
-            the rest.
+            the rest; or several of these by the names of their tables, {"orders": ..., "customers": ...}.
         name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
         budget: what may ever be spent; needed unless the ledger exists.
-        columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...
+        columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...; of several tables, such
+            a mapping for each: {"orders": {"amount": ...}, "customers": {"region": ...}}.
+        public: of several tables, those whose rows are nobody's secret. All others hold the column `unit`.
         rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
         groups: the most groups of one GROUP BY in which a unit counts; likewise.
         total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
@@ -100,20 +103,28 @@ def connect(
                 f'name="{Path(ledger).stem}", and the same one ever after.'
             )
         name = "data"
-    identity = unit.column if isinstance(unit, PrivacyUnit) else unit
-    engine = open_source(source, table=table, columns=columns, unit=identity, memory=memory, threads=threads)
-    described = Table(
-        name=name or engine.table or table_name(Path(str(source))),
-        schema=engine.schema(),
-        unit=unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit),
-        relation=related,
-        columns=columns or {},
-        rows=1 if rows is None else rows,
-        groups=1 if groups is None else groups,
-        total_rows=total_rows,
-        assumed=assumed(bounding),
-    )
-    return Database(engine, described, _open_ledger(described, budget, ledger, noted(engine), moved))
+    whose = unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit)
+    promise: dict[str, Any] = {
+        "relation": related,
+        "rows": 1 if rows is None else rows,
+        "groups": 1 if groups is None else groups,
+        "total_rows": total_rows,
+        "assumed": assumed(bounding),
+    }
+    declared: Mapping[str, Any] = columns or {}
+    if isinstance(source, Mapping):
+        engine = open_sources(source, columns=declared, unit=whose.column, memory=memory, threads=threads)
+        tables = declared_tables(
+            source, schema=engine.schema, columns=declared, public=public, unit=whose, promise=promise
+        )
+        held = noted(engine, tables)
+    else:
+        engine = open_source(source, table=table, columns=declared, unit=whose.column, memory=memory, threads=threads)
+        called = name or engine.table or table_name(Path(str(source)))
+        tables = {called: Table(name=called, schema=engine.schema(), unit=whose, columns=declared, **promise)}
+        held = noted(engine)
+    first = next(each for each in tables.values() if not each.public)
+    return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name))
 
 
 def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
@@ -128,10 +139,19 @@ def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | 
     )
     described = policy.described(engine.schema())
     source = noted(engine)
-    return Database(engine, described, _open_ledger(described, policy.budget, policy.ledger, source, moved))
+    opened = _open_ledger(described, policy.budget, policy.ledger, source, moved=moved)
+    return Database(engine, {described.name: described}, opened)
 
 
-def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None, source: Source, moved: bool) -> Ledger:
+def _open_ledger(
+    table: Table,
+    budget: Budget | None,
+    path: str | Path | None,
+    source: Source,
+    *,
+    moved: bool,
+    name: str | None = None,
+) -> Ledger:
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(
             f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
@@ -141,7 +161,7 @@ def _open_ledger(table: Table, budget: Budget | None, path: str | Path | None, s
         budget=budget,
         relation=table.relation,
         unit=table.unit,
-        dataset=table.name,
+        dataset=name or table.name,
         source=source,
         moved=moved,
     )
@@ -165,12 +185,13 @@ class BudgetStatus:
 
 
 class Database(Statistics):
-    """A private table with its budget. Made by `connect`."""
+    """Private tables with their budget. Made by `connect`."""
 
-    def __init__(self, engine: Engine, table: Table, ledger: Ledger, *, bits: Bits = SECURE) -> None:
+    def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:
         self._engine = engine
         self._bits = bits
-        self.table = table
+        self.tables = tables
+        self.table = next(table for table in tables.values() if not table.public)
         self.ledger = ledger
 
     @property
@@ -276,7 +297,7 @@ class Database(Statistics):
 
     def _plan(self, text: str, epsilon: Real | None, delta: Real | None, rho: Real | None) -> PricedPlan:
         asked = Price.of(epsilon, delta, rho)
-        query = parse(text, {self.table.name: self.table})
+        query = parse(text, self.tables)
         check_outcome(query.outcome)
         plan = price(query, asked, self.ledger.budget)
         self._engine.check(plan)
@@ -287,7 +308,7 @@ class Database(Statistics):
 
     def _entry(self, plan: PricedPlan) -> Entry:
         described: Json = [
-            {"aggregate": spoken(part.aggregate), "mechanism": part.mechanism.to_json(), "grid": str(part.lattice.grid)}
+            {"aggregate": str(part.aggregate), "mechanism": part.mechanism.to_json(), "grid": str(part.lattice.grid)}
             for part in plan.parts
         ]
         return Entry(
@@ -297,8 +318,8 @@ class Database(Statistics):
     def _exact(self, plan: PricedPlan, progress: Progress | None) -> str:
         """Look and add noise: after the payment."""
         exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"), progress=progress)
-        drawn = [part.mechanism.release(value, bits=self._bits) for part, value in zip(plan.parts, exact, strict=True)]
-        return _to_json([draw.value for draw in drawn])
+        parts = zip(plan.parts, exact, strict=True)
+        return _to_json([part.release(value, bits=self._bits) for part, value in parts])
 
     def _notes(self, *, grouped: bool) -> tuple[str, ...]:
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""

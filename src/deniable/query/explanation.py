@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from deniable.numbers.rationals import decimal_text
 from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
-from deniable.query.expression import text_cut, text_of
+from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.expression import text_cut
 from deniable.query.listing import pairs_as_html
-from deniable.query.plan import Aggregate, PricedAggregate, PricedPlan
+from deniable.query.plan import PricedPlan
 from deniable.release.display import printable
 
 
@@ -30,7 +31,7 @@ class Explanation:
             yield "bounding", bounding
         yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for part in plan.parts:
-            yield spoken(part.aggregate), _noise(part)
+            yield str(part.aggregate), _noise(part)
         yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
         yield "left", f"{self.left}, before this question"
 
@@ -44,7 +45,7 @@ class Explanation:
             "left": str(self.left),
             "noise": [
                 {
-                    "aggregate": spoken(part.aggregate),
+                    "aggregate": str(part.aggregate),
                     "mechanism": type(part.mechanism).__name__,
                     "sensitivity_l1": float(part.sensitivity.l1 * part.lattice.grid),
                     "sensitivity_l2": part.sensitivity.l2 * float(part.lattice.grid),
@@ -89,14 +90,3 @@ def _noise(part: PricedAggregate) -> str:
         f"95% within ±{part.law.half_width(0.95):.4g} "
         f"(sensitivity l1={float(part.sensitivity.l1) * grid:.6g}, l2={part.sensitivity.l2 * grid:.6g})"
     )
-
-
-def spoken(aggregate: Aggregate) -> str:
-    """An aggregate as text, for people."""
-    argument = "*" if aggregate.argument is None else text_of(aggregate.argument)
-    match aggregate.function:
-        case "units":
-            return "COUNT(DISTINCT unit)"
-        case "sum" if aggregate.centre:
-            return f"SUM({argument} - {float(aggregate.centre):g})"
-    return f"{aggregate.function.upper()}({argument})"

@@ -6,40 +6,43 @@ text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> R
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from deniable.mechanisms import NoiseLaw
-from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
-from deniable.noise.lattice import Lattice
-from deniable.privacy import PrivacyLoss, Sensitivity
+from deniable.privacy import PrivacyLoss
+from deniable.query.aggregates.aggregate import Aggregate, PricedAggregate
 from deniable.query.catalog import Table
-from deniable.query.expression import Expression, Key, Kind
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """One number per group. `function` is count (rows or non-null values), sum or units (distinct privacy units)."""
-
-    function: str
-    argument: Expression | None = None
-    centre: Fraction = Fraction(0)  # of a sum: subtracted from every value, so that an average needs less noise
-
-    def to_json(self) -> object:
-        argument = None if self.argument is None else self.argument.to_json()
-        return {"function": self.function, "argument": argument, "centre": str(self.centre)}
+from deniable.query.expression import Expression, Key
+from deniable.query.relation import Filter, Relation
 
 
 @dataclass(frozen=True)
 class Question:
     """The part that touches private rows: filter, public groups, aggregates."""
 
-    table: Table
-    where: Expression | None
+    source: Relation
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
+
+    @property
+    def table(self) -> Table:
+        """The table whose promise holds: unit, rows, groups."""
+        return self.source.table
+
+    @property
+    def unit(self) -> str | None:
+        """The column of `source` that says whose row it is; None if every row is a unit."""
+        return self.source.unit
+
+    @property
+    def where(self) -> Expression | None:
+        return self.source.condition if isinstance(self.source, Filter) else None
+
+    @property
+    def rows(self) -> Relation:
+        """The relation below WHERE."""
+        return self.source.source if isinstance(self.source, Filter) else self.source
 
     @property
     def key_values(self) -> tuple[tuple[Key, ...], ...]:
@@ -52,8 +55,8 @@ class Question:
 
     def to_json(self) -> object:
         return {
-            "table": self.table.name,
-            "unit": [self.table.unit.column, self.table.unit.ids],
+            "table": self.rows.to_json(),
+            "unit": [self.unit, self.table.unit.ids],
             "rows": self.table.rows,
             "groups": self.table.groups,
             "total rows": self.table.total_rows,
@@ -97,38 +100,6 @@ class Query:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedAggregate:
-    """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted."""
-
-    aggregate: Aggregate
-    lattice: Lattice
-    lower: int
-    upper: int
-    centre: int
-    sensitivity: Sensitivity
-
-    @property
-    def share(self) -> int:
-        """Lattice steps in one step of a row's value. Whole numbers are summed as such, and shared out more finely."""
-        argument = self.aggregate.argument
-        real = self.aggregate.function == "sum" and argument is not None and argument.facts.kind is Kind.REAL
-        return 1 if real else 2**self.lattice.exponent
-
-
-@dataclass(frozen=True, kw_only=True)
-class PricedAggregate(BoundedAggregate):
-    """An aggregate with its noise, which is in grid steps like everything about it."""
-
-    mechanism: AdditiveNoise
-    loss: PrivacyLoss
-
-    @property
-    def law(self) -> NoiseLaw:
-        """The law of the noise, in the aggregate's own unit."""
-        return self.mechanism.law(self.lattice.grid)
-
-
-@dataclass(frozen=True, kw_only=True)
 class PricedPlan:
     """A question with its price. Nothing here was computed from a private row."""
 
@@ -144,7 +115,7 @@ class PricedPlan:
             "question": self.query.question.to_json(),
             "relation": str(self.query.question.table.relation),
             "mechanisms": [part.mechanism.to_json() for part in self.parts],
-            "grids": [[part.lattice.exponent, part.lower, part.upper, part.centre] for part in self.parts],
+            "grids": [part.to_json() for part in self.parts],
         }
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 

@@ -89,7 +89,9 @@ class Policy:
         Everything that a table has, except its schema, stands in the policy under the same name.
         """
         declared = {
-            field.name: getattr(self, field.name) for field in dataclass_fields(Table) if field.name != "schema"
+            field.name: getattr(self, field.name)
+            for field in dataclass_fields(Table)
+            if field.name not in ("schema", "public")
         }
         return Table(schema=schema, **declared)
 

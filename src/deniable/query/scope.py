@@ -1,12 +1,14 @@
 """What names mean: columns in the row part of a query, aggregates, groups and aliases in its result part."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table
-from deniable.query.expression import Expression
+from deniable.query.expression import Expression, Key
+from deniable.query.relation import Relation, renamed
 
 
 class Scope(ABC):
@@ -17,33 +19,88 @@ class Scope(ABC):
         """The expression for a column or an aggregate; None for any other node."""
 
 
-class RowScope(Scope):
-    """Inside WHERE, GROUP BY and the arguments of aggregates: names are columns of the private table."""
+@dataclass(frozen=True)
+class Item:
+    """One table or subquery of a FROM, under the name that the query gives it.
 
-    def __init__(self, table: Table, alias: str) -> None:
-        self.table = table
-        self.alias = alias
+    Args:
+        aliases: what the query calls it, the wanted name first.
+        prefix: of its columns' names in the relation of the whole FROM.
+        merged: columns that another item shows already, by USING.
+    """
+
+    aliases: tuple[str, ...]
+    relation: Relation
+    prefix: str = ""
+    merged: frozenset[str] = frozenset()
+
+    @property
+    def alias(self) -> str:
+        return self.aliases[0]
+
+    def shows(self, name: str) -> bool:
+        """Whether the bare name means one of its columns."""
+        folded = name.casefold()
+        return folded not in self.merged and any(each.casefold() == folded for each in self.relation.names)
+
+    def column(self, name: str) -> Expression:
+        return renamed(self.relation.column(name), lambda column: self.prefix + column)
+
+
+class RowScope(Scope):
+    """Inside WHERE, GROUP BY and the arguments of aggregates: names are columns of the rows that FROM gives."""
+
+    def __init__(self, relation: Relation, items: Sequence[Item]) -> None:
+        self.relation = relation
+        self.items = items
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The bare names of all columns, in lower case."""
+        return (name.casefold() for item in self.items for name in item.relation.names)
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        """Declared values of an expression."""
+        return self.relation.keys_of(expression)
 
     def resolve(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.AggFunc | exp.Filter):
             raise UnsupportedQueryError(
                 "an aggregate (COUNT, SUM, AVG) cannot stand in WHERE, GROUP BY or another aggregate."
             )
-        if not isinstance(node, exp.Column):
-            return None
-        name = self.name_of(node)
+        return self.column(node) if isinstance(node, exp.Column) else None
+
+    def column(self, node: exp.Column) -> Expression:
+        """What a column of the query means.
+
+        Raises: UnsupportedQueryError if no table of FROM has it, or several have.
+        """
+        name, item = self.name_of(node), self._item(node)
         try:
-            return self.table.column(name)
+            return item.column(name)
         except UnsupportedQueryError as error:
             if not node.this.args.get("quoted"):
                 raise
             raise UnsupportedQueryError(f"{error} Double quotes name a column; text is written '{name}'.") from None
 
     def name_of(self, node: exp.Column) -> str:
-        """The column's name, once its qualifier is known to be this table."""
-        qualifier = node.table
-        if qualifier and qualifier.casefold() not in (self.alias.casefold(), self.table.name.casefold()):
-            raise UnsupportedQueryError(f"{qualifier!r} is not a table of this query. Its table is {self.alias!r}.")
+        """The column's name, once it is known to be one."""
         if not isinstance(node.this, exp.Identifier):
             raise UnsupportedQueryError("SELECT * would list rows of people. Ask for COUNT(*), SUM(...) or AVG(...).")
         return str(node.name)
+
+    def _item(self, node: exp.Column) -> Item:
+        """The table of FROM that a column is of; where none is, the first, which says so best."""
+        if node.table:
+            qualifier = node.table.casefold()
+            for place in range(2):  # a table may be called by its own name too, where nothing else is
+                for item in self.items:
+                    if qualifier in (alias.casefold() for alias in item.aliases[place : place + 1]):
+                        return item
+            known = " or ".join(repr(item.alias) for item in self.items)
+            raise UnsupportedQueryError(f"{node.table!r} is not a table of this query. Its table is {known}.")
+        shown = [item for item in self.items if item.shows(node.name)]
+        if len(shown) > 1:
+            which = " or ".join(f"{item.alias}.{node.name}" for item in shown)
+            raise UnsupportedQueryError(f"several tables have a column {node.name!r}. Write {which}.")
+        return (shown or list(self.items))[0]

@@ -1,6 +1,6 @@
 """From what the owner has in hand (a frame, a file) to an engine that holds it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,8 @@ from deniable.rows.declared import Declared
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from deniable.query.engines.duckdb.files import Located
 
 LATER = ("postgresql://", "postgres://", "spark://")
 
@@ -44,18 +46,47 @@ def open_source(
     """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
+    part = _part(source, columns or {}, unit, table=table, csv=csv, partitions=partitions)
+    return DuckDBEngine.of({"": part}, memory=memory, threads=threads)
+
+
+def open_sources(
+    sources: Mapping[str, object],
+    *,
+    columns: Mapping[str, Mapping[str, Declaration]],
+    unit: str | None,
+    memory: str | None = None,
+    threads: int | None = None,
+) -> Engine:
+    """An engine over several sources, each as `open_source` takes it, by the names of their tables."""
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
+
+    parts = {name: _part(source, columns.get(name, {}), unit) for name, source in sources.items()}
+    return DuckDBEngine.of(parts, memory=memory, threads=threads)
+
+
+def _part(source: object, columns: Mapping[str, Declaration], unit: str | None, **how: Any) -> "Located | pa.Table":
+    """What an engine of DuckDB reads for one source."""
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
+
     if isinstance(source, str) and source.startswith(LATER):
         raise SourceError("PostgreSQL and Spark are not supported yet. Export the table to Parquet and give its path.")
     if isinstance(source, str | Path):
-        return DuckDBEngine.from_file(
-            Path(source).resolve(), table=table, csv=csv, partitions=partitions, memory=memory, threads=threads
-        )
-    return DuckDBEngine.from_arrow(_to_arrow(source, _as_declared(columns or {}, unit)), memory=memory, threads=threads)
+        return DuckDBEngine.located(Path(source).resolve(), **how)
+    return _to_arrow(source, _as_declared(columns, unit))
 
 
-def noted(engine: Engine) -> Source:
-    """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows."""
-    columns = {name: "other" if kind is None else kind.value for name, kind in engine.schema().items()}
+def noted(engine: Engine, tables: Iterable[str] = ("",)) -> Source:
+    """What a ledger notes about a source: its place, the table in it, and its columns. Nothing of the rows.
+
+    Args:
+        tables: their names, where there are several.
+    """
+    columns = {
+        f"{table}.{name}" if table else name: "other" if kind is None else kind.value
+        for table in tables
+        for name, kind in engine.schema(table).items()
+    }
     return Source(path=engine.source_name, table=engine.table, columns=columns)
 
 

@@ -8,17 +8,21 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, placed, spoken
-from deniable.query.catalog import Table, did_you_mean
+from deniable.query.catalog import Table
 from deniable.query.expression import Call, Expression, Kind, Literal, literal
 from deniable.query.operators import call
-from deniable.query.plan import Query
-from deniable.query.scope import RowScope, Scope
+from deniable.query.relation import Scan
+from deniable.query.scope import Item, RowScope, Scope
+
+if TYPE_CHECKING:
+    from deniable.query.plan import Query
 
 MOST_TEXT = 100_000
 PARTS = {
@@ -45,17 +49,17 @@ CASTS = {
 }
 
 
-def parse(text: str, tables: Mapping[str, Table]) -> Query:
+def parse(text: str, tables: Mapping[str, Table]) -> "Query":
     """The plan that `text` asks for, over one of `tables`.
 
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """
     from deniable.query.clauses import read_select
+    from deniable.query.tables import read_from
 
     try:
         select = _one_select(text)
-        table, alias = _table_of(select, tables)
-        return read_select(text, select, RowScope(table, alias))
+        return read_select(text, select, read_from(select, tables))
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except UnsupportedQueryError as error:
@@ -96,35 +100,6 @@ def _place(error: Exception) -> str:
     if details and details[0].get("line"):
         return f" (line {details[0]['line']}, column {details[0]['col']})"
     return ""
-
-
-def _table_of(select: exp.Select, tables: Mapping[str, Table]) -> tuple[Table, str]:
-    checked(select)
-    source = select.args.get("from_")
-    if source is None:
-        raise UnsupportedQueryError(f"the query needs FROM and a table. Known tables: {', '.join(tables)}.")
-    node = checked(source).this
-    with placed(node):
-        return _table_named(node, tables)
-
-
-def _table_named(node: exp.Expr, tables: Mapping[str, Table]) -> tuple[Table, str]:
-    if not isinstance(node, exp.Table):
-        raise UnsupportedQueryError(
-            f"FROM takes the name of a table, got {spoken(node)}. Subqueries are not supported."
-        )
-    if not isinstance(node.this, exp.Identifier):
-        raise UnsupportedQueryError(
-            f"FROM takes the name of a table, got a function. Known tables: {', '.join(tables)}."
-        )
-    name = checked(node).name
-    table = tables.get(name) or next((t for key, t in tables.items() if key.casefold() == name.casefold()), None)
-    if table is None:
-        raise UnsupportedQueryError(
-            f"there is no table {name!r}.{did_you_mean(name, tables)} Known tables: {', '.join(tables)}. Files "
-            "cannot be named in a query: give them to connect() or to a policy."
-        )
-    return table, checked(node.args["alias"]).name if node.args.get("alias") else table.name
 
 
 def translate(node: exp.Expr, scope: Scope) -> Expression:
@@ -347,7 +322,7 @@ def declared_expression(text: str, table: Table) -> Expression | None:
     if isinstance(node.unnest(), exp.Column | exp.Alias | exp.Literal | exp.Star):
         return None
     try:
-        return translate(node, RowScope(table, table.name))
+        return translate(node, RowScope(Scan(table), [Item((table.name,), Scan(table))]))
     except RecursionError:
         raise UnsupportedQueryError("it is too deeply nested.") from None
 

@@ -21,6 +21,7 @@ from deniable.query.catalog import Table
 from deniable.query.chosen import Chosen
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Expression
+from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
 from deniable.query.sql import parse
 from deniable.release import Release
@@ -146,9 +147,8 @@ class Statistics:
         """
         release, kept = None, ""
         try:
-            held = self._engine.columns(
-                list(chosen.expressions.values()), unit=self.table.unit.column, where=chosen.where
-            )
+            rows = Scan(self.table) if chosen.where is None else Filter(Scan(self.table), chosen.where)
+            held = self._engine.columns(rows, list(chosen.expressions.values()))
             release = chosen.release(held, public, ledger=None, bits=self._bits)
             kept = stored.as_text(release)
         except Exception:  # noqa: S110 - raised below, so that nothing private is attached to it

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
+from deniable.query.relation import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,8 +36,12 @@ class Engine(ABC):
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod
-    def schema(self) -> Mapping[str, Kind | None]:
-        """The columns in their order; None for a type that queries cannot use."""
+    def schema(self, table: str = "") -> Mapping[str, Kind | None]:
+        """The columns of a table in their order; None for a type that queries cannot use.
+
+        Args:
+            table: its name; "" for the only one of its source.
+        """
 
     @abstractmethod
     def check(self, plan: PricedPlan) -> None:
@@ -57,12 +62,9 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def columns(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> "pa.Table":
-        """The rows themselves: columns c0, c1, ... with the expressions, of the types of `ARROW`, and `unit`.
+    def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
+        """The rows of a relation: columns c0, c1, ... with the expressions, of the types of `ARROW`, and `unit`.
 
-        Args:
-            unit: the column that says whose row it is; rows of nobody are left out.
-            where: which rows count.
-
+        Rows of nobody are left out.
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """

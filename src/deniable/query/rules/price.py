@@ -3,8 +3,7 @@
 from deniable.errors import UnprovedError
 from deniable.mechanisms.price import Price
 from deniable.privacy import Budget, compose
-from deniable.query.plan import PricedAggregate, PricedPlan, Query
-from deniable.query.rules.bound import bound
+from deniable.query.plan import PricedPlan, Query
 
 
 def price(query: Query, price: Price, budget: Budget | None = None) -> PricedPlan:
@@ -15,12 +14,9 @@ def price(query: Query, price: Price, budget: Budget | None = None) -> PricedPla
 
     Raises: UnprovedError if the budget's currency can pay for none.
     """
-    parts = [bound(query.question, aggregate) for aggregate in query.question.aggregates]
+    parts = [aggregate.bounded(query.question) for aggregate in query.question.aggregates]
     for mechanisms in price.choices([part.sensitivity for part in parts]):
-        priced = tuple(
-            PricedAggregate(**vars(part), mechanism=mechanism, loss=mechanism.privacy_loss(part.sensitivity))
-            for part, mechanism in zip(parts, mechanisms, strict=True)
-        )
+        priced = tuple(part.priced(mechanism) for part, mechanism in zip(parts, mechanisms, strict=True))
         loss = price.stated(compose([part.loss for part in priced]))
         if budget is None or budget.pays_for(loss):
             return PricedPlan(query=query, parts=priced, loss=loss, price=price)

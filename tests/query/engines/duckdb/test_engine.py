@@ -22,6 +22,7 @@ from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
 from deniable.query.imports.guess import guess_csv
 from deniable.query.imports.write import import_csv
+from deniable.query.relation import Scan
 from tests.query.conftest import NAN, SECRET, Exact, frame, plan_of, table_of
 
 GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound
@@ -165,7 +166,7 @@ def test_one_unit_moves_no_column_of_another(rows: list, unit: str, filtered: bo
         table = table_of(engine, columns=DECLARED, unit=unit)
         plan = plan_of(table, "SELECT COUNT(*) FROM t" + " WHERE x * k > 0 OR g = 0" * filtered)
         asked = [table.column(name) for name in names]
-        found = engine.columns(asked, unit=unit, where=plan.query.question.where).to_pylist()
+        found = engine.columns(plan.query.question.source, asked).to_pylist()
         return sorted((tuple(row.values()) for row in found), key=repr)
 
     place = names.index(unit)
@@ -235,7 +236,7 @@ def test_the_sensitivity_of_every_aggregate_is_attained() -> None:
     plan, here = _answers([*rows, (1, 0, 1.0, 1)], AddRemove, {"rows": 2, "groups": 2}, text)
     _, there = _answers([(1, 0, 1.0, 1)], AddRemove, {"rows": 2, "groups": 2}, text)
     for part, a, b in zip(plan.parts, here, there, strict=True):
-        if not part.aggregate.centre:
+        if not part.centre:
             assert sum(abs(int(x) - int(y)) for x, y in zip(a, b, strict=True)) == part.sensitivity.l1
 
 
@@ -547,11 +548,11 @@ def test_columns_come_in_the_types_of_their_kinds_whatever_the_rows_hold(tmp_pat
         DuckDBEngine.from_file(tmp_path / "t.csv"),
         DuckDBEngine.from_arrow(trouble.slice(0, 0)),
     ):
-        table = table_of(engine, columns=declared)
-        asked = [table.column(name) for name in ("age", "income", "note", "member", "day")]
-        for unit, where in ((None, None), ("person", plan_of(table, "SELECT COUNT(*) FROM t WHERE age > 0"))):
-            condition = None if where is None else where.query.question.where
-            found = engine.columns(asked, unit=unit, where=condition)
+        for unit, where in ((None, ""), ("person", " WHERE age > 0")):
+            table = table_of(engine, columns=declared, unit=unit)
+            asked = [table.column(name) for name in ("age", "income", "note", "member", "day")]
+            rows = plan_of(table, f"SELECT COUNT(*) FROM t{where}").query.question.source
+            found = engine.columns(rows, asked)
             assert [str(field.type) for field in found.schema][:5] == kinds
             assert found.num_rows == (0 if found.num_rows == 0 else 10 if unit is None else 8)
         assert not found.num_rows or sorted(Counter(found["unit"].to_pylist()).values()) == [1, 2, 2, 3]
@@ -560,10 +561,10 @@ def test_columns_come_in_the_types_of_their_kinds_whatever_the_rows_hold(tmp_pat
 def test_columns_that_cannot_be_had_have_one_constant_text(tmp_path: Path) -> None:
     pq.write_table(frame(), tmp_path / "t.parquet")
     engine = DuckDBEngine.from_file(tmp_path / "t.parquet")
-    asked = [table_of(engine).column("age")]
+    table = table_of(engine)
     (tmp_path / "t.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(ExecutionError) as caught:
-        engine.columns(asked, unit="person", where=None)
+        engine.columns(Scan(table), [table.column("age")])
     assert str(caught.value) == str(ExecutionError())
     assert caught.value.__context__ is None
 

@@ -13,13 +13,16 @@ import pyarrow.parquet as pq
 
 from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
+from deniable.query.aggregates.aggregate import Aggregate
+from deniable.query.aggregates.counts import Count
 from deniable.query.allowlist import UNARY
 from deniable.query.catalog import Keys, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.expression import Column, Expression, Kind, literal
 from deniable.query.operators import OPERATORS, call
-from deniable.query.plan import Aggregate, Outcome, PricedPlan, Query, Question
+from deniable.query.plan import Outcome, PricedPlan, Query, Question
+from deniable.query.relation import Filter, Scan
 from deniable.query.rules import price
 from tests.query.conftest import SECRET, table_of
 
@@ -115,7 +118,8 @@ def _calls(column: Column) -> Iterator[Expression]:
 def _plan(
     table: Table, keys: Sequence[Expression], counts: Sequence[Aggregate], where: Expression | None = None
 ) -> PricedPlan:
-    question = Question(table=table, where=where, keys=tuple(keys), aggregates=tuple(dict.fromkeys(counts)))
+    source = Scan(table) if where is None else Filter(Scan(table), where)
+    question = Question(source=source, keys=tuple(keys), aggregates=tuple(dict.fromkeys(counts)))
     return price(Query("", question, Outcome((), None, (), None)), Price(epsilon=Fraction(1)))
 
 
@@ -126,9 +130,9 @@ def _counts(table: Table) -> Iterator[list[Aggregate]]:
         column = table.column(name)
         assert isinstance(column, Column)
         for expression in dict.fromkeys(_calls(column)):
-            counts.append(Aggregate("count", expression))
+            counts.append(Count(expression))
             least = SIGNS[expression.facts.kind]
-            counts.append(Aggregate("count", call("nullif", call("gt", expression, literal(least)), literal(False))))
+            counts.append(Count(call("nullif", call("gt", expression, literal(least)), literal(False))))
     for start in range(0, len(counts), 16):
         yield counts[start : start + 16]
 
@@ -186,14 +190,14 @@ def test_no_extreme_value_as_a_condition_changes_the_plan_or_which_other_rows_co
     for place, (name, made) in enumerate(calls):
         kind = made.facts.kind
         where = made if kind is Kind.BOOLEAN else call("gt", made, literal(SIGNS[kind]))
-        plan = _plan(table, [], [Aggregate("count")], where)
-        rows = together.exact(_plan(table, [table.column("row")], [Aggregate("count")], where), secret=SECRET)[0]
+        plan = _plan(table, [], [Count()], where)
+        rows = together.exact(_plan(table, [table.column("row")], [Count()], where), secret=SECRET)[0]
         numbers = range(MOST) if WHOLE_PRODUCT else [place % MOST, (place + 1) % MOST]
         for container in engines if WHOLE_PRODUCT else [("parquet", "table")[place % 2]]:
             said, bent = set(), set()
             for number in numbers:
                 engine = engines[container][number]
-                statement = Generator(engine._source, engine._types).plan(plan, secret=SECRET)
+                statement = Generator(engine._tables).plan(plan, secret=SECRET)
                 said.add(_explained(engine._connection, statement, folders[number]))
                 (found,) = engine.exact(plan, secret=SECRET)[0]
                 assert found == rows[[0, 1, 2 + number]].sum(), (name, where.to_json(), number, container)

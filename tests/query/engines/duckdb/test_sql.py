@@ -1,5 +1,7 @@
 """The statement for a plan: what it may hold, and that it stays within reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from deniable.errors import UnsupportedQueryError
@@ -12,7 +14,7 @@ ENGINE = DuckDBEngine.from_arrow(frame())
 
 def statement(text: str, **options: object) -> str:
     plan = plan_of(table_of(ENGINE, **options), text)  # type: ignore[arg-type]
-    return Generator("source", ENGINE._types).plan(plan, secret=SECRET)
+    return Generator({"": replace(ENGINE._tables[""], text="source")}).plan(plan, secret=SECRET)
 
 
 def test_nothing_of_the_analysts_text_is_passed_on() -> None:

@@ -61,7 +61,7 @@ def database(path: Path, view: str) -> Path:
 @pytest.mark.parametrize("view", GOOD)
 def test_rows_of_a_view_come_from_rows_of_a_table(tmp_path: Path, view: str) -> None:
     engine = DuckDBEngine.from_file(database(tmp_path, view), table="seen")
-    assert len(engine._connection.execute(f"SELECT * FROM {engine._source}").fetchall()) == GOOD[view]
+    assert len(engine._connection.execute(f"SELECT * FROM {engine._tables[''].text}").fetchall()) == GOOD[view]
 
 
 @pytest.mark.parametrize("view", BAD)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.engines.duckdb.expression import Translator, key_constant, quoted
-from deniable.query.engines.duckdb.sql import Generator
+from deniable.query.engines.duckdb.expression import key_constant, quoted
+from deniable.query.engines.duckdb.sql import Source
 from deniable.query.expression import Column, Expression, Facts, Key, Kind
 from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 
@@ -45,16 +45,16 @@ class DuckDBDoctor(DuckDBEngine):
     @classmethod
     def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
         """A doctor for the source of another engine."""
-        doctor = cls(engine._open, engine._source, limited=engine._limited)
+        doctor = cls(engine._open, {name: part.text for name, part in engine._tables.items()}, limited=engine._limited)
         doctor.source_name = engine.source_name
         return doctor
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
         yield from self._import_losses()
-        yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._source}")
+        yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._held.text}")
         if table.unit.column is not None:
-            yield from self._units(table, Generator(self._source, self._types).unit(table.unit.column))
+            yield from self._units(table, self._held.unit(table.unit.column))
         for name, kind in self.schema().items():
             declared = table.columns.get(name, Declaration())
             chosen = declared.kind or kind
@@ -66,8 +66,13 @@ class DuckDBDoctor(DuckDBEngine):
                 name,
                 [f"count(*) FILTER (WHERE {_stray(value, table.columns[name].keys or ())})"],
                 [(STRAY, 0)],
-                f"FROM {self._source}",
+                f"FROM {self._held.text}",
             )
+
+    @property
+    def _held(self) -> Source:
+        """What is looked at: the first table."""
+        return next(iter(self._tables.values()))
 
     def _import_losses(self) -> Iterator[Finding]:
         """What the import of a text file did not read; its report names the lines."""
@@ -86,16 +91,16 @@ class DuckDBDoctor(DuckDBEngine):
             noun,
             [f"count(*) FILTER (WHERE {unit} IS NULL)", f"count(DISTINCT {unit})"],
             [("rows of nobody: the unit is missing, they are always left out", 0), ("units", None)],
-            f"FROM {self._source}",
+            f"FROM {self._held.text}",
         )
         if self.schema()[table.unit.column or ""] is Kind.TEXT:
             yield from self._ask(
                 noun,
                 [f"count(DISTINCT {unit}) - count(DISTINCT lower(trim({unit})))"],
                 [("units that differ from another by case or spaces alone", 0)],
-                f"FROM {self._source}",
+                f"FROM {self._held.text}",
             )
-        known = f"FROM {self._source} WHERE {unit} IS NOT NULL"
+        known = f"FROM {self._held.text} WHERE {unit} IS NOT NULL"
         yield from self._ask(
             noun,
             ["coalesce(max(n), 0)", f"count(*) FILTER (WHERE n > {rows})"],
@@ -140,12 +145,12 @@ class DuckDBDoctor(DuckDBEngine):
             name,
             [f"count(*) FILTER (WHERE {condition})" for condition in counts],
             [(word, 0) for word in words],
-            f"FROM {self._source}",
+            f"FROM {self._held.text}",
         )
 
     def _value(self, expression: Expression) -> str:
         """A column or an expression as a query would read it, NaN included."""
-        return Translator(self._types).expression(expression, nan_allowed=True)
+        return self._held.translator.expression(expression, nan_allowed=True)
 
     def _ask(
         self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
-from deniable.query.engines.duckdb.files import check_names, locate
+from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.spill import spill_folder
-from deniable.query.engines.duckdb.sql import Generator
+from deniable.query.engines.duckdb.sql import Generator, Source
 from deniable.query.expression import Expression, Kind
 from deniable.query.imports.declaration import Csv
 from deniable.query.plan import PricedPlan
+from deniable.query.relation import Relation
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,7 +29,7 @@ Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
-TWIN = "memory.main.twin"  # a table without rows that has the columns of the source
+TWIN = "memory.main.twin"  # and a number: a table without rows that has the columns of a source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
 # too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
 # whether a question can be answered at all. It costs no time: what reads statistics saves little on such statements.
@@ -54,21 +55,31 @@ def _arrow(connection: "duckdb.DuckDBPyConnection", statement: str) -> "pa.Table
 
 
 class DuckDBEngine(Engine):
-    """Exact aggregates over a Parquet or CSV file, a table of a DuckDB file, or an Arrow table in memory."""
+    """Exact aggregates over Parquet and CSV files, tables of DuckDB files, and Arrow tables in memory.
 
-    def __init__(self, open_connection: Opener, source: str, *, limited: bool = False) -> None:
+    Args:
+        sources: SQL for the rows of each table; that of the only one stands under "".
+        limited: whether the caller set a limit of memory.
+    """
+
+    def __init__(self, open_connection: Opener, sources: Mapping[str, str], *, limited: bool = False) -> None:
         import duckdb
 
         self._open = open_connection
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
-        self._source = source
-        self._limited = limited  # the caller set a limit of memory
+        self._limited = limited
         self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
         try:
             self._connection = self._open()
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
-            self._twin = f"CREATE TABLE IF NOT EXISTS {TWIN} ({columns})"
+            self._tables: dict[str, Source] = {}
+            self._twins: dict[str, Source] = {}
+            self._twin = ""
+            for number, (name, source) in enumerate(sources.items()):
+                described = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+                columns = ", ".join(f"{quoted(str(row[0]))} {row[1]}" for row in described)
+                self._twin += f"CREATE TABLE IF NOT EXISTS {TWIN}{number} ({columns}); "
+                types = {str(row[0]): _base_type(str(row[1])) for row in described}
+                self._tables[name], self._twins[name] = Source(source, types), Source(f"{TWIN}{number}", types)
             self._connection.execute(self._twin)
         except duckdb.OutOfMemoryException:
             raise InvalidParameterError("memory is too little to open the source. Write it as '1GB' or more.") from None
@@ -77,25 +88,11 @@ class DuckDBEngine(Engine):
                 "the source cannot be opened as a table: it is not of the format that its name says, or it is damaged, "
                 "or it has a column of a type that cannot be read. Check the file with the program that wrote it."
             ) from None
-        self._types = {str(row[0]): _base_type(str(row[1])) for row in described}
 
     @classmethod
     def from_arrow(cls, table: "pa.Table", *, memory: str | None = None, threads: int | None = None) -> Self:
         """An engine over a table in memory."""
-        from deniable.query.engines.duckdb.arrow import readable
-
-        check_names(table.column_names)
-        held = readable(table)
-
-        def open_connection() -> "duckdb.DuckDBPyConnection":
-            connection = _connect(memory, threads)
-            connection.register("source", held)
-            _lock(connection, [])
-            return connection
-
-        engine = cls(open_connection, "source", limited=memory is not None)
-        engine._rows = held.num_rows
-        return engine
+        return cls.of({"": table}, memory=memory, threads=threads)
 
     @classmethod
     def from_file(
@@ -115,28 +112,59 @@ class DuckDBEngine(Engine):
             csv: how a text file must have been imported.
             partitions: whether folders named column=value are columns.
         """
-        located = locate(path, table=table, csv=csv, partitions=partitions, connect=lambda: _connect(memory, threads))
+        return cls.of(
+            {"": cls.located(path, table=table, csv=csv, partitions=partitions)}, memory=memory, threads=threads
+        )
+
+    @staticmethod
+    def located(path: Path, **how: Any) -> Located:
+        """What is to be read for a path; see `locate`."""
+        return locate(path, connect=lambda: _connect(None, None), **how)
+
+    @classmethod
+    def of(
+        cls, parts: Mapping[str, "Located | pa.Table"], *, memory: str | None = None, threads: int | None = None
+    ) -> Self:
+        """An engine over files and tables in memory, by name."""
+        from deniable.query.engines.duckdb.arrow import readable
+
+        files = {name: part for name, part in parts.items() if isinstance(part, Located)}
+        frames: dict[str, pa.Table] = {}
+        for name, part in parts.items():
+            if not isinstance(part, Located):
+                check_names(part.column_names)
+                frames[name] = readable(part)
+        held = {name: f"frame{number}" for number, name in enumerate(frames)}
 
         def open_connection() -> "duckdb.DuckDBPyConnection":
             connection = _connect(memory, threads)
-            for statement in located.attach:
+            for name, frame in frames.items():
+                connection.register(held[name], frame)
+            for statement in dict.fromkeys(statement for part in files.values() for statement in part.attach):
                 connection.execute(statement)
-            _lock(connection, list(located.paths))
+            _lock(connection, [path for part in files.values() for path in part.paths])
             return connection
 
-        engine = cls(open_connection, located.source, limited=memory is not None)
-        engine.source_name, engine.table = located.name, located.table
-        size = sum(path.stat().st_size for path in located.paths)
-        engine._rows, engine._public = math.ceil(size / (CELL_BYTES * max(1, len(engine._types)))), True
+        sources = {name: held[name] if name in held else files[name].source for name in parts}
+        engine = cls(open_connection, sources, limited=memory is not None)
+        if len(files) == len(parts) == 1:
+            (part,) = files.values()
+            engine.source_name, engine.table = part.name, part.table
+        size = sum(path.stat().st_size for part in files.values() for path in part.paths)
+        columns = sum(len(engine._tables[name].types) for name in files)
+        engine._rows = sum(frame.num_rows for frame in frames.values()) + math.ceil(
+            size / (CELL_BYTES * max(1, columns))
+        )
+        engine._public = not frames
         return engine
 
-    def schema(self) -> Mapping[str, Kind | None]:
-        return {name: KINDS.get(base) for name, base in self._types.items()}
+    def schema(self, table: str = "") -> Mapping[str, Kind | None]:
+        return {name: KINDS.get(base) for name, base in self._tables[table].types.items()}
 
     def check(self, plan: PricedPlan) -> None:
         import duckdb
 
-        statement = Generator(TWIN, self._types).plan(plan, secret=bytes(16))
+        statement = Generator(self._twins).plan(plan, secret=bytes(16))
         possible = True
         try:
             self._run(self._twin)  # an engine that was replaced has lost it
@@ -156,8 +184,8 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
-        generator = Generator(self._source, self._types)
-        if plan.query.question.table.unit.column is None:  # nothing to take turns by, and little memory is needed
+        generator = Generator(self._tables)
+        if plan.query.question.unit is None:  # nothing to take turns by, and little memory is needed
             totals = self._sum([generator.plan(plan, secret=secret)], plan)
             if totals is None:
                 raise ExecutionError
@@ -171,10 +199,10 @@ class DuckDBEngine(Engine):
             passes, progress = passes * 4, None
         raise ExecutionError
 
-    def columns(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> "pa.Table":
+    def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
         import pyarrow as pa
 
-        statement = Generator(self._source, self._types).rows(expressions, unit=unit, where=where)
+        statement = Generator(self._tables).rows(rows, expressions)
         found: pa.Table | None = None
         with suppress(Exception):  # raised below, so that the engine's own text is not attached to it
             found = self._run(statement, _arrow)

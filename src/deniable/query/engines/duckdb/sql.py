@@ -4,19 +4,74 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant
+from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.aggregates.counts import Count, Units
+from deniable.query.aggregates.sums import Sum
+from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
 from deniable.query.expression import Expression, Key, Kind
-from deniable.query.plan import PricedAggregate, PricedPlan, Question
+from deniable.query.plan import PricedPlan, Question
+from deniable.query.relation import UNIT, Filter, Join, Project, Relation, Renamed, Scan
+
+
+@dataclass(frozen=True)
+class Source:
+    """SQL for the rows of a relation, and the types of its columns (DuckDB names)."""
+
+    text: str
+    types: Mapping[str, str]
+
+    @property
+    def translator(self) -> Translator:
+        return Translator(self.types)
+
+    def unit(self, name: str) -> str:
+        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
+        base, column = self.types[name], self.translator.stored(name)
+        if base == "ENUM":
+            return f"CAST({column} AS VARCHAR)"
+        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
 
 
 class Generator:
-    """SQL for one source, whose column types are `types` (DuckDB names)."""
+    """SQL for questions over declared tables, each by its name; the one table of a source that has no other is ""."""
 
-    def __init__(self, source: str, types: Mapping[str, str]) -> None:
-        self.source = source
-        self.types = types
-        self.translator = Translator(types)
+    def __init__(self, tables: Mapping[str, Source]) -> None:
+        self.tables = tables
+
+    def source(self, relation: Relation) -> Source:
+        """The rows of a relation; every node but a table is a subquery."""
+        match relation:
+            case Scan(source=table):
+                return self.tables[table.name] if table.name in self.tables else self.tables[""]
+            case Filter(source=inner, condition=condition):
+                rows = self.source(inner)
+                return replace(rows, text=f"(SELECT * FROM {rows.text} WHERE {rows.translator.expression(condition)})")
+            case Renamed(source=inner, prefix=prefix):
+                rows = self.source(inner)
+                names = {name: prefix + name for name in rows.types}
+                listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in names.items())
+                return Source(
+                    f"(SELECT {listed} FROM {rows.text})", {new: rows.types[name] for name, new in names.items()}
+                )
+            case Project(source=inner, columns=columns):
+                rows = self.source(inner)
+                made = {name: rows.translator.expression(expression) for name, expression in columns.items()}
+                types = {name: TYPES[relation.column(name).facts.kind] for name in columns}
+                items = [f"TRY(TRY_CAST({made[name]} AS {types[name]})) AS {quoted(name)}" for name in columns]
+                if inner.unit is not None:
+                    items.append(f"{rows.unit(inner.unit)} AS {quoted(UNIT)}")
+                    types[UNIT] = "VARCHAR" if rows.types[inner.unit] == "ENUM" else rows.types[inner.unit]
+                return Source(f"(SELECT {', '.join(items)} FROM {rows.text})", types)
+            case Join(left=left, right=right, on=on, outer=outer):
+                one, other = self.source(left), self.source(right)
+                pairs = " AND ".join(
+                    f"{one.translator.expression(a)} = {other.translator.expression(b)}" for a, b in on
+                )
+                text = f"(SELECT * FROM {one.text} {'LEFT ' if outer else ''}JOIN {other.text} ON {pairs})"
+                return Source(text, {**one.types, **other.types})
+        raise NotImplementedError(type(relation).__name__)
 
     def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.
@@ -28,7 +83,7 @@ class Generator:
         aggregated at once (a row is a unit) or per unit and group, bounded, and then per group.
         """
         question = plan.query.question
-        unit = question.table.unit.column
+        unit = question.unit
         picked = self._picked(question, plan.parts)
         placed = _placed(question, plan.parts, None if unit is None else share)
         if unit is None:
@@ -42,64 +97,59 @@ class Generator:
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
         return statement
 
-    def rows(self, expressions: Sequence[Expression], *, unit: str | None, where: Expression | None) -> str:
-        """The statement whose rows are those of the source, with a column for each expression and one for the unit.
+    def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
+        """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
+        unit.
 
         A unit keeps its identity and loses its type, so that numbers stay numbers and all else is told by its text.
         """
-        items = []
-        for place, expression in enumerate(expressions):
-            value = self.translator.expression(expression)
-            items.append(f"TRY(TRY_CAST({value} AS {TYPES[expression.facts.kind]})) AS c{place}")
-        conditions = [] if where is None else [f"({self.translator.expression(where)})"]
+        source, unit = self.source(relation), relation.unit
+        items = [
+            f"TRY(TRY_CAST({source.translator.expression(expression)} AS {TYPES[expression.facts.kind]})) AS c{place}"
+            for place, expression in enumerate(expressions)
+        ]
+        filtered = ""
         if unit is not None:
-            base = self.types[unit]
+            base = source.types[unit]
             wanted = "BIGINT" if KINDS.get(base) is Kind.INTEGER else "DOUBLE" if base in FLOATS else "VARCHAR"
-            items.append(f"CAST({self.unit(unit)} AS {wanted}) AS unit")
-            conditions.append(f"{self.unit(unit)} IS NOT NULL")
-        filtered = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(items)} FROM {self.source}{filtered}"
+            items.append(f"CAST({source.unit(unit)} AS {wanted}) AS unit")
+            filtered = f" WHERE {source.unit(unit)} IS NOT NULL"
+        return f"SELECT {', '.join(items)} FROM {source.text}{filtered}"
 
     def _picked(self, question: Question, parts: Sequence[PricedAggregate]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
-        items = [f"{self.translator.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        source = self.source(question.rows)
+        translator = source.translator
+        items = [f"{translator.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
         for index, part in enumerate(parts):
             argument = part.aggregate.argument
             if argument is not None and _value_of(index, parts) == index:
                 value = (
-                    self._on_lattice(part) if part.aggregate.function == "sum" else self.translator.expression(argument)
+                    _on_lattice(part, translator)
+                    if isinstance(part.aggregate, Sum)
+                    else translator.expression(argument)
                 )
                 items.append(f"{value} AS x{index}")
-        unit = question.table.unit.column
-        conditions = []
-        if unit is not None:
-            items.append(f"{self.unit(unit)} AS u")
-        if question.where is not None:
-            conditions.append(self.translator.expression(question.where))
-        where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
-        return f"SELECT {', '.join(items) or '1 AS one'} FROM {self.source}{where}"
+        if question.unit is not None:
+            items.append(f"{source.unit(question.unit)} AS u")
+        where = "" if question.where is None else f" WHERE ({translator.expression(question.where)})"
+        return f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
 
-    def unit(self, name: str) -> str:
-        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
-        base, column = self.types[name], self.translator.stored(name)
-        if base == "ENUM":
-            return f"CAST({column} AS VARCHAR)"
-        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
 
-    def _on_lattice(self, part: PricedAggregate) -> str:
-        """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
+def _on_lattice(part: PricedAggregate, translator: Translator) -> str:
+    """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
 
-        A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
-        """
-        argument = part.aggregate.argument
-        assert argument is not None
-        value = self.translator.expression(argument)
-        ends = (part.lower + part.centre, part.upper + part.centre)
-        if argument.facts.kind is Kind.INTEGER:
-            low, high = (str(end // part.share) for end in ends)
-            return _clamp(value, low, high)
-        low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
-        return f"CAST(({_clamp(value, low, high)}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
+    A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
+    """
+    argument = part.aggregate.argument
+    assert argument is not None
+    value = translator.expression(argument)
+    ends = (part.lower + part.centre, part.upper + part.centre)
+    if argument.facts.kind is Kind.INTEGER:
+        low, high = (str(end // part.share) for end in ends)
+        return _clamp(value, low, high)
+    low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
+    return f"CAST(({_clamp(value, low, high)}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
 
 
 def _clamp(value: str, low: str, high: str) -> str:
@@ -113,9 +163,9 @@ def _clamp(value: str, low: str, high: str) -> str:
 def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
     """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
     aggregate = parts[index].aggregate
-    if aggregate.function == "count" and aggregate.argument is not None:
+    if isinstance(aggregate, Count) and aggregate.argument is not None:
         for other, part in enumerate(parts):
-            if part.aggregate.function == "sum" and part.aggregate.argument == aggregate.argument:
+            if isinstance(part.aggregate, Sum) and part.aggregate.argument == aggregate.argument:
                 return other
     return index
 
@@ -164,11 +214,11 @@ def _position(index: int, keys: Sequence[Key], kind: Kind, joins: list[str], fil
 
 def _whole_total(index: int, parts: Sequence[PricedAggregate]) -> str:
     """The total of one aggregate where every row is a unit: nothing to bound."""
-    match parts[index].aggregate.function:
-        case "sum":
-            return f"coalesce({_centred_sum(index, parts[index])}, 0) AS a{index}"
-        case "count" if parts[index].aggregate.argument is not None:
-            return f"count(x{_value_of(index, parts)}) AS a{index}"
+    aggregate = parts[index].aggregate
+    if isinstance(aggregate, Sum):
+        return f"coalesce({_centred_sum(index, parts[index])}, 0) AS a{index}"
+    if aggregate.argument is not None:
+        return f"count(x{_value_of(index, parts)}) AS a{index}"
     return f"count(*) AS a{index}"
 
 
@@ -212,7 +262,7 @@ def _spread(parts: Sequence[PricedAggregate], total_rows: int) -> str:
 
 def _spread_total(index: int, parts: Sequence[PricedAggregate], total_rows: int) -> str:
     part = parts[index]
-    if part.aggregate.function == "sum":
+    if isinstance(part.aggregate, Sum):
         centre = part.centre // part.share
         value = f"(x{index} - {centre})" if centre else f"x{index}"
         largest = max(abs(part.lower), abs(part.upper)) * total_rows
@@ -248,14 +298,14 @@ def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
 def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
     """What a unit adds to a group, before it is shared out: a sum, or how many of its rows have a value."""
     part = parts[index]
-    if part.aggregate.function == "sum":
+    if isinstance(part.aggregate, Sum):
         return [f"{_centred_sum(index, part)} AS s{index}"]
     return [f"count(x{_value_of(index, parts)}) AS s{index}"] if part.aggregate.argument is not None else []
 
 
 def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
     part = parts[index]
-    if part.aggregate.function == "units":
+    if isinstance(part.aggregate, Units):
         return f"count(*) AS a{index}"
     if part.aggregate.argument is None:
         return f"sum(least(n, {rows})) AS a{index}"

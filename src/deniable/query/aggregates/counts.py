@@ -1,0 +1,100 @@
+"""COUNT: rows, values and units."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+from deniable.privacy import Sensitivity, of_clipped_sum
+from deniable.privacy.sensitivity import of_distinct_units, of_spread_sum
+from deniable.query.aggregates.aggregate import SHARES, WHOLE, Aggregate, BoundedAggregate
+from deniable.query.allowlist import checked
+from deniable.query.expression import Expression, columns_of, literal
+from deniable.query.sql import translate
+
+if TYPE_CHECKING:
+    from deniable.query.clauses import ResultScope
+    from deniable.query.plan import Question
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    """The number of rows in which `argument` is not NULL; of all rows where there is none."""
+
+    function: ClassVar[str] = "count"
+
+    def bounded(self, question: "Question") -> BoundedAggregate:
+        """COUNT(*) is whole, unless rows are bounded in all groups together."""
+        table = question.table
+        shared = question.unit is not None and (self.argument is not None or table.total_rows is not None)
+        lattice = SHARES if shared else WHOLE
+        return BoundedAggregate(
+            aggregate=self,
+            lattice=lattice,
+            lower=0,
+            upper=2**lattice.exponent,
+            share=2**lattice.exponent,
+            sensitivity=of_total(question, 0, 2**lattice.exponent),
+        )
+
+
+@dataclass(frozen=True)
+class Units(Aggregate):
+    """The number of units."""
+
+    function: ClassVar[str] = "units"
+
+    def bounded(self, question: "Question") -> BoundedAggregate:
+        table = question.table
+        if table.total_rows is not None:
+            raise UnsupportedQueryError(
+                "COUNT(DISTINCT ...) needs to know in how many groups a unit counts. Declare groups, not total_rows."
+            )
+        reach = of_distinct_units(
+            groups=table.groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
+        )
+        return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
+
+    def __str__(self) -> str:
+        return "COUNT(DISTINCT unit)"
+
+
+def of_total(question: "Question", lower: int, upper: int) -> Sensitivity:
+    """How far one unit moves a total of values in [lower, upper]."""
+    table = question.table
+    if table.total_rows is not None:
+        reach = partial(of_spread_sum, total_rows=table.total_rows)
+    else:
+        reach = partial(of_clipped_sum, rows=table.rows, groups=table.groups)
+    return reach(lower=lower, upper=upper, relation=table.relation, cells=question.cells, ids=table.unit.ids)
+
+
+def count_of(value: Expression, scope: "ResultScope") -> Expression:
+    """COUNT(value), which is COUNT(*) where the value is never missing."""
+    return scope.base(Count(value if value.facts.nullable else None))
+
+
+def read_count(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
+    """COUNT(*), COUNT(value) or COUNT(DISTINCT unit)."""
+    match node.this:
+        case exp.Star():
+            return scope.base(Count(None if where is None else scope.kept(where, literal(1))))
+        case exp.Distinct() as distinct:
+            return _units(distinct, where, scope)
+    return count_of(scope.kept(where, translate(node.this, scope.rows)), scope)
+
+
+def _units(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:
+    rows = scope.rows.relation
+    columns = checked(distinct).expressions
+    value = translate(columns[0], scope.rows) if len(columns) == 1 else None
+    if value is None or not (rows.is_unit(value) or set(columns_of(value)) == {rows.unit}):
+        raise UnsupportedQueryError(
+            "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
+            + (f", which is {rows.unit!r}." if rows.unit else "; in this table every row is a unit, so use COUNT(*).")
+        )
+    if where is not None:
+        raise UnsupportedQueryError("COUNT(DISTINCT ...) FILTER is not supported yet. Use WHERE.")
+    return scope.base(Units())

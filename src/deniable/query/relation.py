@@ -1,0 +1,292 @@
+"""Where the rows of a question come from: a tree of typed, immutable relations.
+
+Every row of a private relation belongs to one unit, named in the column `unit`, and the rows of a unit are a function
+of that unit's own rows in the private tables and of public tables. Nodes keep that promise or refuse to be made, so a
+bound on what a unit contributes may stand anywhere above them. Columns carry public facts (`Facts`), each derived anew
+where a column is made: a column that is defined again has none of the facts of its namesake.
+Proof, node by node: docs/theory/query/relations.md.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import Table, did_you_mean
+from deniable.query.expression import Call, Column, Expression, Key, Kind, Literal, columns_of, text_of
+
+UNIT = "(unit)"  # the column that carries the unit where columns are made; no name that a user can write
+
+
+class Relation(ABC):
+    """Rows with typed columns, each row of one unit where the relation is private."""
+
+    @property
+    @abstractmethod
+    def table(self) -> Table:
+        """The table whose declared promise (unit, rows, groups) holds for these rows."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The columns that a query may name, in order."""
+
+    @abstractmethod
+    def column(self, name: str) -> Expression:
+        """What a name means, by exact spelling or failing that by any case.
+
+        Raises: UnsupportedQueryError if there is no such column, or its type is not supported.
+        """
+
+    @property
+    def private(self) -> bool:
+        """Whether rows are those of units."""
+        return not self.table.public
+
+    @property
+    @abstractmethod
+    def unit(self) -> str | None:
+        """The column that says whose row it is; None where each row is a unit, or nobody's."""
+
+    @abstractmethod
+    def is_unit(self, expression: Expression) -> bool:
+        """Whether an expression over the columns is the unit as it is stored, so that no two units look alike."""
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        """Declared values of an expression over columns, however it is written."""
+        return None
+
+    @abstractmethod
+    def to_json(self) -> object:
+        """One form for all that certainly means the same."""
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """A declared table."""
+
+    source: Table
+
+    @property
+    def table(self) -> Table:
+        return self.source
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.source.schema)
+
+    def column(self, name: str) -> Expression:
+        return self.source.column(name)
+
+    @property
+    def unit(self) -> str | None:
+        return self.source.unit.column
+
+    def is_unit(self, expression: Expression) -> bool:
+        """A column that is read as another kind than its own could make two units one."""
+        if not isinstance(expression, Column) or self.unit is None or expression.name != self.unit:
+            return False
+        return expression.facts.kind is self.source.schema[self.unit]
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        return self.source.keys_of(expression)
+
+    def to_json(self) -> object:
+        return self.source.name
+
+
+@dataclass(frozen=True)
+class Filter(Relation):
+    """The rows for which a condition holds."""
+
+    source: Relation
+    condition: Expression
+
+    @property
+    def table(self) -> Table:
+        return self.source.table
+
+    def is_unit(self, expression: Expression) -> bool:
+        return self.source.is_unit(expression)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+    def column(self, name: str) -> Expression:
+        return self.source.column(name)
+
+    @property
+    def unit(self) -> str | None:
+        return self.source.unit
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        return self.source.keys_of(expression)
+
+    def to_json(self) -> object:
+        return {"filter": self.source.to_json(), "where": self.condition.to_json()}
+
+
+@dataclass(frozen=True)
+class Renamed(Relation):
+    """A relation whose columns carry a prefix, so that several of them can meet."""
+
+    source: Relation
+    prefix: str
+
+    @property
+    def table(self) -> Table:
+        return self.source.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.prefix + name for name in self.source.names)
+
+    def column(self, name: str) -> Expression:
+        return renamed(self.source.column(name.removeprefix(self.prefix)), lambda column: self.prefix + column)
+
+    @property
+    def unit(self) -> str | None:
+        return None if self.source.unit is None else self.prefix + self.source.unit
+
+    def is_unit(self, expression: Expression) -> bool:
+        if not isinstance(expression, Column) or not expression.name.startswith(self.prefix):
+            return False
+        return self.source.is_unit(renamed(expression, lambda column: column.removeprefix(self.prefix)))
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        if not all(name.startswith(self.prefix) for name in columns_of(expression)):
+            return None
+        return self.source.keys_of(renamed(expression, lambda column: column.removeprefix(self.prefix)))
+
+    def to_json(self) -> object:
+        return {"as": self.prefix, "of": self.source.to_json()}
+
+
+@dataclass(frozen=True)
+class Project(Relation):
+    """Columns computed row by row; the unit is carried along."""
+
+    source: Relation
+    columns: Mapping[str, Expression] = field(hash=False)
+
+    @property
+    def table(self) -> Table:
+        return self.source.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def column(self, name: str) -> Expression:
+        found = _named(name, self.columns)
+        facts = self.columns[found].facts
+        return Column(found, replace(facts, kind=Kind.TEXT) if facts.kind is Kind.NULL else facts)
+
+    @property
+    def unit(self) -> str | None:
+        return None if self.source.unit is None else UNIT
+
+    def is_unit(self, expression: Expression) -> bool:
+        return isinstance(expression, Column) and self.source.is_unit(self.columns[expression.name])
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        return None if not isinstance(expression, Column) else self.source.keys_of(self.columns[expression.name])
+
+    def to_json(self) -> object:
+        columns = {name: expression.to_json() for name, expression in self.columns.items()}
+        return {"project": self.source.to_json(), "columns": columns}
+
+
+@dataclass(frozen=True)
+class Join(Relation):
+    """Pairs of rows that agree on the `on` columns; with `outer`, rows of the left side that find none stay alone.
+
+    A private relation may meet public ones, and another private one where both are matched by their unit: then every
+    pair is of one unit's rows and of public ones, whatever else is compared.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    outer: bool = False
+
+    def __post_init__(self) -> None:
+        for one, other in self.on:
+            for side in (one, other):
+                if side.facts.kind in (Kind.REAL, Kind.TIMESTAMP, Kind.NULL):
+                    raise UnsupportedQueryError(
+                        f"tables are joined by whole numbers, text, dates or truth values; {text_of(side)} is of kind "
+                        f"{side.facts.kind.value}."
+                    )
+            if one.facts.kind is not other.facts.kind:
+                raise UnsupportedQueryError(
+                    f"{text_of(one)} is of kind {one.facts.kind.value} and {text_of(other)} of kind "
+                    f"{other.facts.kind.value}. CAST one of them."
+                )
+        if self.left.private and self.right.private:
+            self._by_unit()
+        elif self.private and self.unit is None:
+            raise UnsupportedQueryError(
+                "in a table in which every row is a unit, a join could give one unit many rows. Name the column that "
+                "says whose row it is: unit='...'."
+            )
+        if self.outer and self.right.private and not self.left.private:
+            raise UnsupportedQueryError(
+                "LEFT JOIN keeps rows of the public table that belong to nobody. Put the private table on the left."
+            )
+
+    def _by_unit(self) -> None:
+        if not any(self.left.is_unit(one) and self.right.is_unit(other) for one, other in self.on):
+            raise UnsupportedQueryError(
+                "two private tables are joined by the columns that say whose row it is (not read as another type). Any "
+                "other match would mix rows of different units."
+            )
+
+    @property
+    def table(self) -> Table:
+        return self.left.table if self.left.private else self.right.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.left.names, *self.right.names)
+
+    def column(self, name: str) -> Expression:
+        return (self.left if name in self.left.names else self.right).column(name)
+
+    @property
+    def unit(self) -> str | None:
+        return self.left.unit if self.left.private else self.right.unit
+
+    def is_unit(self, expression: Expression) -> bool:
+        """Where both sides are private, an inner join makes their units equal."""
+        if self.left.is_unit(expression):
+            return self.left.private
+        return self.right.private and not self.outer and self.right.is_unit(expression)
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        return self.left.keys_of(expression) or self.right.keys_of(expression)
+
+    def to_json(self) -> object:
+        pairs = [[one.to_json(), other.to_json()] for one, other in self.on]
+        return {"join": [self.left.to_json(), self.right.to_json()], "on": pairs, "outer": self.outer}
+
+
+def _named(name: str, known: Mapping[str, object]) -> str:
+    found = name if name in known else next((one for one in known if one.casefold() == name.casefold()), None)
+    if found is None:
+        raise UnsupportedQueryError(
+            f"the subquery has no column {name!r}.{did_you_mean(name, known)} Its columns: {', '.join(known)}."
+        )
+    return found
+
+
+def renamed(expression: Expression, rename: Callable[[str], str]) -> Expression:
+    """The same expression over columns that are called otherwise."""
+    match expression:
+        case Column(name=name, facts=facts):
+            return Column(rename(name), facts)
+        case Call(arguments=arguments):
+            return replace(expression, arguments=tuple(renamed(argument, rename) for argument in arguments))
+        case Literal():
+            return expression
