@@ -95,6 +95,8 @@ def test_the_wire_carries_them_and_bad_input_is_refused() -> None:
     assert (unpack(protocol, pack(protocol, reports)) == reports).all()
     with pytest.raises(InvalidParameterError, match="no report"):
         protocol.supports(np.full((1, protocol.width), 255, dtype=np.uint8))
+    with pytest.raises(InvalidParameterError, match="keep them"):
+        protocol.estimate(protocol.supports(reports), people=6)
     with pytest.raises(InvalidParameterError, match="all 6 lengths"):
         protocol.estimate(reports[:1])
     for wrong in ({"alphabet": "aa"}, {"alphabet": ""}, {"length": 30}, {"step": 7}, {"whole": 2}):

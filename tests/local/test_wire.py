@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import MISSING, fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from deniable.local import (
     Collector,
     CountMeanSketch,
     DirectResponse,
+    FrequencyProtocol,
+    MeanProtocol,
     UnaryEncoding,
     best_protocol,
     pack,
@@ -99,6 +102,10 @@ def test_every_protocol_refuses_what_is_not_its_own_and_an_estimate_from_nothing
     with pytest.raises(InvalidParameterError, match="already"):
         collector.add(message, sender="me")
     assert collector.people == 1
+    asked = {"candidates": ["a"]} if "candidates" in signature(protocol.estimate).parameters else {}
+    with suppress(InvalidParameterError):  # from one report: refused, exact, or with a sentence
+        answer = collector.estimate(**asked)
+        assert isinstance(protocol, FrequencyProtocol | MeanProtocol) or "1 reports are too few" in str(answer.notes)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Heavy hitters: texts that many people hold, found letter by letter among all that there could be."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar
 
@@ -129,9 +129,11 @@ class HeavyHitters(PureProtocol):
             failure: the probability, of all lengths together, that a prefix is kept which nobody holds.
             most: prefixes of a length that are kept at most; where that leaves some out, no recall is stated.
         """
+        if people is not None:
+            raise InvalidParameterError("texts are found in reports, not in a tally: keep them, or use FragmentPuzzle")
         groups, count = self.tallied(reports, None)
         chance, most = float(probability("failure", failure)), whole_number("most", most, lower=1)
-        if people is not None or not groups.all() or not chance:
+        if not groups.all() or not chance:
             raise InvalidParameterError(f"texts need reports about all {self.size} lengths, and a failure above 0")
         given, kept = np.asarray(reports, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         true, false, shares = float(self.cell.true), float(self.cell.false), np.geomspace(1e-6, 1, 4000)
@@ -158,7 +160,7 @@ class HeavyHitters(PureProtocol):
         note = recall_note(shares, found * (not full))
         counts = count * (told / len(part) - false) / (true - false)
         texts = Key(name="text", values=tuple(self._text(int(code)) for code in kept))
-        return replace(self.published(count, texts, Estimate(name="count", estimates=counts, ends=ends)), notes=(note,))
+        return self.published(count, texts, Estimate(name="count", estimates=counts, ends=ends), note=note)
 
     def _extended(self, prefixes: Integers, *, start: bool) -> Integers:
         """All prefixes with one letter more; a text that has ended stays so."""

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 _LARGEST = 2**31
 _FINE = 2**64
 _LARGEST_EPSILON = 40
+_FEW = 50
 
 
 class Protocol(metaclass=InWords):
@@ -68,7 +69,7 @@ class Protocol(metaclass=InWords):
         """Which of these bytes a client can have sent."""
 
     def _add(self, tally: Integers, reports: NDArray[np.uint8]) -> None:
-        """Add sound reports to a tally."""
+        """Add sound reports to a tally; a protocol says this or `_supports`, each by the other."""
         tally += self._supports(reports)
 
     def sound(self, reports: NDArray[np.uint8]) -> bool:
@@ -141,10 +142,17 @@ class PureProtocol(Protocol):
             raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
         return tally, count
 
-    def published(self, count: int, *parts: Key | Estimate) -> Release:
-        """Return what the server publishes."""
-        text = f"{type(self).__name__}: {count} reports"
-        return Release(parts=parts, cost=self.privacy_loss, text=text, protects="one person's value (replace)")
+    def published(self, count: int, *parts: Key | Estimate, note: str = "", normal: bool = False) -> Release:
+        """Return what the server publishes; a note warns of normal intervals from few reports."""
+        few = f"{count} reports are too few for the intervals, which are normal ones: wait for {_FEW}"
+        notes = tuple(each for each in (note, few * (normal and count < _FEW)) if each)
+        kind, unit = type(self).__name__, "one person's value (replace)"
+        return Release(parts=parts, cost=self.privacy_loss, text=f"{kind}: {count} reports", notes=notes, protects=unit)
+
+    def _supports(self, reports: NDArray[np.uint8]) -> Integers:
+        found = np.zeros(self.size, dtype=np.int64)
+        self._add(found, reports)
+        return found
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON."""

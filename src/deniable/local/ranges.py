@@ -178,7 +178,7 @@ class RangeProtocol(PureProtocol):
         tally, count = self.tallied(reports, people)
         lower = np.arange(self.values)
         keys = Key(name="value", values=tuple(lower.tolist()))
-        return self.published(count, keys, self._count(tally, count, lower, lower + 1))
+        return self.published(count, keys, self._count(tally, count, lower, lower + 1), normal=True)
 
     def ranges(
         self, reports: NDArray[np.uint8] | Integers, ranges: Iterable[tuple[int, int]], *, people: int | None = None
@@ -195,7 +195,7 @@ class RangeProtocol(PureProtocol):
             raise InvalidParameterError(f"ranges must be pairs (lower, upper) with 0 <= lower < upper <= {self.values}")
         tally, count = self.tallied(reports, people)
         keys = (Key(name="lower", values=tuple(given[:, 0])), Key(name="upper", values=tuple(given[:, 1])))
-        return self.published(count, *keys, self._count(tally, count, given[:, 0], given[:, 1]))
+        return self.published(count, *keys, self._count(tally, count, given[:, 0], given[:, 1]), normal=True)
 
     def quantiles(
         self, reports: NDArray[np.uint8] | Integers, chances: Iterable[Real], *, people: int | None = None
@@ -216,4 +216,4 @@ class RangeProtocol(PureProtocol):
             return Bounds(first(high), np.searchsorted(last, wanted, side="left").astype(np.float64))
 
         part = Estimate(name="value", estimates=first(np.asarray(below.estimates)), ends=ends, digits=0)
-        return self.published(count, Key(name="share", values=tuple(wanted.tolist())), part)
+        return self.published(count, Key(name="share", values=tuple(wanted.tolist())), part, normal=True)

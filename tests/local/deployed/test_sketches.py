@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
@@ -107,6 +108,17 @@ def test_reports_survive_the_wire_and_hostile_ones_are_refused(sketch: Any) -> N
     for wrong in ({"cells": 3}, {"hashes": 0}, {"epsilon": 41}):
         with pytest.raises(InvalidParameterError):
             type(sketch)(**{"epsilon": 1, **wrong})
+
+
+@pytest.mark.parametrize("kind", [CountMeanSketch, HadamardSketch])
+def test_a_collector_holds_one_table_and_makes_no_second_one_for_a_message(kind: Any) -> None:
+    sketch = kind(epsilon=4, hashes=512, cells=512)
+    message, collector = pack(sketch, sketch.encode(["tea"], bits=BITS)), Collector(sketch)
+    tracemalloc.start()
+    collector.add(message)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert max(held, peak) < 8 * sketch.size / 10
 
 
 def test_three_values_collide_as_independent_cells_do() -> None:

@@ -113,13 +113,9 @@ class Client(metaclass=InWords):
 
         stored = ledger.recall(key, safe=bits.safe)
         if stored is None:
-            entry = Entry(
-                question=key,
-                text=f"donation {shown(name)}",
-                loss=self.protocol.privacy_loss,
-                mechanisms={"protocol": mine, "day": day},
-                safe=bits.safe,
-            )
+            facts: dict[str, str | int] = {"protocol": mine, "day": day}
+            text, loss = f"donation {shown(name)}", self.protocol.privacy_loss
+            entry = Entry(question=key, text=text, loss=loss, mechanisms=facts, safe=bits.safe)
             number = ledger.reserve(entry, check=check)
             stored = json.dumps(pack(self.protocol, self.protocol.encode([value], bits=bits)).hex())
             ledger.store(number, stored)

@@ -1,7 +1,7 @@
 """Frequent texts out of a sketch of their fragments, which a hash of the whole text joins (Apple's SFP)."""
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -20,6 +20,7 @@ from deniable.numbers.rationals import Real, probability, whole_number, yes_or_n
 from deniable.release import Key, Release
 from deniable.rows import Container, codes, silence
 
+_SHARES = np.geomspace(1e-6, 1, 4000)
 _MOST_CODES = 2**21  # of a hash and a fragment, which the server looks up for every place
 
 
@@ -68,9 +69,7 @@ class FragmentPuzzle(PureProtocol):
         if not self.share:
             raise InvalidParameterError("share must be above 0 and below 1: both reports need a part of epsilon")
         if self.texts.length % self.texts.step or self.places < 2:
-            raise InvalidParameterError(
-                "length must be step times two or more: fragments have one length, and are joined"
-            )
+            raise InvalidParameterError("length must be step times two or more: texts are joined from fragments")
         if self.pieces * self.fragments > _MOST_CODES or self.places * self.pieces * self.fragments >= PRIME:
             raise InvalidParameterError("there are too many fragments to look up; take a smaller step, or fewer pieces")
         _ = self.parts, self.words
@@ -134,11 +133,6 @@ class FragmentPuzzle(PureProtocol):
         part, whole = np.split(reports, [self.parts.width], axis=1)
         return self.parts._sound(part) & self.words._sound(whole)
 
-    def _supports(self, reports: Bytes) -> Integers:
-        found = np.zeros(self.size, dtype=np.int64)
-        self._add(found, reports)
-        return found
-
     def _add(self, tally: Integers, reports: Bytes) -> None:
         part, whole = np.split(reports, [self.parts.width], axis=1)
         self.parts._add(tally[: self.parts.size], part)
@@ -164,33 +158,29 @@ class FragmentPuzzle(PureProtocol):
             raise InvalidParameterError("failure must be above 0: some text may seem to be there")
         table, _, _ = self.parts.asked(tally[: self.parts.size], count, [0])
         whole, _, _ = self.words.asked(tally[self.parts.size :], count, [0])
-        shares = np.geomspace(1e-6, 1, 4000)
-        found, kept, pairs = np.ones(len(shares)), [], np.arange(self.pieces * self.fragments)
+        found, kept, pairs = np.ones(len(_SHARES)), [], np.arange(self.pieces * self.fragments)
         for place in range(self.places):
             functions = place * self.hashes + np.arange(self.hashes)
             told = self.parts.support(table, functions, pairs + place * len(pairs))
             number = int(table[functions, 0].sum())
-            least = self._least(self.parts, number, 1 / self.fragments)  # about one wrong fragment for every piece
-            found *= _tail(self.parts, least, number, shares)
-            order = np.argsort(-told, kind="stable")
+            least, tail = self._test(self.parts, number, 1 / self.fragments)  # about one wrong fragment for every piece
+            order, found = np.argsort(-told, kind="stable"), found * tail
             kept.append(order[told[order] >= least])
         names, full = self._joined(kept, wide=max(int(most ** (1 / self.places) + 1e-9), 1))
         told = self.words.support(whole, np.arange(self.hashes), keys_of(names))
-        least = self._least(self.words, count, chance / max(len(names), 1))
-        found *= _tail(self.words, least, count, shares)
+        least, tail = self._test(self.words, count, chance / max(len(names), 1))
         texts = tuple(names[place] for place in np.argsort(-told, kind="stable") if told[place] >= least)
-        note = recall_note(shares, found * (not full))
-        counts = self.words.counts(whole, texts)
-        return replace(self.published(count, Key(name="text", values=texts), counts), notes=(note,))
+        note, counts = recall_note(_SHARES, found * tail * (not full)), self.words.counts(whole, texts)
+        return self.published(count, Key(name="text", values=texts), counts, note=note, normal=True)
 
-    def _least(self, sketch: CountMeanSketch, people: int, chance: float) -> int:
-        """The least support that a key which nobody holds has with at most this probability."""
+    def _test(self, sketch: CountMeanSketch, people: int, chance: float) -> tuple[int, NDArray[np.float64]]:
+        """The least support that a key of nobody has with at most this chance; how likely one of each share has it."""
         shares, even = np.arange(self.hashes + 1) / self.hashes, -(-PRIME // self.cells) / PRIME
         far = self.hashes * (rel_entr(shares, even) + rel_entr(1 - shares, 1 - even)) >= np.log(2 / chance)
-        met = shares[np.argmax(far & (shares > even))] if (far & (shares > even)).any() else 1.0
+        met = shares[far & (shares > even)].min(initial=1.0)
         p, q = float(sketch.row.true), float(sketch.row.false)
-        tail = bisect_left(range(people), -chance / 2, key=lambda most: -bdtrc(most, people, q + (p - q) * met))
-        return tail + 1
+        most = bisect_left(range(people), -chance / 2, key=lambda most: -bdtrc(most, people, q + (p - q) * met))
+        return most + 1, bdtrc(most, people, q + (p - q) * _SHARES)
 
     def _joined(self, kept: list[Integers], *, wide: int) -> tuple[list[str], bool]:
         """Texts whose fragments are all kept with the text's own piece, and whether some were left out."""
@@ -204,9 +194,3 @@ class FragmentPuzzle(PureProtocol):
             texts = [text for code in joined.tolist() if self.texts.code(text := self.texts._text(code)) == code]
             names += [text for text, key in zip(texts, keys_of(texts), strict=True) if key % self.pieces == piece]
         return names, full
-
-
-def _tail(sketch: CountMeanSketch, least: int, people: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability that a key which a share of the people holds has at least this support."""
-    p, q = float(sketch.row.true), float(sketch.row.false)
-    return np.asarray(bdtrc(least - 1, people, shares * p + (1 - shares) * q))

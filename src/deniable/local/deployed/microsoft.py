@@ -130,7 +130,7 @@ class BitFlip(Grouped, Memoised):
         first = (np.arange(self.groups)[:, np.newaxis] - place) % self.groups  # groups that have each bucket
         found = self.groups / self.chosen * (table[first, 1 + place] - q * table[first, 0]).sum(axis=1) / (p - q)
         variance = self.variance(np.clip(found / count, 0, 1), people=count) * count**2
-        return self.published(count, Key(name="value", values=values), normal_counts(found, variance))
+        return self.published(count, Key(name="value", values=values), normal_counts(found, variance), normal=True)
 
     def variance(self, shares: object = 0.0, *, people: int) -> Floats:
         """The exact variance of the estimated share: [(k / d) (q (1 - q) / (p - q)^2 + f) - f] / n for the share f."""

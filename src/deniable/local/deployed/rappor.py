@@ -130,7 +130,8 @@ class Rappor(Grouped, Memoised):
         parts = zip(np.split(fit, self.cohorts, axis=1), design, strict=True)  # of one person, by cohort
         squares = sum((part @ filters.T) ** 2 for part, filters in parts)
         drawn = np.maximum(squares / self.cohorts - np.eye(len(found)), 0) @ np.maximum(found, 0)
-        return self.published(count, Key(name="value", values=(*names, None)), normal_counts(found, coins + drawn))
+        counts = normal_counts(found, coins + drawn)
+        return self.published(count, Key(name="value", values=(*names, None)), counts, normal=True)
 
 
 def log_above(odds: Fraction) -> Fraction:

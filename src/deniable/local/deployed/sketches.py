@@ -78,13 +78,8 @@ class Grouped(PureProtocol):
         groups, rows = np.split(reports, [GROUP], axis=1)
         return np.asarray((of_bytes(groups) < self.groups) & self.row._sound(rows))
 
-    def _supports(self, reports: Bytes) -> Integers:
-        """For each group how many reports it has, and the tally of their rows."""
-        found = np.zeros(self.size, dtype=np.int64)
-        self._add(found, reports)
-        return found
-
     def _add(self, tally: Integers, reports: Bytes) -> None:
+        """For each group how many reports it has, and the tally of their rows."""
         table, groups, rows = tally.reshape(self.groups, -1), of_bytes(reports[:, :GROUP]), reports[:, GROUP:]
         order = np.argsort(groups, kind="stable")
         own, starts = np.unique(groups[order], return_index=True)
@@ -172,7 +167,7 @@ class CountMeanSketch(Grouped):
         `variance`, where all people with none of the candidates are taken to hold one value, the worst case.
         """
         table, count, names = self.asked(reports, people, candidates)
-        return self.published(count, Key(name="value", values=names), self.counts(table, names))
+        return self.published(count, Key(name="value", values=names), self.counts(table, names), normal=True)
 
     def counts(self, table: Integers, names: tuple[Any, ...]) -> Estimate:
         """The estimate for values, from the rows of a tally."""
