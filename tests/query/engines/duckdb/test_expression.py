@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.engines.duckdb.expression import TEMPLATES, Translator, quoted, text
+from deniable.query.engines.duckdb.expression import Translator, quoted, text
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import OPERATORS, call
 from tests.query.conftest import INF, NAN, TROUBLE, frame
@@ -51,11 +51,6 @@ def values(expression: Expression, source: str = "source") -> list[object]:
     """The value of an expression in every row."""
     sql = Translator(TYPES).expression(expression)
     return [row[0] for row in CONNECTION.execute(f"SELECT {sql} FROM {source}").fetchall()]
-
-
-def test_every_operator_has_one_translation() -> None:
-    assert set(TEMPLATES) | {"case"} == set(OPERATORS)
-    assert "case" not in TEMPLATES
 
 
 LEAVES = st.one_of(
@@ -188,10 +183,7 @@ def test_values_stay_in_the_stated_range(expression: Expression, rows: list[tupl
             call("to_real", COLUMN["note"]),
             [12, None, None, None, INF, INF, None, None, None, None],
         ),
-        (
-            call("to_date", COLUMN["note"]),
-            [None, None, None, None, date.max, *[None] * 5],
-        ),  # text "inf" is the last date
+        (call("to_date", COLUMN["note"]), [None] * 10),  # nor is text "inf" the last date
         (
             call("greatest", COLUMN["income"], literal(3)),
             [10.5, None, INF, 3, None, 1e308, 99.25, 3, 50, 3],

@@ -1,0 +1,214 @@
+"""How an engine says expressions in its SQL: total, row by row, never NaN, and with the same value on every engine.
+
+A dialect is a table from operators to SQL, plus what an engine must add so that nothing stops it. What an engine cannot
+compute to the last bit as the others do stands in its `refused`, and is refused before anything is paid. Nothing of
+the analyst's text gets here; names are quoted, constants are printed from Python values.
+
+What values mean, beyond SQL's own rules: docs/theory/query/dialects.md.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from fractions import Fraction
+from functools import cache
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.expression import Call, Column, Expression, Facts, Kind, Literal, Value
+from deniable.query.operators import SIGNS
+
+LONGEST = 1_000_000  # characters of one expression
+COMMON_KIND = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif", "least", "greatest"})
+CASTS: Mapping[Kind, str] = {kind: f"to_{kind.value}" for kind in Kind if kind is not Kind.NULL}
+# What text can be read as a number or a moment: regular expressions that mean the same everywhere. Those of moments
+# admit no day that the calendar does not have, so that a cast of what they match cannot fail.
+SPACE = "[\t-\r ]*"
+WHOLE = "[+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})"
+NUMBER = f"(?:{WHOLE}(?:[eE][+-]?[0-9]{{1,3}})?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
+_DAY = (
+    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|"
+    "02-(?:0[1-9]|1[0-9]|2[0-8]))"
+)
+DAY = f"(?:{_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
+MOMENT = f"{DAY}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
+BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))  # TRIM takes them off
+FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
+
+
+LOGIC: Mapping[str, str] = {  # what all engines say alike
+    **{name: f"(($1) {sign} ($2))" for name, sign in SIGNS.items() if name in COMMON_KIND},
+    "in": "(($1) IN ($+))",
+    "is_null": "(($1) IS NULL)",
+    "and": "(($1) AND ($2))",
+    "or": "(($1) OR ($2))",
+    "not": "(NOT ($1))",
+    "coalesce": "coalesce($*)",
+    "nullif": "nullif($1, $2)",
+}
+
+
+class Dialect(ABC):
+    """The SQL of one engine.
+
+    In the SQL of `operators`, $1 stands for the first argument, $* for all of them and $+ for all but the first. An
+    entry "add integer" is for a first argument of that kind, and goes before "add". An entry may use an argument
+    several times: `shared` sees to it that a long one is written once.
+    """
+
+    name: str
+    kinds: Mapping[str, Kind]  # of the source's types, by their names in this engine; others are not read
+    types: Mapping[Kind, str]
+    operators: Mapping[str, str]
+    refused: Mapping[str, str] = {}  # keys as in `operators`, and what to do instead
+
+    @abstractmethod
+    def quoted(self, name: str) -> str:
+        """An identifier."""
+
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """A string constant."""
+
+    @abstractmethod
+    def column(self, name: str, base: str, kind: Kind) -> str:
+        """A column whose type in the source is `base`, as a value of `kind`: NULL where it is none; NaN may come."""
+
+    @abstractmethod
+    def finished(self, sql: str, kind: Kind) -> str:
+        """The value of an operator or column, made NULL where it is NaN, and compared by its bytes if it is text."""
+
+    def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
+        """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
+        return filled(sql, arguments)
+
+    def cast(self, sql: str, kind: Kind, wanted: Kind) -> str:
+        """A widening cast, which no value can stop; NULL constants get their type from it."""
+        return f"CAST({sql} AS {self.types[wanted]})"
+
+    def calendar(self, sql: str, kind: Kind) -> str:
+        """A stored date or timestamp, NULL outside of the years 1 to 9999."""
+        first, last = (self.constant(moment if kind is Kind.TIMESTAMP else moment.date()) for moment in (FIRST, LAST))
+        return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
+
+    def constant(self, value: Value) -> str:
+        """A constant of the query, with its type."""
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                if not -(2**63) <= value < 2**63:
+                    raise UnsupportedQueryError("whole numbers must lie within -2**63 and 2**63 - 1.")
+                return f"CAST({value} AS {self.types[Kind.INTEGER]})"
+            case Fraction():
+                return f"CAST('{float(value)!r}' AS {self.types[Kind.REAL]})"
+            case str():
+                return self.text(value)
+            case datetime():
+                return f"{self.types[Kind.TIMESTAMP].split()[0]} '{value.isoformat(sep=' ')}'"
+            case date():
+                return f"DATE '{value.isoformat()}'"
+
+    def operator(self, name: str, kind: Kind) -> str:
+        """The SQL of an operator whose first argument is of `kind`.
+
+        Raises: UnsupportedQueryError if this engine would answer it in another way than the others.
+        """
+        for key in (f"{name} {kind.value}", name):
+            if key in self.refused:
+                raise UnsupportedQueryError(f"{name.upper()} is not computed alike on {self.name}. {self.refused[key]}")
+            if key in self.operators:
+                return self.operators[key]
+        raise UnsupportedQueryError(f"{name.upper()} of values of kind {kind.value} is not known on {self.name}.")
+
+
+class Translator:
+    """SQL of expressions over one source, whose column types are `types` (names of the dialect)."""
+
+    def __init__(self, dialect: Dialect, types: Mapping[str, str]) -> None:
+        self.dialect = dialect
+        self.types = types
+
+    def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
+        """SQL that gives the value of `node`, or NULL, for every row; never NaN unless `nan_allowed`.
+
+        Raises: UnsupportedQueryError if the engine cannot compute it as the others do, or it is too long.
+        """
+        match node:
+            case Literal(value=value):
+                return self.dialect.constant(value)
+            case Column(name=name):
+                column = self.dialect.column(name, self.types[name], node.facts.kind)
+                return column if nan_allowed else self.dialect.finished(column, node.facts.kind)
+            case Call():
+                sql = self._call(node)
+        if len(sql) > LONGEST:  # some operators need an argument twice: nested, they would fill the memory
+            raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.")
+        return sql
+
+    def _call(self, node: Call) -> str:
+        facts = [argument.facts for argument in node.arguments]
+        arguments = [self.expression(argument) for argument in node.arguments]
+        kind = next((fact.kind for fact in facts if fact.kind is not Kind.NULL), Kind.NULL)
+        if node.operator == "case":
+            return self._case(arguments, facts, node.facts.kind)
+        if node.operator in COMMON_KIND:
+            kind = _common(facts)
+            arguments = [self._as(sql, fact, kind) for sql, fact in zip(arguments, facts, strict=True)]
+        elif node.facts.kind is Kind.REAL and node.operator not in ("to_real", "round"):
+            kind = Kind.REAL
+            arguments = [self._as(sql, fact, kind) for sql, fact in zip(arguments, facts, strict=True)]
+        elif node.operator.startswith("to_") and kind is Kind.NULL:
+            return self.dialect.cast("NULL", kind, node.facts.kind)
+        if node.operator in ("least", "greatest"):  # NULL if any argument is; the engines' own skip NULL
+            missing = " OR ".join(f"(${place}) IS NULL" for place in range(1, len(arguments) + 1))
+            template = f"CASE WHEN {missing} THEN NULL ELSE {node.operator}($*) END"
+        else:
+            template = self.dialect.operator(node.operator, kind)
+        long = [
+            place
+            for place, argument in enumerate(node.arguments, 1)
+            if isinstance(argument, Call) and len(re.findall(rf"\${place}(?!\d)", template)) + ("$*" in template) > 1
+        ]
+        sql = self.dialect.shared(template, arguments, long) if long else filled(template, arguments)
+        return self.dialect.finished(sql, node.facts.kind)
+
+    def _case(self, parts: list[str], facts: Sequence[Facts], kind: Kind) -> str:
+        """CASE is laid out as condition, value, condition, value, ..., else."""
+        for place in (*range(1, len(parts), 2), len(parts) - 1):
+            parts[place] = self._as(parts[place], facts[place], kind)
+        branches = " ".join(f"WHEN {parts[i]} THEN {parts[i + 1]}" for i in range(0, len(parts) - 1, 2))
+        return f"CASE {branches} ELSE {parts[-1]} END"
+
+    def _as(self, sql: str, facts: Facts, kind: Kind) -> str:
+        return sql if kind in (facts.kind, Kind.NULL) else self.dialect.cast(sql, facts.kind, kind)
+
+
+def _common(facts: Sequence[Facts]) -> Kind:
+    """The kind in which values are compared: reals and whole numbers as reals, dates and moments as moments."""
+    kinds = {fact.kind for fact in facts if fact.kind is not Kind.NULL}
+    wide = next((kind for kind in (Kind.REAL, Kind.TIMESTAMP) if kind in kinds), None)
+    return wide or next(iter(kinds), Kind.NULL)
+
+
+def filled(sql: str, arguments: Sequence[str]) -> str:
+    """`sql` of a dialect with its arguments in the places of $1, $2, $* and $+."""
+    several = {"$*": ", ".join(arguments), "$+": ", ".join(arguments[1:])}
+    return re.sub(
+        r"\$(?:\d+|[*+])", lambda found: several.get(found[0]) or arguments[int(found[0].removeprefix("$")) - 1], sql
+    )
+
+
+@cache
+def letters(name: str) -> tuple[str, str]:
+    """The letters that LOWER or UPPER changes, and those into which it changes them, each into one: as DuckDB does."""
+    import duckdb
+
+    every = "".join(chr(place) for place in range(65, 0x1F000) if not 0xD800 <= place < 0xE000)
+    changed = duckdb.execute(f"SELECT {name}($1)", [every]).fetchall()[0][0]
+    pairs = [(old, new) for old, new in zip(every, changed, strict=True) if old != new]
+    return "".join(old for old, _ in pairs), "".join(new for _, new in pairs)
