@@ -180,13 +180,20 @@ def each(function: Callable[["Real"], Interval], value: "Real | Reals") -> Inter
 
 def round_down(value: Fraction) -> float:
     """The largest float that is at most `value`, and whose shortest decimal text is."""
+    return _quotient_down(value.numerator, value.denominator)
+
+
+def _quotient_down(top: int, bottom: int) -> float:
     try:
-        nearest = float(value)
+        nearest = top / bottom
     except OverflowError:
-        return _LARGEST if value > 0 else -math.inf
-    while math.isinf(nearest) or Fraction(nearest) > value or Fraction(repr(nearest)) > value:
-        if nearest == -math.inf:
-            break
+        return _LARGEST if top > 0 else -math.inf
+    while nearest > -math.inf:
+        n, d = nearest.as_integer_ratio()
+        if n * bottom <= top * d:
+            n, d = Decimal(repr(nearest)).as_integer_ratio()
+            if n * bottom <= top * d:
+                break
         nearest = math.nextafter(nearest, -math.inf)
     return nearest
 
@@ -218,7 +225,7 @@ def _float_down(point: "arb") -> float:
         return _LARGEST if mantissa > 0 else -math.inf
     if bits < -1074:
         return 0.0 if mantissa > 0 else -math.ulp(0.0)
-    return round_down(Fraction(mantissa) * Fraction(2) ** exponent)
+    return _quotient_down(mantissa << max(exponent, 0), 1 << max(-exponent, 0))
 
 
 def _float_up(point: "arb") -> float:
