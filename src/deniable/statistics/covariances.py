@@ -45,7 +45,7 @@ class Covariance(Statistic):
 
     name: ClassVar[str] = "covariance"
 
-    bounds: Sequence[object]
+    bounds: Sequence[BoundsLike]
 
     def _check(self) -> None:
         listed = self.bounds if isinstance(self.bounds, Sequence) and not isinstance(self.bounds, str) else ()

@@ -46,7 +46,7 @@ class Histogram(Noised):
     bins: Iterable[Any] | int | None = None
     keys: Iterable[Any] | None = None
     other: bool = False
-    bounds: object = None
+    bounds: BoundsLike | None = None
 
     def _check(self) -> None:
         if (self.bins is None) == (self.keys is None):

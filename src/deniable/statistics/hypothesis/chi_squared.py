@@ -1,7 +1,7 @@
 """Chi-squared tests of noisy tables: goodness of fit and independence."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import positive_rational
+from deniable.numbers.rationals import Real, positive_rational
 from deniable.privacy import Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Release
@@ -85,7 +85,7 @@ class ChiSquaredFit(_TableTest):
     null: ClassVar[str] = "rows fall into the categories in the stated proportions"
 
     keys: Annotated[tuple[object, ...], categories]
-    shares: tuple[object, ...]
+    shares: Sequence[Real]
 
     def _check(self) -> None:
         given: object = self.shares
@@ -102,7 +102,7 @@ class ChiSquaredFit(_TableTest):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         table = self._noisy(places_of(values, self.keys), units, bits)
-        shares = np.array([float(share) for share in self.shares])  # type: ignore[arg-type]
+        shares = np.array([float(share) for share in self.shares])
         chances = shares / shares.sum()
         made_up = multinomials(max(round(table.sum()), 0), chances, self.simulations, bits)
         simulated = made_up + noise(self.mechanism, made_up.shape, bits)
@@ -161,7 +161,7 @@ class ChiSquaredIndependence(_TableTest):
 
 @in_words
 def chi_squared_fit(
-    values: Container, *, keys: Iterable[object], shares: Iterable[object], **options: Unpack[TestOptions]
+    values: Container, *, keys: Iterable[object], shares: Iterable[Real], **options: Unpack[TestOptions]
 ) -> Release:
     """Whether rows fall into categories in stated proportions: see `ChiSquaredFit`.
 

@@ -11,7 +11,7 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.counts.tree import LARGEST_COUNT, TreeOfCounts
 from deniable.noise.bits import Bits
-from deniable.numbers.rationals import exact_rational
+from deniable.numbers.rationals import Real, exact_rational
 from deniable.privacy import PrivacyLoss, Relation, Sensitivity
 from deniable.privacy.sensitivity import of_spread_sum
 from deniable.release import Estimate, Key, Release
@@ -43,7 +43,7 @@ class CumulativeDistribution(Statistic):
 
     name: ClassVar[str] = "cumulative_distribution"
 
-    at: Sequence[object]
+    at: Sequence[Real]
 
     def _check(self) -> None:
         if isinstance(self.at, str) or not isinstance(self.at, Sequence | np.ndarray) or not len(self.at):
@@ -104,7 +104,7 @@ class CumulativeDistribution(Statistic):
 
 
 @in_words
-def cumulative_distribution(values: Container, at: Sequence[object], **options: Unpack[Options]) -> Release:
+def cumulative_distribution(values: Container, at: Sequence[Real], **options: Unpack[Options]) -> Release:
     """For each public value the share of the rows that is not above it: see `CumulativeDistribution`.
 
     >>> import deniable as dn

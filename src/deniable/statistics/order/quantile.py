@@ -49,7 +49,7 @@ class Quantile(OrderStatistic):
     name: ClassVar[str] = "quantile"
     sides: ClassVar[tuple[int, ...]] = (-1, 1)  # the ends that are drawn: below, above
 
-    share: Annotated[object, read_quantile]
+    share: Annotated[Real, read_quantile]
 
     @property
     def _quantile(self) -> Fraction:

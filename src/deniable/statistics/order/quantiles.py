@@ -69,7 +69,7 @@ class Quantiles(OrderStatistic):
 
     name: ClassVar[str] = "quantiles"
 
-    shares: Sequence[object]
+    shares: Sequence[Real]
     method: str | None = None
     size: Annotated[int | None, positive_integer] = None
 
@@ -252,7 +252,7 @@ class Quantiles(OrderStatistic):
 @in_words
 def quantiles(
     values: Container,
-    shares: Sequence[object],
+    shares: Sequence[Real],
     *,
     bounds: BoundsLike,
     interval: float | None = None,

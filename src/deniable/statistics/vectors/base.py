@@ -1,5 +1,6 @@
 """Base of the statistics of vectors: loose public bounds, and a price that is spent step by step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,11 +10,12 @@ from typing import ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.rationals import Real, Reals
 from deniable.privacy import PrivacyLoss, Relation
 from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.release import Release
 from deniable.rows import Floats
-from deniable.statistics.statistic import Payer, Statistic
+from deniable.statistics.statistic import BoundsLike, Payer, Statistic
 from deniable.statistics.vectors.columns import Columns
 from deniable.statistics.vectors.range_search import RangeSearch
 
@@ -36,8 +38,8 @@ class VectorStatistic(Statistic):
 
     known_means: ClassVar[bool] = False  # whether a pair of equal bounds may say that a mean is known
 
-    bounds: object
-    deviations: object = "auto"
+    bounds: BoundsLike | Sequence[BoundsLike]
+    deviations: Real | Reals = "auto"
 
     @cached_property
     def columns(self) -> Columns:
