@@ -76,6 +76,35 @@ def test_verify_adds_up_the_totals_again(path: Path, ledger: Ledger, edit: Calla
         open_ledger(path).verify()
 
 
+def test_totals_of_unlike_fractions_stay_short_and_cover_the_sum(path: Path) -> None:
+    ledger, exact = open_ledger(path, budget=100), Fraction(0)
+    for number in range(60):
+        cost = Fraction(1, 10**9 + 7 + 2 * number)
+        ledger.reserve(entry(number, cost))
+        exact += cost
+    assert exact.denominator > 2**1500
+    spent = ledger.spent().epsilon
+    assert spent is not None
+    assert 0 < spent - exact < Fraction(60, 2**256)
+    assert max(len(text) for _, text, _, _ in records(path)) < 3000
+    ledger.verify()
+    for value in (Fraction(1, 3), Fraction(1, 2**511), Fraction(7, 10**150)):
+        assert chain.shortened(PureLoss(value).charge()).epsilon == value
+
+
+def test_a_total_that_an_earlier_version_did_not_shorten_verifies(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = open_ledger(path)
+    with monkeypatch.context() as before:
+        before.setattr(chain, "shortened", lambda total: total)
+        for number in range(20):
+            ledger.reserve(entry(number, Fraction(1, 10**9 + 7 + 2 * number)))
+        long = ledger.spent()
+    ledger.verify()
+    ledger.reserve(entry(20, Fraction(1, 10)))
+    ledger.verify()
+    assert ledger.spent() == chain.shortened(long + PureLoss("0.1").charge()) != long + PureLoss("0.1").charge()
+
+
 def test_verify_computes_each_charge_again_from_its_loss(path: Path, ledger: Ledger, edit: Callable[..., None]) -> None:
     ledger.reserve(entry(1, "0.5"))
     less = PureLoss("0.4").charge().to_data()

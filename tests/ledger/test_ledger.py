@@ -415,6 +415,25 @@ def test_threads_share_one_budget(any_ledger: Ledger) -> None:
     any_ledger.verify()
 
 
+def test_a_clock_that_goes_back_changes_no_order(any_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backwards(datetime):
+        days = 0
+
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            cls.days += 1
+            return datetime.now(UTC) - timedelta(days=cls.days)
+
+    monkeypatch.setattr("deniable.ledger.ledger.datetime", Backwards)
+    for number in range(3):
+        any_ledger.store(any_ledger.reserve(entry(0)), str(number))
+    assert any_ledger.recall(key(0)) == "0"
+    times = [record.time for record in any_ledger.entries()]
+    assert times == sorted(times, reverse=True)
+    assert any_ledger.spent().epsilon == Fraction(3, 10)
+    any_ledger.verify()
+
+
 # --- tampering ---------------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import pyarrow.parquet as pq
 import pytest
 
-from deniable.errors import BudgetExceededError, InvalidParameterError, LedgerError, LedgerTamperedError
+import deniable as dn
+from deniable.errors import BudgetExceededError, CatalogError, InvalidParameterError, LedgerError, LedgerTamperedError
 from deniable.ledger import Ledger, Source, postgres, storage
 from tests.ledger.conftest import a_schema, entry, key, open_ledger
 from tests.postgres import PASSWORD, Server
@@ -318,6 +321,34 @@ def test_a_missing_ledger_needs_a_budget_and_what_exists_must_agree(url: str) ->
         with pytest.raises(LedgerError, match="was opened for"):
             open_ledger(url, **others)  # type: ignore[arg-type]
     open_ledger(url, budget=None, source=source).reserve(entry(2))
+
+
+def test_a_database_a_policy_and_the_command_line_take_the_url(url: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from deniable.app.cli import app
+
+    pq.write_table(dn.datasets.visits(), tmp_path / "visits.parquet")
+    policy = tmp_path / "visits.toml"
+    policy.write_text(
+        f'[data]\nsource = "visits.parquet"\n[privacy]\nunit = "patient"\n[budget]\nepsilon = 1\nledger = "{url}"\n'
+    )
+
+    def verified() -> Any:
+        return CliRunner().invoke(app, ["budget", str(policy), "--verify"])
+
+    missing = verified()
+    assert "There is no ledger at the URL of the policy" in missing.stderr
+    asked = [dn.connect(policy).sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.25) for _ in range(2)]
+    assert "stored answer cost nothing" in asked[1].to_json()
+    found = verified()
+    assert (missing.exit_code, found.exit_code) == (2, 0)
+    assert "epsilon=0.75" in found.stdout
+    assert "horse" not in missing.stderr + found.stdout
+    with pytest.raises(LedgerError, match="was opened for dataset visits"):
+        dn.connect(dn.datasets.visits(), name="trips", unit="patient", budget=dn.Budget(epsilon=1), ledger=url)
+    with pytest.raises(CatalogError, match='such as name="visits"'):
+        dn.connect(dn.datasets.visits(), unit="patient", budget=dn.Budget(epsilon=1), ledger=url)
 
 
 # --- passwords ---------------------------------------------------------------------------------------------------

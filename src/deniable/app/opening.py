@@ -31,7 +31,7 @@ def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool
     from deniable.ledger import Ledger
 
     return Ledger.open(
-        policy.ledger if policy.ledger.exists() else None,
+        policy.ledger if Ledger.exists(policy.ledger) else None,
         budget=policy.budget,
         relation=policy.relation,
         unit=policy.unit,

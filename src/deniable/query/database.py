@@ -68,7 +68,8 @@ def connect(
         groups: the most groups of one GROUP BY in which a unit counts; likewise.
         total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
         relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
-        ledger: the file that remembers what was spent. None keeps it in memory: it ends with this process.
+        ledger: the file that remembers what was spent, or for many hosts a schema of a PostgreSQL database:
+            "postgresql://user@host/database?schema=visits". None keeps it in memory: it ends with this process.
         moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
         table: the table inside a .duckdb file.
         memory: a limit such as "2GB"; beyond it intermediate results go to disk.
@@ -99,8 +100,8 @@ def connect(
     if name is None and not isinstance(source, str | Path):
         if ledger is not None:
             raise CatalogError(
-                "a ledger in a file knows a frame by its name alone: give one, such as "
-                f'name="{Path(ledger).stem}", and the same one ever after.'
+                'a ledger knows a frame by its name alone: give one, such as name="visits", and the same one ever '
+                "after."
             )
         name = "data"
     whose = unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit)
@@ -157,7 +158,7 @@ def _open_ledger(
             f"budget must be a Budget, got {type(budget).__name__}. Write dn.Budget(epsilon=1)."
         )
     return Ledger.open(
-        None if path is None else Path(path),
+        path,
         budget=budget,
         relation=table.relation,
         unit=table.unit,

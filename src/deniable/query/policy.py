@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import CatalogError
+from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import (
     Boolean,
@@ -78,7 +79,7 @@ class Policy:
     total_rows: int | None
     assumed: tuple[str, ...]
     budget: Budget
-    ledger: Path
+    ledger: Path | str  # a file, or the URL of a server
     columns: Mapping[str, Declaration]
     csv: Csv | None = None  # how a text file is imported
     partitions: bool = False  # whether folders named column=value are columns
@@ -129,7 +130,7 @@ def read_policy(path: Path) -> Policy:
         total_rows=privacy.get("total_rows"),
         assumed=assumed(privacy),
         budget=Budget(**budget),
-        ledger=(path.parent / ledger).resolve(),
+        ledger=ledger if is_url(ledger) else (path.parent / ledger).resolve(),
         columns=columns,
         csv=_csv(path, source, content, columns),
         partitions=data.get("partitions", False),

@@ -1,6 +1,7 @@
 """`deniable budget`: what was spent, on what, and what is left."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,18 +26,19 @@ def budget(
     """List what was asked and paid, and what is left. Opens the ledger alone, never the data."""
     declared = read(policy)
     checked = verify or expected_head is not None
-    if checked and not declared.ledger.exists():
+    ledger = open_ledger(declared)
+    if checked and not ledger.is_lasting:
+        place = declared.ledger if isinstance(declared.ledger, Path) else "the URL of the policy"
         raise LedgerError(
-            f"There is no ledger at {declared.ledger}. If nothing was ever asked, there is nothing to verify; "
+            f"There is no ledger at {place}. If nothing was ever asked, there is nothing to verify; "
             "otherwise it was moved or deleted: restore it before anything else is asked."
         )
-    ledger = open_ledger(declared)
     if checked:
         ledger.verify(expected_head=expected_head)
     if as_json:
         typer.echo(json.dumps(_data(ledger, checked), indent=2))
     else:
-        _show(ledger, declared.ledger.exists(), checked)
+        _show(ledger, ledger.is_lasting, checked)
 
 
 def _show(ledger: "Ledger", exists: bool, checked: bool) -> None:

@@ -40,7 +40,7 @@ def query(
         form = write = None
         if output is not None:
             form = format_of(output)
-            write = stack.enter_context(whole_file(output, never=(declared.source, declared.ledger, policy)))
+            write = stack.enter_context(whole_file(output, never=(declared.source, Path(declared.ledger), policy)))
         database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:
             release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh, progress=progress)
