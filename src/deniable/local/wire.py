@@ -153,7 +153,7 @@ class Collector:
         return self.people - before
 
     def merge(self, other: "Collector") -> None:
-        """Add what another server has counted, which is sent between servers as a pickle.
+        """Add what another server has counted; servers that trust each other send a collector as a pickle.
 
         Raises: InvalidParameterError for another protocol, and where both have counted one sender.
         """
