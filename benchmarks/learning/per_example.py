@@ -1,13 +1,15 @@
 """Time and memory of a step with clipped per-example gradients against a plain step, in the same run.
 
-    python benchmarks/learning/per_example.py [--peer] [--threads 1] [--device cuda]
+    python benchmarks/learning/per_example.py [--peer] [--threads 1] [--device cuda] [--rows 256]
 
-A step is forward, backward, clipping and an update without noise, on one batch of 256 made-up rows. Steps of
-both kinds take turns, and the table shows ratios of medians. With --peer, Opacus takes turns too. Memory is the growth
-of the resident set over the steps, each way in a process of its own.
+A step is forward, backward, clipping and an update without noise, on one batch of made-up rows; `private` is a whole
+step of `make_private`, which also looks the rows up and adds exact noise. Steps of all kinds take turns, and the table
+shows ratios of medians. With --peer, Opacus takes turns too. Memory is the growth of the resident set over the steps
+(each way in a process of its own), on CUDA the most that was allocated.
 """
 
 import argparse
+import gc
 import json
 import statistics
 import subprocess
@@ -19,8 +21,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-
-ROWS = 256
 
 
 class Block(nn.Module):
@@ -50,9 +50,9 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.blocks(self.table(inputs))).mean(1))
 
 
-def problem(name: str, device: str) -> tuple[nn.Module, Tensor, Tensor]:
+def problem(name: str, device: str, rows: int = 256) -> tuple[nn.Module, Tensor, Tensor]:
     torch.manual_seed(0)
-    images, targets = torch.randn(ROWS, 1, 28, 28), torch.randint(0, 10, (ROWS,))
+    images, targets = torch.randn(rows, 1, 28, 28), torch.randint(0, 10, (rows,))
     if name == "cnn":  # 26,010 parameters
         model: nn.Module = nn.Sequential(
             nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.ReLU(),
@@ -63,12 +63,12 @@ def problem(name: str, device: str) -> tuple[nn.Module, Tensor, Tensor]:
             nn.Flatten(), nn.Linear(784, 768), nn.ReLU(), nn.Linear(768, 576), nn.ReLU(), nn.Linear(576, 10)
         )
     else:  # 1.0 million
-        model, images = Transformer(), torch.randint(0, 500, (ROWS, 32))
+        model, images = Transformer(), torch.randint(0, 500, (rows, 32))
     return model.to(device), images.to(device), targets.to(device)
 
 
 def step_of(way: str, model: nn.Module, inputs: Tensor, targets: Tensor) -> Callable[[], None]:
-    parameters = list(model.parameters())
+    parameters, rows = list(model.parameters()), len(inputs)
     optimizer = torch.optim.SGD(parameters, lr=0.01)
     if way == "plain":
 
@@ -84,7 +84,7 @@ def step_of(way: str, model: nn.Module, inputs: Tensor, targets: Tensor) -> Call
         mode = way.partition("-")[2]
         extra = {"criterion": nn.CrossEntropyLoss()} if mode == "ghost" else {}
         made = PrivacyEngine().make_private(
-            module=model, optimizer=optimizer, data_loader=torch.utils.data.DataLoader(data, batch_size=ROWS),
+            module=model, optimizer=optimizer, data_loader=torch.utils.data.DataLoader(data, batch_size=rows),
             noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False, grad_sample_mode=mode, **extra,
         )  # fmt: skip
         private, stepper, loss = made[0], made[1], made[2] if mode == "ghost" else nn.CrossEntropyLoss()
@@ -92,6 +92,17 @@ def step_of(way: str, model: nn.Module, inputs: Tensor, targets: Tensor) -> Call
         def step() -> None:
             stepper.zero_grad()
             loss(private(inputs), targets).backward()
+            stepper.step()
+
+    elif way == "private":
+        from deniable.learning.torch import make_private
+
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, targets), batch_size=rows)
+        cost = {"epsilon": 1, "delta": "1e-5", "steps": 10_000, "expected_rows": rows}  # all rows in every step
+        _, stepper, _ = make_private(model, optimizer, loader, loss=nn.CrossEntropyLoss(), microbatch=rows, **cost)
+
+        def step() -> None:
+            stepper.draw()
             stepper.step()
 
     else:
@@ -103,7 +114,7 @@ def step_of(way: str, model: nn.Module, inputs: Tensor, targets: Tensor) -> Call
 
         def step() -> None:
             for parameter, total in zip(parameters, clipped(inputs, targets), strict=True):
-                parameter.grad = (total / ROWS).to(parameter.dtype)
+                parameter.grad = (total / rows).to(parameter.dtype)
             optimizer.step()
 
     return step
@@ -117,17 +128,17 @@ def seconds(step: Callable[[], None], device: str) -> float:
     return time.perf_counter() - start
 
 
-def memory(name: str, way: str, device: str) -> float:
+def memory(name: str, way: str, device: str, rows: int) -> float:
     """Megabytes that steps add to what the process held before."""
-    step = step_of(way, *problem(name, device))
+    gc.collect()
+    held = torch.cuda.memory_allocated() if device == "cuda" else 0
+    step = step_of(way, *problem(name, device, rows))
     if device == "cuda":
-        for _ in range(3):
-            step()
-        return torch.cuda.max_memory_allocated() / 2**20
+        torch.cuda.reset_peak_memory_stats()
     before = highest()
     for _ in range(3):
         step()
-    return highest() - before
+    return (torch.cuda.max_memory_allocated() - held) / 2**20 if device == "cuda" else highest() - before
 
 
 def highest() -> float:
@@ -141,38 +152,42 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rows", type=int, default=256)
     parser.add_argument("--models", nargs="*", default=["cnn", "mlp", "transformer"])
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     if asked.memory:
-        print(json.dumps(memory(*asked.memory, asked.device)))
+        print(json.dumps(memory(*asked.memory, asked.device, asked.rows)))
         return
-    ways = ["plain", "layers", "vmap", *(["opacus-hooks", "opacus-ghost"] if asked.peer else [])]
+    ways = ["plain", "layers", "vmap", "private", *(["opacus-hooks", "opacus-ghost"] if asked.peer else [])]
     print("| model | way | seconds | of plain | MB | of plain |\n|---|---|---|---|---|---|")
     for name in asked.models:
-        steps = {way: step_of(way, *problem(name, asked.device)) for way in ways}
+        steps = {way: step_of(way, *problem(name, asked.device, asked.rows)) for way in ways}
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for turn in range(asked.steps + 2):
             for way, step in steps.items():
                 once = seconds(step, asked.device)
                 if turn > 1:
                     taken[way].append(once)
-        command = [
-            sys.executable,
-            __file__,
-            "--threads",
-            str(asked.threads),
-            "--device",
-            asked.device,
-            "--memory",
-            name,
-        ]
-        used = {way: float(subprocess.run([*command, way], capture_output=True, check=True).stdout) for way in ways}
+        if asked.device == "cuda":
+            used = {way: memory(name, way, asked.device, asked.rows) for way in ways}
+        else:
+            same = [
+                sys.executable,
+                __file__,
+                "--threads",
+                str(asked.threads),
+                "--rows",
+                str(asked.rows),
+                "--memory",
+                name,
+            ]
+            used = {way: float(subprocess.run([*same, way], capture_output=True, check=True).stdout) for way in ways}
         for way in ways:
             middle, plain = statistics.median(taken[way]), statistics.median(taken["plain"])
-            print(f"| {name} | {way} | {middle:.4f} | {middle / plain:.2f} | {used[way]:.0f} | "
+            print(f"| {name} | {way} | {middle:.5f} | {middle / plain:.2f} | {used[way]:.0f} | "
                   f"{used[way] / max(used['plain'], 1):.2f} |")  # fmt: skip
 
 

@@ -59,11 +59,15 @@ def plus(secret: Integers, noise: Integers) -> Integers:
     """Exact sums; int64 if and only if all of them fit, which is a fact about the released values alone."""
     if secret.dtype == np.int64 and noise.dtype == np.int64:
         total = secret + noise
-        wrapped = ((secret ^ total) & (noise ^ total)) < 0
-        if not wrapped.any():
+        if (_small(secret) and _small(noise)) or not (((secret ^ total) & (noise ^ total)) < 0).any():
             return np.asarray(total)
     exact = np.asarray(secret.astype(object) + noise.astype(object), dtype=object)
     return exact.astype(np.int64) if all(LEAST <= value <= LARGEST for value in exact.flat) else exact
+
+
+def _small(values: Integers) -> bool:
+    """Whether the sum of two such arrays cannot wrap around; it needs no room of its own."""
+    return bool(values.min(initial=0) >= LEAST // 2 and values.max(initial=0) <= LARGEST // 2)
 
 
 def array_of(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -82,6 +82,15 @@ def test_sums_stay_as_near_as_asked() -> None:
     assert kinds == {torch.float32, torch.float64}
 
 
+def test_sums_of_which_nothing_may_be_lost_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.learning.torch.pieces._DEPTH", 16)  # one product for two examples, then one for one
+    piece, truth = pieces(8)
+    factors = torch.tensor([0.3, 1e-3, 7], dtype=torch.float64)
+    wanted = sum(float(factor) * one.astype(float) for factor, one in zip(factors, truth, strict=True))
+    assert np.allclose(piece.total(factors, 1e3, 0.0).numpy(), wanted, rtol=1e-12, atol=1e-9)
+    assert not np.allclose(piece.total(factors, 0.0, 1.0).numpy(), wanted, rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.parametrize("length", [1, 8])
 def test_dropped_examples_leave_nothing(length: int) -> None:
     torch.manual_seed(3)

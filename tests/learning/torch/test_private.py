@@ -171,6 +171,21 @@ def test_a_label_that_no_class_has_counts_as_zero() -> None:
     assert run([0, 1, 1, 99]) == pytest.approx(run([0, 1, 1]), abs=1e-6)
 
 
+def test_a_row_on_which_the_loss_fails_costs_few_passes_more() -> None:
+    sizes = []
+
+    def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(targets))
+        if (targets == 7).any():
+            raise RuntimeError("out of memory, say")
+        return square(outputs, targets)
+
+    inputs, targets = data().tensors
+    with_bad = TensorDataset(torch.cat([inputs, inputs[:1]]), torch.cat([targets, torch.full((1,), 7.0)]))
+    assert moved(with_bad, loss=loss) == pytest.approx(moved(), abs=1e-6)
+    assert sizes[-13:] == [61, 30, 31, 15, 16, 8, 8, 4, 4, 2, 2, 1, 1]  # halves, of which one fails
+
+
 class Odd(Dataset):
     """Rows that cannot be read, or that look unlike the first."""
 

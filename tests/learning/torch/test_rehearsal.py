@@ -5,10 +5,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch import Tensor, nn  # noqa: E402
+from torch.overrides import TorchFunctionMode  # noqa: E402
 
 from deniable.errors import InvalidParameterError  # noqa: E402
 from deniable.learning.torch import ClippedGradients  # noqa: E402
-from deniable.learning.torch.rehearsal import made_up  # noqa: E402
+from deniable.learning.torch.rehearsal import made_up, plain_recurrence  # noqa: E402
 from tests.learning.torch.reference import apart, entropy, looped  # noqa: E402
 
 ROWS, TARGETS = torch.ones(4, 3), torch.zeros(4, dtype=torch.int64)
@@ -107,6 +108,36 @@ def test_coarse_products_are_refused() -> None:
             clipped(ROWS, TARGETS)
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+class Coarse(TorchFunctionMode):
+    """Products as TF32 has them, whatever PyTorch says of its settings."""
+
+    def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:
+        if func in (Tensor.matmul, Tensor.__matmul__):
+            args = tuple((one.view(torch.int32) & -(2**13)).view(torch.float32) for one in args)
+        return func(*args, **(kwargs or {}))  # type: ignore[operator]
+
+
+def test_coarse_products_are_found_whoever_asked_for_them() -> None:
+    """NVIDIA_TF32_OVERRIDE=1 leaves no trace in PyTorch's settings, and some settings have no single answer."""
+    clipped = ClippedGradients(nn.Linear(3, 2), entropy, norm=1)
+    clipped(ROWS, TARGETS)
+    with Coarse(), pytest.raises(InvalidParameterError, match="NVIDIA_TF32_OVERRIDE"):
+        clipped(ROWS, TARGETS)
+
+
+def test_recurrent_layers_go_without_cudnn() -> None:
+    for model, expected in ((nn.Sequential(nn.GRU(2, 2)), False), (nn.Conv1d(1, 1, 1), True)):
+        with plain_recurrence(model):
+            assert torch.backends.cudnn.enabled is expected
+        assert torch.backends.cudnn.enabled
+
+
+def test_sums_that_fail_are_refused_before_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later, what fails on a batch counts as zero: a run would be paid, and learn nothing."""
+    monkeypatch.setattr(ClippedGradients, "_add", lambda *given: torch.cat([torch.zeros(2), torch.zeros(1, 1)]))
+    refused(nn.Linear(3, 2), "fail on made-up rows")
 
 
 class Tied(nn.Module):

@@ -11,9 +11,19 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from deniable.errors import InvalidParameterError
+from deniable.learning.torch.codes import Codes
 from deniable.learning.torch.layers import Call, Layer, by_vmap, filled, layers_of, tensors, trainable
 from deniable.learning.torch.pieces import Dense, Grams, Piece
-from deniable.learning.torch.rehearsal import agree, made_up, only, refuse, refuse_mixing, untouched
+from deniable.learning.torch.rehearsal import (
+    agree,
+    made_up,
+    only,
+    plain_recurrence,
+    refuse,
+    refuse_coarse,
+    refuse_mixing,
+    untouched,
+)
 
 _KEPT = 2.0**-7  # of the norm, for rounding: a quarter of it for each of two sums, for all else, and for the caller
 _WAYS = ("layers", "vmap", "loop")
@@ -78,20 +88,21 @@ class ClippedGradients:
             raise InvalidParameterError("other parameters learn than before. Freeze layers and add adapters before")
         if not 2**-10 <= self.norm <= 2**20:
             raise InvalidParameterError(f"norm must be in [2**-10, 2**20], got {self.norm}. Multiply the loss")
-        if torch.get_float32_matmul_precision() != "highest":
-            raise InvalidParameterError('rounding is coarse. Call torch.set_float32_matmul_precision("highest")')
-        kind = self.parameters[0].device.type
+        kind = (device := self.parameters[0].device).type
         cast = {"enabled": torch.is_autocast_enabled(kind), "dtype": torch.get_autocast_dtype(kind)}
-        with torch.autocast(kind, enabled=False), warnings.catch_warnings():
+        cast["cache_enabled"] = False  # it would keep weights of before a step, or of the rehearsal
+        with torch.autocast(kind, enabled=False), plain_recurrence(self.model), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # where torch.func goes row by row
+            refuse_coarse(device)
             if not self.way:
-                self._rehearse(inputs, targets)
+                self._rehearse(inputs, targets, cast)
             self._cast = cast
             return self._sums(inputs, targets, of)
 
     def _sums(self, inputs: Any, targets: Any, of: int | None) -> list[Tensor]:
         totals = {id(parameter): torch.zeros_like(parameter, dtype=torch.float64) for parameter in self.parameters}
-        examples, step, norms = _count((inputs, targets)), max(1, self.memory // self._bytes), [self.norms[:0]]
+        examples, step = _count((inputs, targets)), max(1, self.memory // self._bytes)
+        norms = [self.parameters[0].new_zeros(0, dtype=torch.float64)]
         pieces = self._pieces(self.way, inputs, targets) if examples else lambda rows: []
         for start in range(0, examples, step):
             rows = slice(start, min(start + step, examples))
@@ -173,7 +184,7 @@ class ClippedGradients:
         args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
         args = args if isinstance(args, tuple) else (args,)
         cast = self._cast if values is None else {"enabled": False}  # under torch.func some layers cannot be cast
-        with torch.autocast(self.parameters[0].device.type, **cast):
+        with torch.autocast(self.parameters[0].device.type, **cast), Codes():
             if values is None:
                 losses = self.loss(self.model(*args, **kwargs), targets)
             else:  # by place, since torch.func loses the parameters of modules that stand in a model twice
@@ -187,8 +198,8 @@ class ClippedGradients:
             )
         return losses
 
-    def _rehearse(self, inputs: Any, targets: Any) -> None:
-        """Find the first way that gives the gradients of made-up rows as a loop does.
+    def _rehearse(self, inputs: Any, targets: Any, cast: dict[str, Any]) -> None:
+        """Find the first way that gives the gradients of made-up rows as a loop does, and add up two of them.
 
         Raises: InvalidParameterError if there is none.
         """
@@ -201,15 +212,19 @@ class ClippedGradients:
                 refuse_mixing(self._losses, inputs, targets)
                 self.model.eval()
                 expected = self._loop(one, target, rows)
-                for way in self._ways:
+                seen = any(piece.norms({}).any() for piece in expected)
+                for way in self._ways[0 if seen or self._ways[0] != "layers" else 1 :]:
                     with suppress(RuntimeError, ValueError, TypeError, LookupError):
                         found = self._pieces(way, one, target)(rows)
-                        if agree(found, expected) and (
-                            way != "layers" or any(piece.norms({}).any() for piece in expected)
-                        ):
+                        if agree(found, expected):
                             self.way, self._bytes = way, sum(piece.bytes() for piece in found) // 2
-                            return
+                            break
+                if self.way:
+                    self._cast = cast
+                    self._sums(one, target, None)  # what fails here would make every row count as zero later
+                    return
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
+            self.way = ""
             if isinstance(error, InvalidParameterError):
                 raise
             words = f"model or loss fail on made-up rows: {error}. Give three that fit as example=(inputs, targets)"

@@ -15,7 +15,8 @@ from deniable.errors import InvalidParameterError
 
 UNIT = 2.0**-24  # rounding of float32
 LARGEST = 2.0**50  # squared norms above it count as infinite, so that underflow stays far below the least norm
-_CACHE = 2**18  # numbers that stay near the processor
+_CACHE = {"cpu": 2**18}  # numbers that stay near the processor; elsewhere it is launches that cost
+_DEPTH = 2**12  # examples times places in one product in float64
 Grams = dict[tuple[int, torch.Size, tuple[int, ...]], Tensor]
 
 
@@ -54,8 +55,9 @@ def _contract(left: Tensor, right: Tensor, reach: float, allowed: float) -> Tens
     """left^T right: in float32, in parts where that is needed to stay within `allowed`, else in float64."""
     for parts in (1, 4, 16):
         if parts <= len(left) and 1.02 * UNIT * (math.ceil(len(left) / parts) + parts + 3) * reach <= allowed:
-            total = left.new_zeros(left.shape[1], right.shape[1])
-            for one, other in zip(left.tensor_split(parts), right.tensor_split(parts), strict=True):
+            first, *others = zip(left.tensor_split(parts), right.tensor_split(parts), strict=True)
+            total = first[0].mT @ first[1]
+            for one, other in others:
                 total.add_(one.mT @ other)
             return total
     return left.double().mT @ right.double()
@@ -108,15 +110,26 @@ class Product(Piece):
             left, right = left[:, 0] * weights[:, None], right[:, 0]
             return _contract(left, right, reach, allowed).reshape(self.parameter.shape)
         # Each gradient is rounded by itself, as its norm allows for; then only sums over examples remain.
-        most = max(1.0, allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4)  # sums in a row that keep to what is allowed
-        each = int(max(1, min(max(_CACHE // self.parameter.numel(), 2 * len(left) / most), most / 2, len(left))))
+        most = allowed / (1.02 * UNIT * max(reach, 1e-30)) - 4  # sums in a row that keep to what is allowed
+        near = _CACHE.get(left.device.type, 2**25) // self.parameter.numel()
+        each = int(max(1, min(max(near, 2 * len(left) / max(1, most)), most / 2, len(left))))
+        if most <= each + len(left) / each:
+            return self._precise(factors).reshape(self.parameter.shape)
         room = left.new_empty(each, left.shape[2], right.shape[2])
-        kind = torch.float32 if most > each + len(left) / each else torch.float64
-        total = room.new_zeros(self.parameter.numel(), dtype=kind)
+        total = room.new_zeros(self.parameter.numel())
         for rows in (slice(start, start + each) for start in range(0, len(left), each)):
             found = torch.bmm(left[rows].mT, right[rows], out=room[: len(left[rows])])
             total.add_(weights[rows] @ found.flatten(1))
         return total.reshape(self.parameter.shape)
+
+    def _precise(self, factors: Tensor) -> Tensor:
+        """The sum in float64, over some examples and all their places at a time."""
+        left, right, each = self.outputs, self.inputs, max(1, _DEPTH // self.inputs.shape[1])
+        total = left.new_zeros(left.shape[2], right.shape[2], dtype=torch.float64)
+        for rows in (slice(start, start + each) for start in range(0, len(left), each)):
+            weighed = left[rows].double() * factors[rows].view(-1, 1, 1)
+            total.addmm_(weighed.flatten(0, 1).mT, right[rows].double().flatten(0, 1))
+        return total
 
 
 @dataclass

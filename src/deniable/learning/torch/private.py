@@ -3,7 +3,7 @@
 import html
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -103,7 +103,8 @@ def make_private(
         raise InvalidParameterError("the lattice of the clip is too coarse for so many parameters: take 2^26 steps")
     ranks.agree(plan.to_json())
     clipped = ClippedGradients(inside, row_loss(loss), norm=float(plan.clip.norm), example=example)
-    clipped(*(each.to(parameters[0].device) for each in rows.empty))  # a rehearsal on made-up rows
+    with _cast(parameters[0].device, autocast):
+        clipped(*(each.to(parameters[0].device) for each in rows.empty))  # a rehearsal on made-up rows
     begin = partial(plan.run, len(rows), expected_rows=size, bits=bits)
     private = PrivateOptimizer(optimizer, clipped, rows, ranks, begin, plan, cost, delta, microbatch, autocast)
     if ledger is not None:
@@ -145,6 +146,10 @@ def train(
     if resume is not None:
         private.load_state_dict(resume)
     return _train(private, show, board)
+
+
+def _cast(device: torch.device, kind: torch.dtype | None) -> AbstractContextManager[Any]:
+    return nullcontext() if kind is None else torch.autocast(device.type, kind)
 
 
 def _train(run: "PrivateOptimizer", show: bool, board: Any) -> "Iterator[PrivateOptimizer]":
@@ -225,16 +230,15 @@ class PrivateOptimizer(torch.optim.Optimizer):
         if self._pending is None or closure is not None:
             raise InvalidParameterError("there is no new batch. Draw one before each step(), which takes no closure.")
         sums = self._ranks.add_up(self._sums(*self._pending)).cpu().numpy()
-        self._pending, self.done = None, self.done + 1
+        self._pending, self.done, parameters = None, self.done + 1, self._clipped.parameters
         with silence():
             noisy = self._ranks.ask_first(lambda: self._run.noisy(sums[:-1], within=int(sums[-1]))[0])
-            mean = torch.from_numpy(np.asarray(noisy, dtype=np.float64) * self._scale)
+            mean = torch.from_numpy(np.asarray(noisy, dtype=np.float64)).to(parameters[0].device) * self._scale
         deviation = self._scale * self.plan.clip.lattice * float(self.plan.noise_multiplier)
         for group in self.param_groups:
             if "noise_variance" in group:
                 group["noise_variance"] = deviation**2
-        sizes = [each.numel() for each in self._clipped.parameters]
-        for parameter, part in zip(self._clipped.parameters, torch.split(mean, sizes), strict=True):
+        for parameter, part in zip(parameters, mean.split([each.numel() for each in parameters]), strict=True):
             parameter.grad = part.view_as(parameter).to(parameter)
         self._inside.step()
 
@@ -249,9 +253,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
 
     def _part(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """The same of a few rows, in the unit of gradients; one on which model or loss fail counts as zero."""
-        cast = nullcontext() if self._autocast is None else torch.autocast(inputs.device.type, self._autocast)
         try:
-            with cast, silence():
+            with _cast(inputs.device, self._autocast), silence():
                 found = self._clipped(inputs, targets, of=self._sampled)
             within = torch.where(self._clipped.norms <= self._clipped.norm, 1.0, -1.0).sum()
             return torch.cat([*(each.reshape(-1) for each in found), within.reshape(1).to(found[0])])
@@ -259,8 +262,9 @@ class PrivateOptimizer(torch.optim.Optimizer):
             raise
         except Exception:
             total = torch.zeros(self.plan.dimensions + 1, dtype=torch.float64, device=inputs.device)
-            for row in range(len(inputs) if len(inputs) > 1 else 0):
-                total += self._part(inputs[row : row + 1], targets[row : row + 1])
+            half = len(inputs) // 2
+            for part in (slice(half), slice(half, None)) if half else ():
+                total += self._part(inputs[part], targets[part])
             return total
 
     def zero_grad(self, set_to_none: bool = True) -> None:

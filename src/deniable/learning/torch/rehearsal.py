@@ -5,7 +5,7 @@ Nothing here looks at private values: rows are made from types and shapes.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -34,6 +34,17 @@ def refuse(model: nn.Module) -> None:
             raise InvalidParameterError(f"{type(module).__name__} {name} {words}")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InvalidParameterError("the model has no trainable parameter. Call requires_grad_(True) on what may learn")
+
+
+def refuse_coarse(device: torch.device) -> None:
+    """Raise: InvalidParameterError if float32 products are rounded coarsely here, as TF32 does, whoever asked."""
+    near = torch.full((2, 64, 64), 1 + 2.0**-20, device=device)
+    exact = torch.equal(near @ torch.eye(64, device=device).expand(2, -1, -1), near)
+    with suppress(RuntimeError):  # where parts of PyTorch were set apart, there is no answer for all
+        exact &= torch.get_float32_matmul_precision() == "highest"
+    if not exact:
+        words = 'rounding is coarse. Call torch.set_float32_matmul_precision("highest"), and unset NVIDIA_TF32_OVERRIDE'
+        raise InvalidParameterError(words)
 
 
 def made_up(arguments: Any, *, low: float = -1) -> Any:
@@ -90,6 +101,17 @@ def untouched(model: nn.Module) -> Iterator[None]:
             f"a forward pass in training changes {', '.join(changed)}, which would carry private rows out without "
             "noise. Leave this buffer out, or keep it constant"
         )
+
+
+@contextmanager
+def plain_recurrence(model: nn.Module) -> Iterator[None]:
+    """Keep cuDNN from recurrent layers, since there it knows no vmap, and no gradients in `eval()`."""
+    enabled = torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = enabled and not any(isinstance(each, nn.RNNBase) for each in model.modules())
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.enabled = enabled
 
 
 def refuse_mixing(losses: Callable[[Any, Any], Tensor], inputs: Any, targets: Any) -> None:

@@ -1,0 +1,50 @@
+"""Labels that no class has, and codes that no table has."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+_NAMES = ("input", "target", "weight", "size_average", "ignore_index")
+
+
+class Codes(TorchFunctionMode):
+    """While this is entered, a label out of range is ignored by its loss, and what is read by such a code is NaN.
+
+    It covers cross_entropy, nll_loss, embedding, gather, and places `[rows, codes]`. An error would end a run that was
+    paid: on CUDA it stops the process. Labels and codes within their range give what they give otherwise.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        if func in (functional.cross_entropy, functional.nll_loss):
+            given = dict(zip(_NAMES, args, strict=False)) | named
+            outputs, target, ignored = given["input"], given["target"], given.get("ignore_index", -100)
+            if not target.is_floating_point():  # else they are shares of all classes
+                kept = target.clamp(0, outputs.shape[min(1, outputs.dim() - 1)] - 1)
+                given["target"] = torch.where(kept == target, target, ignored)
+            return func(*args[len(_NAMES) :], **given)
+        if func is functional.embedding and len(args) > 1:
+            return _picked(args[0], len(args[1]), lambda codes: func(codes, *args[1:], **named), more=1)
+        if func in (torch.gather, Tensor.gather) and len(args) > 2:
+            source, along, codes = args[:3]
+            return _picked(codes, source.shape[along], lambda codes: func(source, along, codes, **named))
+        if func is Tensor.__getitem__ and isinstance(args[1], tuple) and _pair(*args[1]):
+            source, (rows, codes) = args
+            size, more = source.shape[1], source.dim() - 2
+            return _picked(codes, size, lambda codes: func(source, (rows, codes)), least=-size, more=more)
+        return func(*args, **named)
+
+
+def _pair(*places: object) -> bool:
+    return len(places) == 2 and all(isinstance(one, Tensor) and one.dtype == torch.int64 for one in places)
+
+
+def _picked(codes: Tensor, size: int, pick: Callable[[Tensor], Tensor], *, least: int = 0, more: int = 0) -> Tensor:
+    """What codes pick, `more` dimensions for each."""
+    kept = codes.clamp(least, size - 1)
+    found, bad = pick(kept), kept != codes
+    return found.masked_fill(bad.reshape(*bad.shape, *[1] * more), torch.nan) if found.is_floating_point() else found
