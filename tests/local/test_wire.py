@@ -21,6 +21,7 @@ from deniable.local import (
     DirectResponse,
     FrequencyProtocol,
     MeanProtocol,
+    PrivUnit,
     UnaryEncoding,
     best_protocol,
     pack,
@@ -46,6 +47,7 @@ def test_a_protocol_and_its_reports_survive_the_wire(kind: type) -> None:
 
 
 FACTS = {"epsilon": 2, "values": 9, "alphabet": "ab", "length": 4, "lower": 0, "upper": 1, "report_epsilon": 1}
+FACTS |= {"columns": 2, "delta": "1e-3", "least": 2, "people": 2}
 SMALL = {"cells": 9, "hashes": 3, "cohorts": 3}
 
 
@@ -105,7 +107,9 @@ def test_every_protocol_refuses_what_is_not_its_own_and_an_estimate_from_nothing
     asked = {"candidates": ["a"]} if "candidates" in signature(protocol.estimate).parameters else {}
     with suppress(InvalidParameterError):  # from one report: refused, exact, or with a sentence
         answer = collector.estimate(**asked)
-        assert isinstance(protocol, FrequencyProtocol | MeanProtocol) or "1 reports are too few" in str(answer.notes)
+        assert isinstance(protocol, FrequencyProtocol | MeanProtocol | PrivUnit) or "1 reports are too few" in str(
+            answer.notes
+        )
 
 
 @pytest.mark.parametrize(

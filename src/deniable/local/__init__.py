@@ -10,6 +10,7 @@ from deniable.local.deployed import (
     Rappor,
 )
 from deniable.local.deployed.client import Client
+from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import DirectResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from deniable.local.means import MeanProtocol
 from deniable.local.prefixes import HeavyHitters
@@ -17,6 +18,7 @@ from deniable.local.price import LocalPrice, consistent, local_price
 from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
 from deniable.local.shuffled import Shuffler, analyse, shuffled_loss
+from deniable.local.sums import ShuffledSum
 from deniable.local.wire import Collector, best_protocol, pack, protocol_of, send, unpack
 
 __all__ = [
@@ -35,10 +37,12 @@ __all__ = [
     "LongitudinalUnary",
     "MeanProtocol",
     "OneBitMean",
+    "PrivUnit",
     "Protocol",
     "PureProtocol",
     "RangeProtocol",
     "Rappor",
+    "ShuffledSum",
     "Shuffler",
     "SubsetSelection",
     "UnaryEncoding",

@@ -57,10 +57,6 @@ class Protocol(metaclass=InWords):
         """What the server publishes, from reports or from a tally of `people` reports."""
 
     @abstractmethod
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-
-    @abstractmethod
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
         """The tally of sound reports."""
 
@@ -91,6 +87,18 @@ class Protocol(metaclass=InWords):
             raise InvalidParameterError("some bytes are no report of this protocol")
         return self._supports(reports)
 
+    def published(self, count: int, *parts: Key | Estimate, note: str = "", normal: bool = False) -> Release:
+        """Return what the server publishes; a note warns of normal intervals from few reports."""
+        few = f"{count} reports are too few for the intervals, which are normal ones: wait for {_FEW}"
+        notes = tuple(each for each in (note, few * (normal and count < _FEW)) if each)
+        kind, unit = type(self).__name__, "one person's value (replace)"
+        return Release(parts=parts, cost=self.privacy_loss, text=f"{kind}: {count} reports", notes=notes, protects=unit)
+
+    def to_data(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+        return {"protocol": self.kind} | {k: str(v) if isinstance(v, Fraction) else v for k, v in facts.items()}
+
     @cached_property
     def fingerprint(self) -> bytes:
         """Eight bytes that differ for protocols that differ, on client and server."""
@@ -110,6 +118,7 @@ class PureProtocol(Protocol):
     """
 
     epsilon: Annotated[Fraction, positive_rational]
+    lowest, highest = 0, 1  # what a report adds to a number of a tally
 
     def __post_init__(self) -> None:
         read_fields(self)
@@ -138,26 +147,15 @@ class PureProtocol(Protocol):
         """
         tally: Integers = self.supports(np.asarray(reports)) if people is None else np.asarray(reports, dtype=np.int64)
         count = len(reports) if people is None else whole_number("people", people, lower=0)
-        if not count or tally.shape != (self.size,) or tally.min() < 0 or tally.max() > count:
+        most, least = count * self.highest, count * self.lowest
+        if not count or tally.shape != (self.size,) or tally.min() < least or tally.max() > most:
             raise InvalidParameterError("an estimate needs at least one report, and a tally of all values")
         return tally, count
-
-    def published(self, count: int, *parts: Key | Estimate, note: str = "", normal: bool = False) -> Release:
-        """Return what the server publishes; a note warns of normal intervals from few reports."""
-        few = f"{count} reports are too few for the intervals, which are normal ones: wait for {_FEW}"
-        notes = tuple(each for each in (note, few * (normal and count < _FEW)) if each)
-        kind, unit = type(self).__name__, "one person's value (replace)"
-        return Release(parts=parts, cost=self.privacy_loss, text=f"{kind}: {count} reports", notes=notes, protects=unit)
 
     def _supports(self, reports: NDArray[np.uint8]) -> Integers:
         found = np.zeros(self.size, dtype=np.int64)
         self._add(found, reports)
         return found
-
-    def to_data(self) -> dict[str, object]:
-        """Plain data for JSON."""
-        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        return {"protocol": self.kind} | {k: str(v) if isinstance(v, Fraction) else v for k, v in facts.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

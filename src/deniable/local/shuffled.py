@@ -7,19 +7,20 @@ import numpy as np
 from deniable.errors import InvalidParameterError
 from deniable.local.frequencies import DirectResponse
 from deniable.local.means import MeanProtocol
-from deniable.local.protocol import PureProtocol
+from deniable.local.protocol import Protocol, PureProtocol
+from deniable.local.sums import ShuffledSum
 from deniable.local.wire import pack, unpack
 from deniable.noise import uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import positive_integer
-from deniable.privacy import ShuffledLoss
+from deniable.privacy import PrivacyLoss, ShuffledLoss
 from deniable.privacy.around.shuffling.randomizers import AnyRandomizer, Channel, KaryResponse, Randomizer
 from deniable.release import Release
 
 _CELLS = 4000  # of a channel whose every two rows are compared
 
 
-def shuffled_loss(protocol: PureProtocol, users: int) -> ShuffledLoss:
+def shuffled_loss(protocol: Protocol, users: int) -> PrivacyLoss:
     """What the shuffled reports of as many users reveal, one report each.
 
     The accountant knows a protocol as k-RR, as a small table, or by its epsilon alone. Duchi's mean rounds at random
@@ -29,8 +30,10 @@ def shuffled_loss(protocol: PureProtocol, users: int) -> ShuffledLoss:
     >>> shuffled_loss(DirectResponse(values=3, epsilon=1), 10_000).epsilon(1e-6).upper < 0.1
     True
     """
+    if isinstance(protocol, ShuffledSum) and users >= protocol.least:
+        return protocol.privacy_loss
     if not isinstance(protocol, PureProtocol):
-        raise InvalidParameterError("shuffling is accounted for protocols whose reports have a pure epsilon")
+        raise InvalidParameterError("shuffling is accounted for sums of enough people, and reports with a pure epsilon")
     randomizer: Randomizer = AnyRandomizer(epsilon=protocol.epsilon)
     number = protocol if isinstance(protocol, MeanProtocol) and protocol.columns == 1 else None
     if isinstance(protocol, DirectResponse) or (number and not number.share):
@@ -46,11 +49,11 @@ class Shuffler:
     It sees reports, which keep epsilon from it, and must not work together with the analyser.
 
     Args:
-        protocol: of all reports.
+        protocol: of all reports; the messages of a `ShuffledSum` go their own ways.
         least: how many reports are waited for; fewer are not handed on.
     """
 
-    def __init__(self, protocol: PureProtocol, *, least: int) -> None:
+    def __init__(self, protocol: Protocol, *, least: int) -> None:
         self.protocol, self.least = protocol, positive_integer("least", least)
         self._reports: dict[str, bytes] = {}
 
@@ -65,12 +68,13 @@ class Shuffler:
         """All reports as one message in random order; then they and their senders are forgotten."""
         if len(self._reports) < self.least:
             raise InvalidParameterError(f"{self.least} reports are needed before they are handed on")
-        reports = np.frombuffer(b"".join(self._reports.values()), dtype=np.uint8).reshape(-1, self.protocol.width)
+        parts = self.protocol.messages if isinstance(self.protocol, ShuffledSum) else 1
+        told = np.frombuffer(b"".join(self._reports.values()), dtype=np.uint8).reshape(len(self._reports) * parts, -1)
         self._reports = {}
-        return pack(self.protocol, reports[uniform.permutation(len(reports), bits=bits)])
+        return pack(self.protocol, told[uniform.permutation(len(told), bits=bits)].reshape(-1, self.protocol.width))
 
 
-def analyse(protocol: PureProtocol, message: bytes, *, least: int) -> Release:
+def analyse(protocol: Protocol, message: bytes, *, least: int) -> Release:
     """The estimate from at least as many shuffled reports, with its loss for everybody but the shuffler.
 
     >>> from deniable.local import DirectResponse, Shuffler, analyse, pack

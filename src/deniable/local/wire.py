@@ -9,17 +9,20 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.local.deployed import DEPLOYED
+from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import PROTOCOLS
 from deniable.local.means import MeanProtocol
 from deniable.local.prefixes import HeavyHitters
 from deniable.local.protocol import FrequencyProtocol, Protocol
 from deniable.local.ranges import RangeProtocol
+from deniable.local.sums import ShuffledSum
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real, positive_rational, read_json, shown
 from deniable.release import Release
 from deniable.rows import Container
 
-KINDS: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, MeanProtocol, RangeProtocol, HeavyHitters)}
+_OTHERS = (MeanProtocol, PrivUnit, ShuffledSum, RangeProtocol, HeavyHitters)
+KINDS: dict[str, Any] = {each.kind: each for each in (*PROTOCOLS, *DEPLOYED, *_OTHERS)}
 VERSION = 1
 _HEADER = struct.Struct("<4sB8sI")  # magic, version, fingerprint of the protocol, reports
 _MAGIC = b"dnlr"

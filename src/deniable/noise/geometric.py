@@ -7,10 +7,13 @@ and -K - 1 for K < 0. The number so folded is geometric whatever the sign was.
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deniable.noise import laplace
+from deniable.noise import laplace, uniform
 from deniable.noise.bits import SECURE, Bits, Size
 from deniable.noise.blocks import Draws
+
+_AHEAD = 32  # turns of an urn that are drawn at once
 
 
 def sample(*, scale: Fraction | int, size: Size = None, bits: Bits = SECURE) -> Draws:
@@ -39,3 +42,26 @@ def floored_laplace(*, scale: Fraction | int, size: Size = None, bits: Bits = SE
     lengths = sample(scale=scale, size=size, bits=bits)
     signs = (bits.words(lengths.size).view(np.int64) >> 63).reshape(lengths.shape)  # 0 or -1
     return np.asarray(lengths ^ signs.astype(lengths.dtype))
+
+
+def shares(*, scale: Fraction | int, parts: int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
+    """Independent copies of one of `parts` independent shares whose sum is geometric (Polya, negative binomial).
+
+    An urn with weights 1 / parts and 1 - 1 / parts is drawn from as often as a geometric number says, and what is drawn
+    gains weight 1: the first colour's count. For two independent negative binomial numbers of shapes s and 1 - s have
+    a geometric sum, and given it the first is beta-binomial, which is the law of that count.
+
+    Args:
+        scale: of the sum, as in `sample`; `parts`: at most 2^32. Others as in `sample`.
+    """
+    left = np.asarray(sample(scale=scale, size=size, bits=bits), dtype=np.int64)
+    shape, left = left.shape, left.ravel()
+    found, drawn, ahead = np.zeros_like(left), np.zeros_like(left), np.arange(_AHEAD)
+    while (rows := np.flatnonzero(drawn < left)).size:
+        turn = drawn[rows, np.newaxis] + ahead
+        hits = uniform.sample((turn + 1) * parts, bits=bits) < 1 + found[rows, np.newaxis] * parts
+        hits &= turn < left[rows, np.newaxis]
+        first = np.where(hits.any(axis=1), hits.argmax(axis=1), _AHEAD - 1)  # what comes after a hit is drawn anew
+        found[rows] += hits.any(axis=1)
+        drawn[rows] += first + 1
+    return found.reshape(shape)
