@@ -13,7 +13,17 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.learning import Clip, TrainingPlan
-from deniable.learning.federated import Federated, LocalDescent, Participant, SecureSum, Simulation, Softmax, Top
+from deniable.learning.federated import (
+    Federated,
+    LocalDescent,
+    Participant,
+    SecureClient,
+    SecureServer,
+    SecureSum,
+    Simulation,
+    Softmax,
+    Top,
+)
 from deniable.privacy import Replace
 
 
@@ -73,12 +83,29 @@ def secure_sum() -> None:
         out = federated.fit(carried, clients=1000, expected_clients=1000)
         whole = time.process_time() - begin
         begin = time.process_time()
+        bare = {i: SecureClient(secure, i, np.zeros(columns, dtype=np.int64)) for i in range(1000)}
+        server, replies = SecureServer(secure, columns), {i: each.hello() for i, each in bare.items() if i % 40 > 0}
+        for stage, step, answer in (
+            (1, server.keys, "share"),
+            (2, server.shares, "masked"),
+            (3, server.vectors, "unmask"),
+        ):
+            asked = step(replies)
+            replies = {i: getattr(bare[i], answer)(asked[i]) for i in asked if i % 40 > stage}
+        server.result(replies)
+        alone = time.process_time() - begin
+        integers = plan.clip.integers(vectors, 1.0)
+        begin = time.process_time()
+        integers.sum(axis=0)
+        plain_sum = time.process_time() - begin
+        begin = time.process_time()
         central = Federated(plan=plan)
         plain = Simulation({i: Participant(central, i, lambda _, i=i: vectors[i]) for i in range(1000)})
         central.fit(plain, clients=1000, expected_clients=1000)
         rest = time.process_time() - begin
         print(
-            f"{neighbours} neighbours: {whole:.1f} s with clips and shares of noise, {rest:.1f} s for a central round; "
+            f"{neighbours} neighbours: {alone:.1f} s for the secure sum, {whole:.1f} s with clips and shares of noise, "
+            f"{plain_sum:.2f} s for a plain sum, {rest:.1f} s for a central round; "
             f"{carried.bytes_up / 1000:,.0f} bytes up, {carried.bytes_down / 1000:,.0f} down a client, lost {out.lost}"
         )
 

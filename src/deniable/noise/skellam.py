@@ -32,11 +32,10 @@ def sample(*, variance: Fraction | int, size: Size = None, bits: Bits = SECURE) 
     """Independent draws from the Skellam law.
 
     Args:
-        variance: in the squared unit of the draws, exact, in [2^-20, 2^26]; tables are of about 10 deviations.
+        variance: in the squared unit of the draws, exact, in [2^-20, 2^26].
         size: shape of the result; None for an array without dimensions.
         bits: leave it out, except in tests.
 
-    Guarantee: P(k) = exp(-variance) I_|k|(variance), exactly.
     Raises: InvalidParameterError if the variance is a float or outside its range.
     """
     shape = shape_of(size)

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from deniable.learning import Clip, Squared, TrainingPlan
-from deniable.learning.federated import Federated, LocalDescent, Participant, SecureSum, Softmax, Top, private_descent
+from deniable.learning.federated import (
+    Federated,
+    LocalDescent,
+    Participant,
+    SecureSum,
+    Sign,
+    Softmax,
+    Top,
+    private_descent,
+)
 from deniable.learning.federated.secure import pack
 from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
@@ -34,6 +43,18 @@ def test_softmax_gradients_are_those_of_the_loss() -> None:
         model.predict(here, ROWS).tolist()
         == (np.column_stack([ROWS, np.ones(6)]) @ here.reshape(4, 4)).argmax(1).tolist()
     )
+
+
+def test_a_gradient_of_a_linear_layer_is_the_row_until_it_is_clipped_and_noised() -> None:
+    """Inventory 170: dW / db is the row, to the last digits; of an update with noise it is not."""
+    model = Softmax(columns=3, classes=4)
+    exact = model.gradients(np.zeros(16), ROWS[:1], [2])[0]
+    noisy = Federated(plan=TrainingPlan(noise_multiplier=1, steps=1, dimensions=16, relation=Replace), trust="local")
+    client = Participant(noisy, 0, lambda _: exact, bits=DeterministicBits(4))
+    sent = np.frombuffer(client.answer(first(parameters=np.zeros(16))), dtype="<i8").astype(float)
+    guesses = [(found[:12].reshape(3, 4) / found[12:])[:, 0] for found in (exact, sent)]
+    assert guesses[0] == pytest.approx(ROWS[0], rel=1e-12)
+    assert np.linalg.norm(guesses[1] - ROWS[0]) > 1
 
 
 def test_one_step_is_a_gradient_and_more_go_on_from_there() -> None:
@@ -103,6 +124,17 @@ def test_a_round_whose_every_answer_is_given_by_a_new_client_from_a_state_is_the
     assert found.parameters == pytest.approx(np.array([0.1, 0.2, 0.3]), abs=0.1)
     assert seen == [{0}, {3 * 8 + 16 + 8}]
     assert fresh(0).answer(first()) == b""
+
+
+def test_what_signs_say_wrongly_is_made_up_for_in_the_next_rounds() -> None:
+    """Without noise to speak of, updates of 0.2 and signs of 0.5: 0.2, -0.1, 0.6 and 0.3 decide, or always 0.2."""
+    plan = TrainingPlan(noise_multiplier=Fraction(1, 1000), steps=5, dimensions=1, relation=Replace)
+    for feedback, wanted in ((True, [1, -1, 1, 1]), (False, [1] * 4)):
+        federated = Federated(plan=plan, trust="local", codec=Sign(steps=plan.clip.lattice // 2, feedback=feedback))
+        client = Participant(federated, 0, lambda _: np.array([0.2]), bits=DeterministicBits(1))
+        message = first(parameters=(0.0,))
+        found = [federated.codec.unpack(client.answer(message), 1)[0] for _ in range(4)]  # type: ignore[union-attr]
+        assert np.sign(found).tolist() == wanted
 
 
 def test_what_is_left_out_outlives_the_process() -> None:

@@ -3,7 +3,7 @@
 from deniable.learning.federated.clients import LocalDescent, Participant, Softmax, private_descent
 from deniable.learning.federated.codecs import Sign, Top
 from deniable.learning.federated.rounds import Federated, Trained
-from deniable.learning.federated.secure import SecureClient, SecureServer, SecureSum
+from deniable.learning.federated.secure import SecureClient, SecureServer, SecureSum, joined, split
 from deniable.learning.federated.transport import Pipes, Simulation, take_part
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "Softmax",
     "Top",
     "Trained",
+    "joined",
     "private_descent",
+    "split",
     "take_part",
 ]

@@ -121,7 +121,7 @@ class Participant:
     def __init__(self, federated: "Federated", number: int, work: Work, *, bits: Bits = SECURE) -> None:
         self.federated, self.number, self.refusal = federated, number, ""
         self._work, self._bits, self._rounds = work, bits, 0
-        self._memory: Floats | float = 0.0  # of what top-k left out; as private as the rows, and never sent as it is
+        self._memory: Floats | float = 0.0  # of what a codec left out; as private as the rows, and never sent as it is
         self._secure: SecureClient | None = None
 
     @property
@@ -178,7 +178,6 @@ class Participant:
         if federated.codec is None:
             return bytes(noisy.astype("<i8").tobytes())
         sent = federated.codec.pack(noisy)
-        if federated.codec.remembers:
-            left = federated.codec.unpack(sent, plan.dimensions) == 0
-            self._memory = np.where(left, exact[: plan.dimensions], 0) * (norm / plan.clip.norm_steps)
+        left = federated.codec.left(exact, federated.codec.unpack(sent, plan.dimensions))
+        self._memory = left * (norm / plan.clip.norm_steps)
         return sent

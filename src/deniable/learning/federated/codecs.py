@@ -7,7 +7,7 @@ Source: Bernstein et al. (2018), arXiv:1802.04434; Alistarh et al. (2018), arXiv
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ _Whole = Annotated[int, partial(whole_number, lower=1, upper=2**30)]
 class Codec(Part):
     """From noisy integers to bytes and back; what `pack` cannot have made is an InvalidParameterError."""
 
-    remembers: ClassVar[bool] = False  # whether a client keeps what was left out, and adds it to its next update
+    def left(self, exact: Integers, sent: Integers) -> Integers:
+        """What a client keeps of its update, to add it to the next one: as private as its rows, and nothing here."""
+        return np.zeros_like(exact)
 
     @abstractmethod
     def pack(self, noisy: Integers) -> bytes: ...
@@ -37,11 +39,17 @@ class Codec(Part):
 class Sign(Codec):
     """Send the sign of every entry, one bit each, to be read as `steps` lattice steps up or down.
 
+    With `feedback` a client keeps the difference between its update, without noise, and what its signs say.
+
     >>> Sign(steps=5).unpack(Sign(steps=5).pack(np.array([7, -1, 0])), 3).tolist()
     [5, -5, 5]
     """
 
     steps: _Whole
+    feedback: bool = False
+
+    def left(self, exact: Integers, sent: Integers) -> Integers:
+        return (exact - sent) * self.feedback
 
     def pack(self, noisy: Integers) -> bytes:
         return np.packbits(np.asarray(noisy) >= 0).tobytes()
@@ -56,12 +64,16 @@ class Sign(Codec):
 class Top(Codec):
     """Send the `count` entries that are largest in size, with their places; ties go to the earlier place.
 
+    A client keeps the other entries of its update, without noise.
+
     >>> Top(count=1).unpack(Top(count=1).pack(np.array([3, -8, 8])), 3).tolist()
     [0, -8, 0]
     """
 
-    remembers: ClassVar[bool] = True
     count: _Whole
+
+    def left(self, exact: Integers, sent: Integers) -> Integers:
+        return np.where(sent == 0, exact, 0)
 
     def pack(self, noisy: Integers) -> bytes:
         places = np.sort(np.argsort(-np.abs(noisy), kind="stable")[: self.count])

@@ -30,10 +30,6 @@ __all__ = ["Nodes", "client_app"]
 _NAME = "deniable"
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
 def client_app(participant: Callable[[int, Context], Participant]) -> ClientApp:
     """A Flower ClientApp that answers the server's messages.
 
@@ -41,15 +37,14 @@ def client_app(participant: Callable[[int, Context], Participant]) -> ClientApp:
         participant: makes the client from the number that the server has for it and Flower's context; called for
             every message. Its node has `state="a/file.db"` in its `--node-config`, where rounds are counted for good:
             a client with the same file answers no second run of a plan.
-
-    Guarantee: that of the rounds; a state that was committed is never gone back from.
     """
 
     def answer(message: Message, context: Context) -> Message:
         reply = b""
         try:
-            number, body = _read(message)
-            reply = _kept(participant(number, context), str(context.node_config["state"]), body)
+            found = message.content[_NAME]
+            client = participant(int(found["number"]), context)
+            reply = _kept(client, str(context.node_config["state"]), bytes(found["body"]))
         except Exception:  # its text may hold what is private, and Flower would send it
             logging.getLogger(__name__).exception("a message could not be answered; node-config must name a state file")
         return Message(RecordDict({_NAME: ConfigRecord({"body": reply})}), reply_to=message)
@@ -84,11 +79,6 @@ def _kept(client: Participant, path: str, body: bytes) -> bytes:
             base.execute("COMMIT")
 
 
-def _read(message: Message) -> tuple[int, bytes]:
-    found = message.content[_NAME]
-    return int(found["number"]), bytes(found["body"])
-
-
 class Nodes:
     """Carries messages of `Federated.fit` to the nodes of a Flower grid, numbered in the order of their identities.
 
@@ -104,7 +94,6 @@ class Nodes:
     def __init__(self, grid: Grid, *, clients: int, timeout: float = 60, pause: float = 0.5) -> None:
         self._grid, self._timeout, self._pause = grid, timeout, pause
         self.bytes_down = self.bytes_up = 0
-        found: list[int] = []
         end = time.monotonic() + timeout
         while len(found := sorted(grid.get_node_ids())) < clients:
             if time.monotonic() > end:
@@ -114,26 +103,25 @@ class Nodes:
 
     def __call__(self, messages: Messages) -> Messages:
         """Replies of those who answer in time."""
-        asked = {number: self._message(number, body) for number, body in messages.items() if number in self._nodes}
-        sent = self._grid.push_messages(list(asked.values()))
+        asked, letters = [number for number in messages if number in self._nodes], []
+        for number in asked:
+            content = RecordDict({_NAME: ConfigRecord({"number": number, "body": messages[number]})})
+            to = self._nodes[number]
+            letters.append(Message(content, dst_node_id=to, message_type="query", ttl=self._timeout))
+        sent = self._grid.push_messages(letters)
         waiting = {one: number for one, number in zip(sent, asked, strict=True) if one}
         found: Messages = {}
         end = time.monotonic() + self._timeout
         while waiting and time.monotonic() < end:
             time.sleep(self._pause)
             for reply in self._grid.pull_messages(list(waiting)):
-                number = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if number is not None:
-                    found[number] = _body(reply)
+                if (one := reply.metadata.reply_to_message_id) in waiting:
+                    found[waiting.pop(one)] = _body(reply)
         for number in waiting.values():
             del self._nodes[number]
         self.bytes_down += sum(len(messages[number]) for number in asked)
         self.bytes_up += sum(map(len, found.values()))
         return {number: body for number, body in found.items() if body}
-
-    def _message(self, number: int, body: bytes) -> Message:
-        content = RecordDict({_NAME: ConfigRecord({"number": number, "body": body})})
-        return Message(content, dst_node_id=self._nodes[number], message_type="query", ttl=self._timeout)
 
 
 def _body(reply: Message) -> bytes:
