@@ -150,7 +150,7 @@ def test_json_round_trip(loss: PrivacyLoss) -> None:
 
 
 @given(samples)
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_samples_are_written_and_charged_like_all_losses(loss: PrivacyLoss) -> None:
     assert PrivacyLoss.from_json(loss.to_json()) == loss
     assert loss * 2 == compose([loss, loss])
@@ -179,6 +179,7 @@ def test_the_curve_falls(loss: PrivacyLoss, a: Fraction, b: Fraction) -> None:
 
 
 @given(losses, st.integers(1, 9))
+@settings(max_examples=20)
 @example(ExponentialMechanismLoss("3/4") + PureLoss("39/16"), 9)  # wider than the default tolerance
 def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
     delta = Fraction(1, 10**digits)
@@ -191,6 +192,7 @@ def test_epsilon_inverts_delta(loss: PrivacyLoss, digits: int) -> None:
 
 
 @given(losses, losses, epsilons)
+@settings(max_examples=20)
 def test_two_answers_reveal_at_least_as_much_as_one(a: PrivacyLoss, b: PrivacyLoss, epsilon: Fraction) -> None:
     assert (a + b).delta(epsilon).upper >= max(a.delta(epsilon).lower, b.delta(epsilon).lower)
 

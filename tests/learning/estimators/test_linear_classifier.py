@@ -156,7 +156,7 @@ def test_a_plan_that_a_run_would_refuse_is_refused_before_anybody_pays() -> None
 
 def test_many_short_runs_agree_with_the_stated_loss() -> None:
     """Miss at most 1%, by the confidence; the twin, a claim of eight times the noise, is refuted at this seed."""
-    plan = TrainingPlan(noise_multiplier=1, steps=10, dimensions=3, clip=Clip(norm="1/4"))
+    plan = TrainingPlan(noise_multiplier=1, steps=6, dimensions=3, clip=Clip(norm="1/4"))
     model = LogisticRegression(bounds=[(0, 1)], classes=[0, 1], expected_rows=1, plan=plan, learning_rate=0.1)
     bits = DeterministicBits(7)
 
@@ -165,13 +165,13 @@ def test_many_short_runs_agree_with_the_stated_loss() -> None:
         return float(model.decision_function([[1.0]])[0])
 
     pair = np.zeros((0, 1)), np.ones((1, 1))
-    shown = [np.array([run(data) for _ in range(300)]) for data in pair]
+    shown = [np.array([run(data) for _ in range(120)]) for data in pair]
     for claim, refuted in ((plan, False), (replace(plan, noise_multiplier=8), True)):
         found = measure(
             lambda data, runs: shown[len(data)],
             *pair,
             claim=claim.privacy_loss(),
-            runs=300,
+            runs=120,
             batched=True,
             low_bits=False,
         )

@@ -47,25 +47,25 @@ def test_releases_and_outcomes_of_a_function_have_one_law(
 ) -> None:
     """Every function used to fail on no answer, and outcomes to be about a number that stands for it.
 
-    2,000 releases against 100,000 outcomes: each share within six standard deviations, one seed in 10^7.
+    1,000 releases against 40,000 outcomes: each share within six standard deviations, one seed in 10^7.
     """
     mechanism = PostProcessed(base=base, function=function)
-    found = np.array(answers(mechanism, exact, 2000))
-    drawn = mechanism.outcomes(exact, 100_000, bits=DeterministicBits(4))
+    found = np.array(answers(mechanism, exact, 1000))
+    drawn = mechanism.outcomes(exact, 40_000, bits=DeterministicBits(4))
     assert (found == NO_ANSWER).any()
     for kind in np.union1d(found, drawn):
         share = float((drawn == kind).mean())
-        assert abs((found == kind).mean() - share) <= 6 * np.sqrt((share + 1e-3) / 2000)
-    silent = base.outcomes(exact, 100_000, bits=DeterministicBits(4))
+        assert abs((found == kind).mean() - share) <= 6 * np.sqrt((share + 1e-3) / 1000)
+    silent = base.outcomes(exact, 40_000, bits=DeterministicBits(4))
     assert (drawn == NO_ANSWER).mean() == pytest.approx((silent == NO_ANSWER).mean(), abs=0.02)
 
 
 @by_kind
 def test_no_answer_is_the_least_of_all(base: Mechanism, exact: tuple[int, ...]) -> None:
-    """By exact arithmetic: no answer only where no run had one. Six standard deviations of 2,000 releases."""
+    """By exact arithmetic: no answer only where no run had one. Six standard deviations of 800 releases."""
     mechanism = BestOf(base=base, stop=Fraction(1, 3))
-    none = (base.outcomes(exact, 200_000, bits=DeterministicBits(5)) == NO_ANSWER).mean()
+    none = (base.outcomes(exact, 50_000, bits=DeterministicBits(5)) == NO_ANSWER).mean()
     wanted = none / 3 / (1 - none * 2 / 3)  # sum over k of (2/3)^(k-1) / 3 none^k
     for inputs in ({}, {"score": lambda release: -int(np.asarray(release.value).item())}):
-        found = np.array(answers(mechanism, exact, 2000, **inputs)) == NO_ANSWER
-        assert found.mean() == pytest.approx(wanted, abs=6 * np.sqrt(wanted / 2000) + 0.01)
+        found = np.array(answers(mechanism, exact, 800, **inputs)) == NO_ANSWER
+        assert found.mean() == pytest.approx(wanted, abs=6 * np.sqrt(wanted / 800) + 0.01)

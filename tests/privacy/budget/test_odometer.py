@@ -58,7 +58,7 @@ def ever_above(limits: list[float]) -> float:
 @pytest.mark.parametrize("make", [concentrated, renyi])
 @pytest.mark.parametrize("delta", ["3/10", "1/100"])
 def test_a_reading_is_never_exceeded_at_any_time(make: Callable[[], Odometer], delta: str) -> None:
-    found = ever_above(bounds(make(), 150, delta))
+    found = ever_above(bounds(make(), 60, delta))
     assert found <= float(Fraction(delta))
     assert found >= float(Fraction(delta)) / 200  # the game reaches the bound
 

@@ -17,6 +17,7 @@ _MOST_TERMS = 100_000  # of the binomial sum of an integer order
 _MOST_BROKEN = 2000  # from this order on only integers are computed
 _LARGE, _HUGE = 100, 400  # mu^2 from which simple bounds are tried, and from which they must do
 _SHARP = 1e-9
+_CLOSE = 2.0**-64  # of an integral, for a float rounding of the whole
 _STEEPEST = 1500  # twice the logarithm of the greatest moment that is integrated
 
 
@@ -95,7 +96,7 @@ def _quadrature(mu_squared: Fraction, rate: Fraction, order: Fraction) -> Arb:
             excess = (1 + y).pow(acb(a), analytic=analytic) - 1 - a * y
         return excess * (-x * x / 2).exp() / norm
 
-    inner = acb.integral(density, acb(start), acb(end)).real
+    inner = acb.integral(density, acb(start), acb(end), rel_tol=_CLOSE).real
     above = (
         ((q + (mu * mu / 2 - mu * end).exp()) ** a) * (a * (a - 1) * mu * mu / 2).exp() * _upper_normal(end - a * mu)
     )

@@ -288,7 +288,7 @@ class KnownByCurve(PrivacyLoss):
     st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
     st.sampled_from([1, 3]),
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
     weights: list[tuple[int, int]], rate: Fraction, count: int
 ) -> None:
@@ -296,7 +296,7 @@ def test_a_curve_alone_gives_no_less_than_any_pair_below_it(
     p, q = ([Fraction(pair[way] + 1, sum(row[way] + 1 for row in weights)) for pair in weights] for way in (0, 1))
     known = FiniteLoss(p, q, relation=AddRemove)
     truth, found = (PoissonSampledLoss(base, rate) * count for base in (known, KnownByCurve(known)))
-    for epsilon in (0, "0.01", "0.1", "0.5", 1):
+    for epsilon in (0, "0.01", "0.2", 1):
         assert found.delta(epsilon).upper >= truth.delta(epsilon).lower * (1 - 1e-12)
         assert found.delta(epsilon).lower == 0
 
