@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn
 
 from deniable.errors import InvalidParameterError
@@ -203,6 +204,7 @@ def round_up(value: Fraction) -> float:
     return 0.0 - round_down(-value)  # never -0.0
 
 
+@lru_cache(maxsize=2**14)  # ends are met again and again: of a ball, of what it is cut to, of their copies
 def _printable_up(end: float) -> float:
     """The smallest float at or above a computed `end` whose shortest decimal text is not below it, or is meant."""
     while abs(end) < math.inf and end not in (0.0, 1.0):

@@ -264,10 +264,11 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
         return None
 
     def upper_point(s: float) -> float:
-        low, high = max(x, math.log(s)), x + math.log(a / (a - 1))
+        start = math.log(s)
+        low, high = max(x, start), x + math.log(a / (a - 1))
         for _ in range(48):
             middle = (low + high) / 2
-            w = math.exp(math.log(s) - middle)
+            w = math.exp(start - middle)
             value = (a - 1) * math.exp(middle - x) * (1 - w**a) - a * (1 - w ** (a - 1))
             low, high = (low, middle) if value > 0 else (middle, high)
         return low - 1e-13 * (1 + abs(low))
