@@ -158,7 +158,16 @@ def test_encode_shuffle_analyse() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"lower": 1}, {"delta": 0}, {"epsilon": "1e-4"}, {"least": 1}, {"least": 31}, {"messages": 2}, {"steps": 2**15}],
+    [
+        {"lower": 1},
+        {"delta": 0},
+        {"delta": "1e-299"},
+        {"epsilon": "1e-4"},
+        {"least": 1},
+        {"least": 31},
+        {"messages": 2},
+        {"steps": 2**15},
+    ],
 )
 def test_protocols_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError):

@@ -66,9 +66,9 @@ def test_a_float_is_refused() -> None:
 
 def test_a_share_is_a_polya_number_and_shares_add_up_to_a_geometric_one() -> None:
     """Chi-square at level 1e-6; shares of twice as many parts are refused."""
-    scale, runs = Fraction(20), 60_000
+    scale, runs = Fraction(8), 20_000
     drawn = geometric.shares(scale=scale, parts=3, size=(3, runs), bits=DeterministicBits(4))
     for tally, shape, right in ((drawn[0], 1 / 3, True), (drawn[0], 1 / 6, False), (drawn.sum(axis=0), 1, True)):
-        law = stats.nbinom(shape, -math.expm1(-1 / 20)).pmf(np.arange(60))
-        found = np.append(np.bincount(tally, minlength=60)[:60], np.count_nonzero(tally >= 60))
+        law = stats.nbinom(shape, -math.expm1(-1 / 8)).pmf(np.arange(40))
+        found = np.append(np.bincount(tally, minlength=40)[:40], np.count_nonzero(tally >= 40))
         assert (stats.chisquare(found, runs * np.append(law, 1 - law.sum())).pvalue > 1e-6) == right

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
+from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
@@ -22,7 +22,7 @@ from deniable.rows import silence, table
 _UNIT = 2**30  # of a tally
 _MOST_DIRECTIONS, _MOST_NUMBERS, _BLOCK = 2**10, 2**24, 2**20
 _MANY = 1000  # reports whose mean is taken to be normal
-_SEED = 8  # bytes
+_SEED, _PART = 8, 10  # bytes of a seed, and with a code
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 Words = NDArray[np.uint64]
@@ -32,22 +32,20 @@ Words = NDArray[np.uint64]
 class PrivUnit(PureProtocol):
     """The mean of a vector a person of length at most 1: PrivUnit over directions that each report draws anew.
 
-    A client draws a seed; seed and public code give random directions on the sphere, each with its opposite. Exactly
-    `near` of these 2 `directions` vectors count as near: the best aligned with the own vector. The report is the seed
-    and one of them, each near one `odds` times as likely as each other one. A vector of length r < 1 is first replaced
-    by its direction with probability (1 + r) / 2, else by the opposite, which keeps its mean; a longer one is scaled
-    to length 1, and one with anything that is no finite number counts as zero: an error would tell of it.
+    A client draws a seed, which gives random directions on the sphere, each with its opposite. Exactly `near` of these
+    2 `directions` vectors count as near: the best aligned with the own one. The report is the seed and one of them,
+    each near one `odds` times as likely as each other one. A vector of length r < 1 is first replaced by its direction
+    with probability (1 + r) / 2, else by the opposite, which keeps its mean; a longer one is scaled to length 1, and
+    one with anything that is no finite number counts as zero: an error would tell of it.
 
     Args:
         columns: coordinates, from 2 on.
-        directions: whose number a client compares; by default as many as come close to the caps of PrivUnit.
-        near: how many count as near, from 1 to `directions`; by default the best, which settles at once how epsilon is
-            shared by the coin and the cap, p and gamma.
+        directions: by default as many as come close to the caps of PrivUnit.
+        near: by default the best number, which settles how epsilon is shared by the coin and the cap, p and gamma.
         repeats: reports a person with as many seeds, each with its part of epsilon; by default the best number.
 
-    Guarantee: the seed does not depend on the vector, and given the seed every vector has exactly `near` near codes,
-        whatever floats say of the angles: probabilities are rational and in ratios of at most `odds`, as `channel`
-        shows. A continuous cap has its probability in floats alone, and a vector on the wire tells of more than a cap.
+    Guarantee: given the seed, which does not depend on the vector, exactly `near` codes are near, whatever floats say
+        of angles: probabilities are rational and in ratios of at most `odds`, as `channel` shows.
     Error: variances are exact for independent uniform directions, which a 64-bit hash of the seed stands for.
     Source: Bhowmick et al. (2018), arXiv:1812.00984 (PrivUnit); Asi, Feldman, Talwar (2022), arXiv:2205.02466 (best
         parameters, and PrivUnitG, whose variance this has with many columns); Isik et al. (2023), arXiv:2306.04924
@@ -68,10 +66,9 @@ class PrivUnit(PureProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        columns = whole_number("columns", self.columns, lower=2, upper=2**16)
+        columns, tried = whole_number("columns", self.columns, lower=2, upper=2**16), []
         given = whole_number("directions", self.directions, lower=0, upper=_MOST_DIRECTIONS)
         most = whole_number("repeats", self.repeats, lower=0, upper=40)
-        tried = []
         for repeats in range(most or 1, (most or math.ceil(self.epsilon / 3)) + 1):
             odds = float(odds_below(self.epsilon / repeats))
             count = given or min(2**9, 2 ** max(6, math.ceil(math.log2(odds / 8))), _MOST_NUMBERS // columns)
@@ -97,13 +94,7 @@ class PrivUnit(PureProtocol):
 
     @property
     def width(self) -> int:
-        return self.repeats * (_SEED + self._code_width)
-
-    @property
-    def _code_width(self) -> int:
-        return 1 if self.directions <= 2**7 else 2
-
-    # --- on the client -------------------------------------------------------------------------------------------
+        return self.repeats * _PART
 
     @silence()
     def encode(self, values: Any, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
@@ -122,7 +113,7 @@ class PrivUnit(PureProtocol):
             part = np.arange(start, min(start + step, len(seeds)))
             told = self.listed(signs[part, np.newaxis] * units[part // self.repeats], seeds[part])
             codes[part] = np.take_along_axis(told, places[part, np.newaxis], axis=1)[:, 0]
-        whole = np.concatenate([to_bytes(seeds.view(np.int64), _SEED), to_bytes(codes, self._code_width)], axis=1)
+        whole = np.concatenate([to_bytes(seeds.view(np.int64), _SEED), to_bytes(codes, _PART - _SEED)], axis=1)
         return whole.reshape(len(units), self.width)
 
     def _units(self, values: Any) -> tuple[Floats, Floats]:
@@ -149,17 +140,12 @@ class PrivUnit(PureProtocol):
 
     def channel(self, values: Any, *, seed: int) -> list[list[Fraction]]:
         """The exact probability of every code of a seed for these vectors: their ratios are the privacy loss."""
-        units = self._units(values)[0]
-        whole, rows = self.odds * self.near + 2 * self.directions - self.near, []
-        for told in self.listed(units, np.full(len(units), seed, dtype=np.uint64)).tolist():
-            held = set(told[: self.near])
-            rows.append([(self.odds if code in held else 1) / whole for code in sorted(told)])
-        return rows
-
-    # --- on the server -------------------------------------------------------------------------------------------
+        units, whole = self._units(values)[0], self.odds * self.near + 2 * self.directions - self.near
+        lists = self.listed(units, np.full(len(units), seed, dtype=np.uint64)).argsort(axis=1)  # places by code
+        return [[(self.odds if place < self.near else 1) / whole for place in row] for row in lists.tolist()]
 
     def _parts(self, reports: NDArray[np.uint8]) -> tuple[Words, Integers]:
-        parts = np.ascontiguousarray(reports).reshape(-1, _SEED + self._code_width)
+        parts = np.ascontiguousarray(reports).reshape(-1, _PART)
         return of_bytes(parts[:, :_SEED]).view(np.uint64), of_bytes(parts[:, _SEED:])
 
     def _sound(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -194,8 +180,8 @@ class PrivUnit(PureProtocol):
                 half = np.sqrt(2 * self.variance(people=count) * far) + 2 / pull * far / (3 * parts)
             return Bounds(np.clip(found - half, -1, 1), np.clip(found + half, -1, 1))
 
-        coordinates = Key(name="coordinate", values=tuple(range(self.columns)))
-        return self.published(count, coordinates, Estimate(name="mean", estimates=found, ends=ends))
+        key = Key(name="coordinate", values=tuple(range(self.columns)))
+        return self.published(count, key, Estimate(name="mean", estimates=found, ends=ends))
 
     @cached_property
     def moments(self) -> tuple[float, float]:
@@ -246,9 +232,8 @@ def tops(columns: int, count: int) -> tuple[Floats, Floats]:
     least = math.acos(min(1.0, 10 / math.sqrt(columns)))
     angle, half = (math.pi / 2 + least) / 2 + nodes * (math.pi / 2 - least) / 2, (math.pi / 2 - least) / 2
     above = betainc((columns - 1) / 2, 0.5, np.sin(angle) ** 2)
-    density = math.log(2 / math.sqrt(math.pi)) + gammaln(columns / 2) - gammaln((columns - 1) / 2)
-    density = density + (columns - 2) * np.log(np.sin(angle))
+    density = (columns - 2) * np.log(np.sin(angle)) + math.log(2) - betaln((columns - 1) / 2, 0.5)
     rank = np.arange(count)[:, np.newaxis]
-    chances = gammaln(count + 1) - gammaln(rank + 1) - gammaln(count - rank)
-    law = half * weights * np.exp(density + chances + xlogy(rank, above) + xlog1py(count - 1 - rank, -above))
+    chances = xlogy(rank, above) + xlog1py(count - 1 - rank, -above) - betaln(rank + 1, count - rank)
+    law = half * weights * np.exp(density + chances)
     return np.cumsum(law @ np.cos(angle)), np.cumsum(law @ np.cos(angle) ** 2)

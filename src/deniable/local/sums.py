@@ -39,15 +39,14 @@ class ShuffledSum(Protocol):
 
     Args:
         epsilon, delta: of all messages together, for the analyser, who sees them after the shuffler.
-        lower: every number is at least this, or is taken as this; so is what is no number.
-        upper: likewise.
+        lower, upper: bounds to which every number is moved; what is no number becomes the lower one.
         least: people who stay and follow the protocol: all others may drop out, lie, or work with the analyser.
         people: who report at most. More than `least` only add noise: the variance grows by their ratio.
         steps: of the public grid, at most 2^14. The sum is that of grid points.
         messages: of one person; by default the fewest that have this delta.
 
     Guarantee: epsilon from the noise, and delta = (1 + e^epsilon) r / 2 with r^2 = E M^(C - 1) - 1, for the modulus M
-        and the number C of connected parts of `least` points under messages - 1 random permutations. Proof:
+        and the number C of connected parts of `least` points under messages - 1 random permutations: proof in
         docs/theory/local/sums.md. Without a shuffler messages tell everything.
     Source: Ishai, Kushilevitz, Ostrovsky, Sahai (2006); Balle, Bell, Gascon, Nissim (2020), arXiv:2002.00817.
 
@@ -78,8 +77,9 @@ class ShuffledSum(Protocol):
         if self.bits > _MOST_BITS:
             raise InvalidParameterError(f"numbers of {self.bits} bits are too large: take fewer steps or less noise")
         asked = whole_number("messages", self.messages, lower=0, upper=_MOST_MESSAGES)
-        fewest = math.log(float((1 + math.exp(self.epsilon)) / 2 / self.delta) ** 2 * 2**self.bits) / math.log(least)
-        tried = range(max(3, math.floor(fewest)), _MOST_MESSAGES + 1)
+        apart = math.log((1 + math.exp(self.epsilon)) / 2) - math.log(self.delta)  # of one person alone: M / n^c
+        fewest = 1 + math.floor((2 * apart + self.bits * math.log(2)) / math.log(least))
+        tried = range(max(3, fewest), _MOST_MESSAGES + 1)
         found = asked or next((count for count in tried if self._delta(count) <= self.delta), 0)
         if found < 3 or self._delta(found) > self.delta:
             raise InvalidParameterError("these messages do not reach delta; take more of them, more people or delta")
@@ -111,11 +111,6 @@ class ShuffledSum(Protocol):
     def bits(self) -> int:
         """The modulus is 2^bits: room for every sum, and for the noise."""
         return (self.people * self.steps + 2 * self.farthest(self.people, _WRAPS)).bit_length()
-
-    @property
-    def size(self) -> int:
-        """A tally is one number."""
-        return 1
 
     @property
     def width(self) -> int:

@@ -47,12 +47,9 @@ def floored_laplace(*, scale: Fraction | int, size: Size = None, bits: Bits = SE
 def shares(*, scale: Fraction | int, parts: int, size: Size = None, bits: Bits = SECURE) -> NDArray[np.int64]:
     """Independent copies of one of `parts` independent shares whose sum is geometric (Polya, negative binomial).
 
-    An urn with weights 1 / parts and 1 - 1 / parts is drawn from as often as a geometric number says, and what is drawn
-    gains weight 1: the first colour's count. For two independent negative binomial numbers of shapes s and 1 - s have
-    a geometric sum, and given it the first is beta-binomial, which is the law of that count.
-
-    Args:
-        scale: of the sum, as in `sample`; `parts`: at most 2^32. Others as in `sample`.
+    An urn with weights 1 / parts and 1 - 1 / parts is drawn from a geometric number of times, and what is drawn gains
+    weight 1: the first colour's count. For negative binomial numbers of shapes s and 1 - s have a geometric sum, and
+    given it the first is beta-binomial, the law of that count. Arguments as in `sample`; `parts` is at most 2^32.
     """
     left = np.asarray(sample(scale=scale, size=size, bits=bits), dtype=np.int64)
     shape, left = left.shape, left.ravel()
