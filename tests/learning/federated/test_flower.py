@@ -23,7 +23,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
 from deniable.errors import InvalidParameterError
-from deniable.learning import AdaptiveClip, TrainingPlan
+from deniable.learning import AdaptiveClip, Clip, TrainingPlan
 from deniable.learning.federated import Federated, Participant
 from deniable.learning.federated.flower import Nodes, client_app
 from deniable.learning.federated.secure import unpack
@@ -196,10 +196,10 @@ def test_a_state_file_counts_rounds_for_good_and_serves_one_plan(tmp_path: Path)
     assert (
         asked(client_app(lambda number, _: Participant(other, number, lambda at: at)), tmp_path / "b.db", first) == b""
     )
-    sampled = TrainingPlan(noise_multiplier=1, steps=9, dimensions=2, clip=AdaptiveClip())
-    inside = Federated(plan=sampled, trust="examples")
-    made = client_app(lambda number, _: Participant(inside, number, lambda at: at))
-    assert asked(made, tmp_path / "c.db", first) == b""
+    for part, length in ((AdaptiveClip(), 0), (Clip(), 16)):
+        inside = Federated(plan=TrainingPlan(noise_multiplier=1, steps=9, dimensions=2, clip=part), trust="examples")
+        made = client_app(lambda number, _, inside=inside: Participant(inside, number, lambda at: at))
+        assert len(asked(made, tmp_path / f"{length}.db", first)) == length
 
 
 class Grid:

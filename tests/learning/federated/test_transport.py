@@ -2,19 +2,23 @@
 
 import multiprocessing
 import os
+import signal
+import sqlite3
 import struct
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from deniable.learning import TrainingPlan
-from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, take_part
-from deniable.privacy import Replace
+from deniable.learning.federated import Federated, Participant, Pipes, SecureSum, Simulation, Trained, take_part
+from deniable.ledger import Ledger
+from deniable.privacy import Budget, PrivacyUnit, Replace
 
 PLAN = TrainingPlan(noise_multiplier=Fraction(1, 1000), steps=2, dimensions=4, relation=Replace)
 FEDERATED = Federated(plan=PLAN, trust="distributed", secure=SecureSum(survivors=3))
@@ -57,6 +61,46 @@ def test_a_client_that_is_killed_in_the_middle_of_a_round_is_left_out() -> None:
     assert carried({0: b"\0"}) == {}
 
 
+def test_a_server_that_is_killed_in_a_round_has_paid_and_its_successor_gets_no_round_twice(tmp_path: Path) -> None:
+    """Two rounds were planned: the clients have answered one when the second server comes, which pays for two anew."""
+    context = multiprocessing.get_context("fork")
+    facts: Any = {"budget": Budget(epsilon=10**8, delta="1e-5"), "unit": PrivacyUnit(), "dataset": "all"}
+    facts |= {"relation": Replace}
+    ends, clients = {}, []
+    for i in range(4):
+        ends[i], there = context.Pipe()
+        clients.append(context.Process(target=live, args=(there, i), daemon=True))
+        clients[i].start()
+        there.close()
+
+    def serve(doomed: bool) -> Trained:
+        carried = Pipes(ends, timeout=60)
+
+        def ask(messages: dict[int, bytes]) -> dict[int, bytes]:
+            if doomed and next(iter(messages.values()))[0] == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return carried(messages)
+
+        ledger = Ledger.open(tmp_path / "ledger", **facts)
+        return FEDERATED.fit(ask, clients=4, expected_clients=4, ledger=ledger)
+
+    def entries() -> int:
+        with closing(sqlite3.connect(tmp_path / "ledger")) as base:
+            return int(base.execute("SELECT COUNT(*) FROM records WHERE kind = 'entry'").fetchone()[0])
+
+    first = context.Process(target=serve, args=(True,))
+    first.start()
+    first.join()
+    assert (first.exitcode, entries()) == (-signal.SIGKILL, 1)
+    found = serve(False)
+    assert entries() == 2
+    assert [turn for turn, _ in found.lost] == [2]
+    assert np.abs(found.parameters - sum(update(i) for i in range(4)) / 4).max() < 0.01
+    for each in clients:
+        each.kill()
+        each.join()
+
+
 def test_a_client_that_is_late_drops_out_for_good() -> None:
     here, there = multiprocessing.Pipe()
     carried = Pipes({0: here}, timeout=0.01)
@@ -96,6 +140,9 @@ def test_no_client_holds_up_the_others_or_is_heard_out_of_turn(way: str) -> None
     assert carried({0: b"asked", 1: b"asked"})[1] == b"right"
     assert carried({0: b"asked", 1: b"asked"}) == {1: b"right"}
     assert carried.bytes_down >= 2 * len(b"asked")
+    for i, each in enumerate(clients):
+        ends[i].close()
+        each.join()
 
 
 def test_a_reply_before_the_question_is_none_and_who_does_not_read_is_late() -> None:

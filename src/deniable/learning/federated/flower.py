@@ -57,7 +57,7 @@ def client_app(participant: Callable[[int, Context], Participant]) -> ClientApp:
 def _kept(client: Participant, path: str, body: bytes) -> bytes:
     """The answer, after the client's new state was committed; nobody else with this file answers meanwhile."""
     plan, inside = client.federated.plan, client.federated.trust == "examples"
-    if inside and not (isinstance(plan.sampler, Poisson) and type(plan.clip) is Clip and plan.correlation is None):
+    if inside and not (type(plan.sampler) is Poisson and type(plan.clip) is Clip and plan.correlation is None):
         raise InvalidParameterError("here examples need a plan without memory: Poisson, Clip and no correlation")
     agreed = repr(client.federated.to_data())
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
