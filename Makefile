@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # one without a GPU. Another one: make test TORCH='torch>=2.6'.
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test coverage fuzz check lint types lowest postgres pages docs clean
+.PHONY: demo test coverage fuzz check lint types lowest postgres spark pages docs clean
 
 $(BIN)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -52,6 +52,10 @@ lowest:
 postgres:
 	.ci/postgres
 
+# The tests on Spark, which takes half a gigabyte and a minute to start, so that `make test` leaves it out.
+spark: $(BIN)/.installed
+	VENV=$(VENV) .ci/spark
+
 # The pages of the reference that are made from the code.
 pages: $(BIN)/.installed
 	$(BIN)/python docs/hooks/make.py
@@ -61,4 +65,4 @@ docs: pages
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) .venv-lowest site build dist
+	rm -rf $(VENV) .venv-lowest .spark site build dist

@@ -3,6 +3,7 @@
 The reference is DuckDB. An engine brings its dialect, the types of its columns, and a way to run one statement.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import UNARY
-from deniable.query.engines.dialect import Dialect, Translator
+from deniable.query.engines.dialect import Dialect, Translator, order
 from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal
 from deniable.query.operators import OPERATORS, call
@@ -126,6 +127,36 @@ def statements(
         some = list(said)[start : start + size]
         items = ", ".join(f"{said[each]} AS c{place}" for place, each in enumerate(some))
         yield some, f"SELECT {items} FROM source ORDER BY n"
+
+
+SECRET = bytes(range(1, 17))
+CELLS = [0, 1, 7, 2**31 - 1]
+
+
+def orders(dialect: Dialect) -> str:
+    """The statement that ranks the groups in CELLS for the whole numbers and the texts of each row."""
+    seeds = [dialect.seed(dialect.quoted("i"), Kind.INTEGER), dialect.seed(dialect.quoted("t"), Kind.TEXT)]
+    items = [order(seed, dialect.constant(cell), SECRET) for seed in seeds for cell in CELLS]
+    return f"SELECT {', '.join(f'{sql} AS c{place}' for place, sql in enumerate(items))} FROM source ORDER BY n"
+
+
+def expected_orders() -> list[tuple[int | None, ...]]:
+    """The same in Python."""
+    p, q, rows = 2**31 - 1, 2**31 - 19, []
+    k = [1 + int.from_bytes(SECRET[place : place + 4], "big") % (p - 1) for place in (0, 4, 8, 12)]
+    for whole, text in zip(table()["i"].to_pylist(), table()["t"].to_pylist(), strict=True):
+        digest = None if text is None else int(hashlib.md5(text.encode()).hexdigest()[:15], 16)
+        row: list[int | None] = []
+        for seed in (whole, digest):
+            for cell in CELLS:
+                if seed is None:
+                    row.append(None)
+                    continue
+                part = {m: abs(seed) % m * (1 if seed > 0 else -1) + m for m in (p, q)}  # as machines divide
+                t = (part[p] * k[0] + k[1] + cell * ((part[q] * k[2] + k[3]) % p)) % p
+                row.append(pow(t, 3, p) * 2**32 + cell)
+        rows.append(tuple(row))
+    return rows
 
 
 @cache

@@ -4,10 +4,11 @@ import re
 from datetime import date
 from itertools import pairwise, product
 
+import duckdb
 import pytest
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.engines.dialect import MOMENT, Dialect, Translator, filled, letters
+from deniable.query.engines.dialect import MOMENT, Dialect, Translator, filled, letters, order
 from deniable.query.engines.duckdb.expression import DUCKDB
 from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.spark.expression import Spark
@@ -77,6 +78,24 @@ def test_text_is_a_day_where_the_calendar_has_it() -> None:
         except ValueError:
             wanted = False
         assert (re.fullmatch(MOMENT, f"{year:04}-{month:02}-{day:02}") is not None) == wanted
+
+
+def test_groups_are_ranked_as_specified_and_none_is_favoured() -> None:
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("source", contract.table())
+        assert connection.execute(contract.orders(DUCKDB)).fetchall() == contract.expected_orders()
+        for seed in ("u", "hash(u)::BIGINT"):  # units in a row, and units all over
+            ranked = order(seed.replace("hash(u)", "(hash(u) >> 2)"), "cell", contract.SECRET)
+            counts = connection.execute(
+                f"WITH ranks AS (SELECT cell, rank() OVER (PARTITION BY u ORDER BY {ranked}) AS place "
+                "FROM range(20000) AS a(u), range(10) AS b(cell)) "
+                "SELECT count(*) FROM ranks WHERE place <= 3 GROUP BY cell"
+            ).fetchall()
+            # 20000 units that each choose 3 of 10: chi-squared with 9 degrees of freedom exceeds 45 once in 10**6
+            assert sum((count - 6000) ** 2 for (count,) in counts) / 6000 / 0.7 * 0.9 < 45
+    for kind in (Kind.REAL, Kind.DATE):
+        with pytest.raises(UnsupportedQueryError, match="units must be"):
+            DIALECTS[1].seed("u", kind)
 
 
 def test_letters_change_one_by_one_and_a_change_is_final() -> None:

@@ -35,6 +35,7 @@ _DAY = (
 DAY = f"(?:{_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
 MOMENT = f"{DAY}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))  # TRIM takes them off
+P, Q = 2**31 - 1, 2**31 - 19  # primes
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
 
 
@@ -112,6 +113,19 @@ class Dialect(ABC):
                 return f"{self.types[Kind.TIMESTAMP].split()[0]} '{value.isoformat(sep=' ')}'"
             case date():
                 return f"DATE '{value.isoformat()}'"
+
+    @abstractmethod
+    def digest(self, sql: str) -> str:
+        """The first 60 bits of the MD5 of a text's bytes in UTF-8, as an integer."""
+
+    def seed(self, unit: str, kind: Kind) -> str:
+        """The integer that stands for a unit in `order`: itself if it is one, else the digest of its text.
+
+        Raises: UnsupportedQueryError if a unit of this kind has no one text on all engines.
+        """
+        if kind not in (Kind.INTEGER, Kind.TEXT):
+            raise UnsupportedQueryError(f"units must be whole numbers or text on {self.name}, not {kind.value}.")
+        return unit if kind is Kind.INTEGER else self.digest(unit)
 
     def operator(self, name: str, kind: Kind) -> str:
         """The SQL of an operator whose first argument is of `kind`.
@@ -201,6 +215,23 @@ def filled(sql: str, arguments: Sequence[str]) -> str:
     return re.sub(
         r"\$(?:\d+|[*+])", lambda found: several.get(found[0]) or arguments[int(found[0].removeprefix("$")) - 1], sql
     )
+
+
+def order(seed: str, cell: str, secret: bytes) -> str:
+    """A keyed hash that ranks the groups of a unit, of 63 bits and different for each group: the smallest ones count.
+
+    With p = 2**31 - 1, q = 2**31 - 19 and keys k of the secret, t = k1 + k0 (seed mod p) + cell (k3 + k2 (seed mod q))
+    and the hash is 2**32 (t**3 mod p) + cell. No step leaves 64 bits, so all engines compute it with + * % alone. Any
+    order bounds a unit; this one is near enough to a random one to favour no group, and unknown without the secret.
+
+    Args:
+        seed, cell: SQL of 64-bit integers; cell in [0, 2**31).
+        secret: at least 16 bytes.
+    """
+    k = [1 + int.from_bytes(secret[start : start + 4], "big") % (P - 1) for start in range(0, 16, 4)]
+    one, other = (f"((({seed}) % {prime} + {prime}) * {a} + {b}) % {P}" for prime, a, b in ((P, *k[:2]), (Q, *k[2:])))
+    t = f"(({one} + ({cell}) * ({other})) % {P})"
+    return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({cell}))"
 
 
 @cache

@@ -17,6 +17,7 @@ def test_expressions_have_the_values_of_duckdb(postgres: str) -> None:
                 copy.write_row(list(row.values()))
         ((asked, statement),) = contract.statements(Postgres(), types)
         rows = connection.execute(statement.encode()).fetchall()
+        assert connection.execute(contract.orders(Postgres()).encode()).fetchall() == contract.expected_orders()
     contract.check(
         dict(zip(asked, zip(*rows, strict=True), strict=True)), refused={"ln", "log10", "exp", "power", "modulo"}
     )

@@ -13,6 +13,7 @@ def test_expressions_have_the_values_of_duckdb(spark: Any, tmp_path: Path) -> No
     types = {kind: name.lower() for kind, name in Spark.types.items()}
     pq.write_table(contract.table(), tmp_path / "source.parquet")
     spark.read.parquet(str(tmp_path / "source.parquet")).createOrReplaceTempView("source")
+    assert spark.sql(contract.orders(Spark())).collect() == contract.expected_orders()
     found = {}
     for asked, statement in contract.statements(Spark(), types, size=80):  # more in one would outgrow a Java method
         rows = spark.sql(statement).collect()

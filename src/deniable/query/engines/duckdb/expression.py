@@ -99,6 +99,9 @@ class DuckDB(Dialect):
     def text(self, value: str) -> str:
         return text(value)
 
+    def digest(self, sql: str) -> str:
+        return f"CAST('0x' || left(md5({sql}), 15) AS BIGINT)"
+
     def stored(self, name: str, base: str) -> str:
         """A column as it is stored; text without the collation of its table, in which "a" may equal "A"."""
         return f'({quoted(name)} COLLATE "binary")' if base == "VARCHAR" else quoted(name)

@@ -188,6 +188,9 @@ class Postgres(Dialect):
     def text(self, value: str) -> str:
         return text(value)
 
+    def digest(self, sql: str) -> str:
+        return f"CAST(CAST('x' || left(md5({sql}), 15) AS BIT(60)) AS BIGINT)"
+
     def column(self, name: str, base: str, kind: Kind) -> str:
         stored, own = quoted(name), KINDS.get(base)
         match base:

@@ -108,6 +108,9 @@ class Spark(Dialect):
     def text(self, value: str) -> str:
         return text(value)
 
+    def digest(self, sql: str) -> str:
+        return f"CAST(conv(left(md5(CAST({sql} AS BINARY)), 15), 16, 10) AS BIGINT)"
+
     def column(self, name: str, base: str, kind: Kind) -> str:
         stored, own = self.quoted(name), KINDS.get(base)
         if own is Kind.TEXT:

@@ -1,10 +1,18 @@
-"""A Spark session that reads one table and answers one statement at a time."""
+"""One table of a Spark session, the user's or one of this machine: its columns, and the rows of one statement.
 
+A result is fetched once, through Arrow. What Spark says of a failure may quote a value, so none of it is passed on.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from deniable.errors import ExecutionError, InvalidParameterError, MissingExtraError, SourceError
+from deniable.query.engines.spark.expression import KINDS, Spark
+from deniable.query.expression import Kind
 
-# What the meaning of a statement depends on.
-SETTINGS = {
+OLDEST = 4  # the first with try_mod, toArrow and collations
+SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
@@ -12,18 +20,71 @@ SETTINGS = {
 
 
 def local_session(*, threads: int) -> Any:
-    """A session on this machine, for tables that one machine can read."""
-    from pyspark.sql import SparkSession
+    """A session on this machine, for tables that one machine can read.
 
-    settings = {
+    Raises: MissingExtraError if pyspark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("Spark needs pyspark. Install it: pip install 'deniable[spark]'") from None
+    own = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": str(threads),
-        **SETTINGS,
     }
     builder = SparkSession.builder.master(f"local[{threads}]").appName("deniable")
-    for name, value in settings.items():
+    for name, value in {**own, **SETTINGS}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+class SparkRunner:
+    """A table, view or path of Parquet files; a path has a slash.
+
+    Raises: InvalidParameterError if the session's settings or version do not fit; SourceError if there is no table.
+    """
+
+    dialect = Spark()
+
+    def __init__(self, session: Any, table: str) -> None:
+        other = {name: value for name, value in SETTINGS.items() if session.conf.get(name, "").lower() != value.lower()}
+        if other or int(session.version.split(".")[0]) < OLDEST:
+            needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
+            raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
+        self._session, types = session, None
+        parts = (
+            [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
+        )
+        self.source = ".".join(parts)
+        with suppress(Exception):
+            types = {field.name: field.dataType.simpleString() for field in session.table(self.source).schema}
+        if types is None:
+            raise SourceError(f"the table {table!r} cannot be opened. Check its name and that the session may read it.")
+        self.types = {name: base.split("(")[0].split(" ")[0] for name, base in types.items()}
+
+    def schema(self) -> Mapping[str, Kind | None]:
+        """The columns in their order; None for a type that queries cannot use. Reads no row."""
+        return {name: KINDS.get(base) for name, base in self.types.items()}
+
+    def check(self, statement: str) -> bool:
+        """Whether Spark can plan a statement. Reads no row."""
+        plan = "Error occurred"  # so begins what EXPLAIN says of a statement that cannot be planned
+        with suppress(Exception):
+            ((plan,),) = self._session.sql(f"EXPLAIN {statement}").collect()
+        return not plan.startswith("Error occurred")
+
+    def run(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a statement.
+
+        Raises: ExecutionError, with a constant text, if Spark stops for any reason.
+        """
+        rows: list[tuple[Any, ...]] | None = None
+        with suppress(Exception):  # raised below, so that Spark's own text is not attached to it
+            found = self._session.sql(statement).toArrow()
+            rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        if rows is None:
+            raise ExecutionError
+        return rows

@@ -1,0 +1,135 @@
+"""A table of a PostgreSQL server as a source: what is read, what is said, and what no setting changes."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+
+from deniable.errors import ExecutionError, InvalidParameterError, SourceError
+from deniable.query.engines.dialect import Translator
+from deniable.query.engines.postgres.expression import KINDS, Postgres
+from deniable.query.engines.postgres.runner import PostgresRunner
+from deniable.query.expression import Column, Facts, Kind, literal
+from deniable.query.operators import call
+
+EVERY = {
+    **dict.fromkeys(("smallint", "integer", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("real", "double precision", "numeric", "numeric(12, 3)"), Kind.REAL),
+    **dict.fromkeys(("text", "varchar(9)", "char(9)", "uuid", "mood"), Kind.TEXT),
+    **dict.fromkeys(("timestamp", "timestamptz", "timestamp(0)"), Kind.TIMESTAMP),
+    **{"boolean": Kind.BOOLEAN, "date": Kind.DATE},
+    **dict.fromkeys(("json", "integer[]", "bytea", "interval", "time", "money", "citytext"), None),
+}
+
+
+@pytest.fixture
+def runner(postgres: str) -> Iterator[PostgresRunner]:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+        connection.execute("CREATE DOMAIN citytext AS text")
+        columns = ", ".join(f'"c {place}" {kind}' for place, kind in enumerate(EVERY))
+        connection.execute(f'CREATE SCHEMA "the.shop"; CREATE TABLE "a ""b" ({columns}, gone int)'.encode())
+        connection.execute('ALTER TABLE "a ""b" DROP COLUMN gone')
+        connection.execute(
+            "CREATE TABLE odd (n numeric, d date, s timestamp, z timestamptz, c char(3), t text, x real)"
+        )
+        connection.execute(
+            "INSERT INTO odd VALUES ('NaN', 'infinity', '-infinity', 'infinity', 'a', 'x', 'NaN'), "
+            "('Infinity', '0044-03-15 BC', '0044-03-15 BC', '9999-12-31 23:30:00-01', 'b ', '', '1e-40'), "
+            "('1e400', '2024-02-29', '2024-02-29 12:00', '2024-02-29 12:00+05:30', 'c', NULL, 0.1), "
+            "('-1e-400', '10000-01-01', '10000-01-01', '0001-01-01 00:00+00', NULL, '-7.5', '-Infinity')"
+        )
+        connection.execute("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        connection.execute("CREATE TABLE words AS SELECT 'Ab'::text COLLATE blind AS t")
+        connection.execute(
+            "ALTER ROLE deniable SET TimeZone = 'Asia/Kolkata'; ALTER ROLE deniable SET DateStyle = 'German'"
+        )
+        connection.execute("ALTER ROLE deniable SET standard_conforming_strings = off")
+        connection.execute("CREATE FUNCTION public.abs(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 13'")
+        connection.execute("ALTER ROLE deniable SET search_path = public, pg_catalog")
+        yield PostgresRunner(postgres, "odd", seconds=5)
+        connection.execute("ALTER ROLE deniable RESET ALL")
+
+
+def values(runner: PostgresRunner, kind: Kind, name: str, operator: str | None = None) -> list[object]:
+    column = Column(name, Facts(kind=kind))
+    expression = column if operator is None else call(operator, column)
+    return [row[0] for row in runner.run(f"SELECT {Translator(runner.dialect, runner.types).expression(expression)} "
+                                         f"FROM {runner.source}")]  # fmt: skip
+
+
+def test_types_are_known_by_kind_and_others_are_not_read(postgres: str, runner: PostgresRunner) -> None:
+    found = PostgresRunner(postgres, 'a "b').schema()
+    assert list(found) == [f"c {place}" for place in range(len(EVERY))]
+    assert dict(zip(EVERY, found.values(), strict=True)) == EVERY
+    assert set(KINDS.values()) | {Kind.NULL} == set(Kind)
+
+
+def test_odd_values_have_none_and_stop_nothing(runner: PostgresRunner) -> None:
+    leap = datetime(2024, 2, 29)
+    assert values(runner, Kind.REAL, "n") == [None, float("inf"), float("inf"), 0]
+    assert values(runner, Kind.REAL, "x") == [None, 9.99994610111476e-41, 0.10000000149011612, -float("inf")]
+    assert values(runner, Kind.DATE, "d") == [None, None, leap.date(), None]
+    assert values(runner, Kind.TIMESTAMP, "s") == [None, None, leap.replace(hour=12), None]
+    assert values(runner, Kind.TIMESTAMP, "z") == [None, None, datetime(2024, 2, 29, 6, 30), datetime(1, 1, 1)]
+    assert values(runner, Kind.TEXT, "c", "length") == [1, 1, 1, None]
+    assert values(runner, Kind.INTEGER, "t") == [None, None, None, -8]  # text that is declared a whole number
+    assert values(runner, Kind.TEXT, "d") == [None, None, "2024-02-29", None]
+
+
+def test_neither_collations_nor_functions_of_others_matter(postgres: str, runner: PostgresRunner) -> None:
+    words = PostgresRunner(postgres, "words")
+    column = Column("t", Facts(kind=Kind.TEXT))
+    for other, same in (("ab", False), ("Ab", True)):
+        sql = Translator(words.dialect, words.types).expression(call("eq", column, literal(other)))
+        assert words.run(f"SELECT {sql} FROM {words.source}") == [(same,)]
+    assert words.run(f"SELECT {Translator(words.dialect, {}).expression(call('abs', literal(-5)))}") == [(5,)]
+    assert words.run(f"SELECT {Postgres().constant(chr(92) + chr(39))}") == [("\\'",)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 'secret'::int",
+        "SELEC",
+        "SELECT pg_sleep(9)",
+        "CREATE TABLE public.mine (a int)",
+        "DELETE FROM public.odd",
+    ],
+)
+def test_a_failure_has_one_constant_text_and_the_next_question_is_answered(
+    runner: PostgresRunner, statement: str
+) -> None:
+    runner = PostgresRunner(runner._url, "odd", seconds=1)
+    with pytest.raises(ExecutionError) as failure:
+        runner.run(statement)
+    assert str(failure.value) == str(ExecutionError())
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None
+    assert runner.run("SELECT 1") == [(1,)]
+    assert not runner.check("SELEC")
+    assert runner.check(f"SELECT * FROM {runner.source}")
+
+
+def test_a_connection_that_is_cut_is_made_anew(postgres: str, runner: PostgresRunner) -> None:
+    assert runner.run("SELECT count(*) FROM public.odd") == [(4,)]
+    with pytest.raises(ExecutionError):
+        runner.run("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert runner.run("SELECT count(*) FROM public.odd") == [(4,)]
+
+
+def test_what_cannot_be_opened_is_said(postgres: str, runner: PostgresRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for url, table in (
+        (postgres, "nothing"),
+        (postgres.replace("deniable:", "nobody:"), "odd"),
+        ("host=/nowhere", "odd"),
+    ):
+        with pytest.raises(SourceError, match="cannot be opened") as failure:
+            PostgresRunner(url, table)
+        assert failure.value.__cause__ is None
+        assert "battery" not in str(failure.value)
+    monkeypatch.setattr("deniable.query.engines.postgres.runner.OLDEST", 99)
+    with pytest.raises(InvalidParameterError, match="99 or newer"):
+        PostgresRunner(postgres, "odd")
