@@ -47,6 +47,10 @@ def test_joins_count_what_sql_counts(text: str, found: list[int]) -> None:
         ("SELECT SUM(paid) FROM (SELECT paid * item AS paid FROM orders)", "needs public bounds"),
         ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM orders GROUP BY item)", "not supported yet"),
         ("SELECT COUNT(*) FROM (SELECT item FROM orders LIMIT 1)", "not supported yet"),
+        ('SELECT COUNT(*) FROM (SELECT item AS "(unit)" FROM orders)', "two columns would be called"),
+        ('SELECT COUNT(*) FROM (SELECT item AS "(UNIT)" FROM orders)', "two columns would be called"),
+        ('SELECT COUNT(*) FROM (SELECT item AS "b.(unit)", item FROM items) a JOIN (SELECT buyer, item FROM orders) '
+         '"a.b" ON a.item = "a.b".item', "two columns would be called"),
         ("SELECT COUNT(*) FROM nowhere JOIN orders USING (item)", "there is no table"),
     ],
 )  # fmt: skip

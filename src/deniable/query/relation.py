@@ -170,6 +170,9 @@ class Project(Relation):
     source: Relation
     columns: Mapping[str, Expression] = field(hash=False)
 
+    def __post_init__(self) -> None:
+        _apart(*self.columns, UNIT)
+
     @property
     def table(self) -> Table:
         return self.source.table
@@ -212,6 +215,7 @@ class Join(Relation):
     outer: bool = False
 
     def __post_init__(self) -> None:
+        _apart(*(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit))))
         for one, other in self.on:
             for side in (one, other):
                 if side.facts.kind in (Kind.REAL, Kind.TIMESTAMP, Kind.NULL):
@@ -270,6 +274,15 @@ class Join(Relation):
     def to_json(self) -> object:
         pairs = [[one.to_json(), other.to_json()] for one, other in self.on]
         return {"join": [self.left.to_json(), self.right.to_json()], "on": pairs, "outer": self.outer}
+
+
+def _apart(*names: str | None) -> None:
+    """Refuse two columns of one name: an engine would take one for the other, and perhaps for the unit."""
+    seen: set[str] = set()
+    for name in names:
+        if name is not None and name.casefold() in seen:
+            raise UnsupportedQueryError(f"two columns would be called {name!r}. Use other aliases.")
+        seen.add("" if name is None else name.casefold())
 
 
 def _named(name: str, known: Mapping[str, object]) -> str:
