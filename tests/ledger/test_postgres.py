@@ -130,7 +130,8 @@ def test_a_commit_that_was_not_confirmed_is_found_again_and_charged_once(
     line.cut_at = b"COMMIT"
     assert cut.answer(entry(2), lambda: "19") == ("19", False)
     assert ledger.recall(key(2)) == "19"
-    assert ledger.spent().epsilon == Fraction(2, 10)
+    assert [cut.answer(entry(3), lambda: "20") for _ in range(2)] == [("20", False), ("20", True)]
+    assert ledger.spent().epsilon == Fraction(3, 10)
     ledger.verify()
 
 

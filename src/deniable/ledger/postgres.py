@@ -21,6 +21,7 @@ from deniable.ledger.storage import Kept, Storage
 MIGRATIONS = (("create_tables", TABLES),)
 
 _ANSWERING = "hashtext(current_schema()) & 2147483647"  # with a number, the lock of a question that is being answered
+_LOCK = "SET LOCAL idle_in_transaction_session_timeout = 30000; LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
 _URL = re.compile(r"postgres(ql)?:/")
 
 
@@ -82,14 +83,20 @@ class PostgresStorage(Storage):
 
     def transaction(self, *, write: bool) -> Any:
         begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ{'' if write else ' READ ONLY'}; {self._local()}"
-        return self._transaction(f"{begin}; LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE" if write else begin, write)
+        return self._transaction(f"{begin}; {_LOCK}" if write else begin, write)
 
     def begin(self, connection: "_Session", number: int) -> None:
         connection.execute(f"SELECT pg_try_advisory_lock({_ANSWERING}, ?)", (number,))
         connection.answers = number
 
     def end(self, number: int) -> None:
+        from psycopg import Error
+
         if connection := self._answering.pop(number, None):
+            with suppress(Error):  # a lock that was lost is free
+                connection.execute("SELECT pg_advisory_unlock_all()")
+                self._kept.give(None, connection)
+                return
             connection.close()
 
     def in_progress(self, connection: "_Session", by: object, number: int) -> bool:
@@ -107,7 +114,7 @@ class PostgresStorage(Storage):
         wait = f"{1000 * storage.PATIENCE:.0f}"
         return (
             f'SET LOCAL search_path = "{self._schema}", pg_temp; SET LOCAL synchronous_commit = on; '
-            f"SET LOCAL lock_timeout = {wait}; SET LOCAL idle_in_transaction_session_timeout = {wait}"
+            f"SET LOCAL lock_timeout = {wait}"
         )
 
     @contextmanager
@@ -141,7 +148,7 @@ class PostgresStorage(Storage):
 
         Raises: LedgerError if it was not, or if nobody can tell.
         """
-        lock = f"BEGIN; {self._local()}; LOCK TABLE head IN SHARE ROW EXCLUSIVE MODE"
+        lock = f"BEGIN; {self._local()}; {_LOCK}"
         pause = storage.PATIENCE / 1000
         while pause < storage.PATIENCE:
             try:
@@ -264,7 +271,7 @@ def _translated(error: Any, place: str) -> LedgerError:
             f"Another process has kept the ledger {place} locked for {storage.PATIENCE:g} seconds. Nothing was "
             "written. Try again when it has finished."
         )
-    if state.startswith(("53", "54", "25", "42501")):  # full, too much, read-only, may not
+    if state.startswith(("53", "54", "25006", "42501")):  # full, too much, read-only, may not
         return LedgerError(f"The ledger {place} cannot be written ({said}). Check permissions and free space.")
     if state.startswith(("23", "42", "22", "XX")):
         return LedgerTamperedError(
