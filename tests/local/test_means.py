@@ -160,6 +160,9 @@ def test_estimates_variances_and_intervals(sampled: int) -> None:
 def test_coordinates_are_chosen_by_epsilon_and_hostile_rows_are_rows() -> None:
     assert [MeanProtocol(columns=9, lower=0, upper=1, epsilon=e).sampled for e in (1, 6, 40)] == [1, 2, 9]
     protocol = MeanProtocol(columns=2, lower=0, upper=1, epsilon=1)
+    for columns in (1, 3):
+        with pytest.raises(InvalidParameterError, match="rows must have 2 columns"):
+            protocol.encode(np.ones((4, columns)), bits=BITS)
     odd: list[Any] = [[0.5, None], "ab", [1], None, [float("nan"), 10**400]]
     reports = protocol.encode(odd, bits=BITS)
     assert reports.shape == (5, protocol.width)

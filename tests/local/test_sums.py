@@ -94,10 +94,10 @@ def test_the_distance_falls_with_people_and_messages_also_where_it_is_cut() -> N
 
 
 def test_the_noise_is_discrete_laplace_and_the_interval_that_of_its_law() -> None:
-    """15,000 sums of 3 people: chi-square at level 1e-6, twins of 0.8 and 1.25 of the scale are refused; 4 people have
-    a third more variance (10%, five standard errors), and 90% intervals cover between 88.8% and 95% (steps)."""
+    """8000 sums of 3 people: chi-square at level 1e-6, twins of 0.8 and 1.25 of the scale are refused; 4 people have
+    a third more variance (12%, five standard errors), and 90% intervals cover between 88.5% and 95% (steps)."""
     facts: dict[str, Any] = {"lower": 0, "upper": 4, "steps": 4, "epsilon": 2, "delta": "1e-1", "least": 3, "people": 4}
-    protocol, runs = ShuffledSum(**facts), 15_000
+    protocol, runs = ShuffledSum(**facts), 8000
     for people in (3, 4):
         reports = protocol.encode(np.tile(np.arange(people), runs), bits=BITS).reshape(runs, people, -1)
         tallies = protocol._told(reports.reshape(-1, protocol.width)).reshape(runs, -1).sum(axis=1)
@@ -105,10 +105,10 @@ def test_the_noise_is_discrete_laplace_and_the_interval_that_of_its_law() -> Non
         truth = people * (people - 1) // 2
         off = np.array([told[tally]["sum"][0] for tally in tallies.tolist()]) - truth
         assert off.mean() == pytest.approx(0, abs=5 * math.sqrt(protocol.variance(people=people) / runs))
-        assert off.var() == pytest.approx(protocol.variance(people=people), rel=0.1)
+        assert off.var() == pytest.approx(protocol.variance(people=people), rel=0.12)
         ends = {tally: answer.intervals(0.9)["sum"] for tally, answer in told.items()}
         cover = np.mean([ends[t].lower[0] <= truth <= ends[t].upper[0] for t in tallies.tolist()])
-        assert 0.888 <= cover < 0.95
+        assert 0.885 <= cover < 0.95
         if people == 3:
             drawn = [np.count_nonzero(off == k) for k in range(-9, 10)]
             drawn.append(runs - sum(drawn))

@@ -12,12 +12,13 @@ from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
 from deniable.errors import InvalidParameterError
 from deniable.local.codes import of_bytes, to_bytes
+from deniable.local.means import rows_of
 from deniable.local.protocol import Floats, Integers, PureProtocol, odds_below
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import whole_number
 from deniable.release import Bounds, Estimate, Key, Release
-from deniable.rows import silence, table
+from deniable.rows import silence
 
 _UNIT = 2**30  # of a tally
 _MOST_DIRECTIONS, _MOST_NUMBERS, _BLOCK = 2**10, 2**24, 2**20
@@ -118,9 +119,7 @@ class PrivUnit(PureProtocol):
 
     def _units(self, values: Any) -> tuple[Floats, Floats]:
         """A direction for every row, and its length, at most 1."""
-        rows = table(values, columns=self.columns)[0]
-        if rows.shape[1] != self.columns:
-            raise InvalidParameterError(f"rows must have {self.columns} columns, got {rows.shape[1]}")
+        rows = rows_of(values, self.columns)
         rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
         largest = np.abs(rows).max(axis=1, initial=0.0)
         rows[largest == 0, 0] = 1.0

@@ -141,7 +141,7 @@ class MeanProtocol(PureProtocol):
     @silence()
     def encode(self, values: Any, *, bits: Bits = SECURE) -> NDArray[np.uint8]:
         """One report for each number, or row of numbers, as bytes of shape (people, width); each call is paid anew."""
-        rows = numbers(values)[:, np.newaxis] if self.columns == 1 else table(values, columns=self.columns)[0]
+        rows = numbers(values)[:, np.newaxis] if self.columns == 1 else rows_of(values, self.columns)
         start = uniform.below(self.columns, size=len(rows), bits=bits)
         own = self.places(np.take_along_axis(rows, self._chosen(start), axis=1)).ravel()
         told = self.draw(own, bits).reshape(len(rows), -1)
@@ -253,3 +253,11 @@ class MeanProtocol(PureProtocol):
         middle, end = share * flat + (1 - share) * bit, share * (flat + bend) + (1 - share) * (bit - 1 / 4)
         row, column = divmod(int(np.maximum(middle, end).argmin()), self.steps)
         return column + 1, float(shares[row])
+
+
+def rows_of(values: Any, columns: int) -> Floats:
+    """Rows of numbers, one row a person; an array or a frame with other columns is refused."""
+    rows = table(values, columns=columns)[0]
+    if rows.shape[1] != columns:
+        raise InvalidParameterError(f"rows must have {columns} columns, got {rows.shape[1]}")
+    return rows
