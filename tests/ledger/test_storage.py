@@ -246,6 +246,16 @@ def test_a_ledger_that_vanished_is_not_made_anew(path: Path, ledger: Ledger) -> 
     assert not path.exists()
 
 
+def test_a_log_that_is_deleted_between_two_questions_loses_no_charge(path: Path, ledger: Ledger) -> None:
+    for number in range(3):
+        ledger.reserve(entry(number))
+        Path(f"{path}-wal").unlink()
+    ledger.reserve(entry(3))
+    other = open_ledger(path)
+    other.verify()
+    assert [record.text for record in other.entries()] == [f"SELECT {number}" for number in range(4)]
+
+
 def test_a_damaged_file_is_noticed(path: Path, ledger: Ledger) -> None:
     for number in range(5):
         ledger.reserve(entry(number, "0.01", mechanisms=["x" * 3000]))

@@ -202,18 +202,22 @@ class FileStorage(SqliteStorage):
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection to the file that has the path now: another one may have taken its place."""
-        found = None
-        with suppress(FileNotFoundError):
-            found = os.stat(self.path)
-        mark = found and (found.st_dev, found.st_ino)
-        connection = self._kept.take(mark) or _connect(self.path)
+        connection = self._kept.take(self._mark()) or _connect(self.path)
         try:
             yield connection
         except BaseException:
             connection.close()
             raise
-        self._kept.give(mark, connection)
+        self._kept.give(self._mark(), connection)
+
+    def _mark(self) -> list[tuple[int, int]]:
+        """Which files have the names of the ledger and its log now: others may have taken their place, or none."""
+        found = []
+        for name in (self.path, f"{self.path}-wal"):
+            with suppress(FileNotFoundError):
+                file = os.stat(name)
+                found.append((file.st_dev, file.st_ino))
+        return found
 
 
 class MemoryStorage(SqliteStorage):
