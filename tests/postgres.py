@@ -95,6 +95,7 @@ class Server:
         """Stop it and delete its files."""
         assert self._keeper is not None
         self._keeper.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, command: str, given: str = "") -> None:
         subprocess.run(
