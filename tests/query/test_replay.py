@@ -58,6 +58,9 @@ QUERIES += [
     f"SELECT {', '.join(f'COUNT(CASE WHEN {one} THEN 1 END)' for one in CONDITIONS[start::3])} FROM t"
     for start in range(3)
 ]
+QUERIES += [
+    "SELECT s, MEDIAN(x), QUANTILE_CONT(i, 0.9), MIN(x), MAX(i) FILTER (WHERE b), COUNT(*) FROM t GROUP BY s",
+]
 
 
 def with_rows(table: pa.Table, rows: dict[str, list[Any]], count: int | None = None) -> pa.Table:

@@ -152,8 +152,6 @@ REFUSED = {
     "SELECT COUNT(DISTINCT age) FROM t": "privacy unit",
     "SELECT SUM(DISTINCT age) FROM t": "DISTINCT",
     "SELECT COUNT(DISTINCT person, age) FROM t": "privacy unit",
-    "SELECT MIN(age) FROM t": "not supported",
-    "SELECT MEDIAN(age) FROM t": "not supported",
     "SELECT STDDEV(age) FROM t": "not supported",
     "SELECT SUM(COUNT(*)) FROM t": "aggregate",
     "SELECT COUNT(*) FROM t WHERE COUNT(*) > 1": "aggregate",

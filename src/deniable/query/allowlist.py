@@ -89,10 +89,15 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Limit: frozenset({"expression"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Log: frozenset({"this", "expression"}),
+    exp.Max: frozenset({"this"}),
+    exp.Median: frozenset({"this"}),
+    exp.Min: frozenset({"this"}),
     exp.Null: frozenset(),
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Paren: frozenset({"this"}),
+    exp.PercentileCont: frozenset({"this", "expression"}),
+    exp.Quantile: frozenset({"this", "quantile"}),
     exp.Round: frozenset({"this", "decimals"}),
     exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
     exp.Select: frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}),
@@ -106,6 +111,7 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Var: frozenset({"this"}),
     exp.Where: frozenset({"this"}),
     exp.With: frozenset({"expressions"}),
+    exp.WithinGroup: frozenset({"this", "expression"}),
     exp.CTE: frozenset({"this", "alias"}),
 }
 STATISTICS = {  # by the beginning of a function's name: how to ask for it without SQL

@@ -1,6 +1,7 @@
 """From noisy integers to a release: units, expressions, HAVING, ORDER BY, LIMIT. All of it is post-processing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from deniable.privacy import compose
 from deniable.privacy.budget import Remaining
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
-from deniable.query.plan import Ordering, Outcome, Output, PricedPlan
-from deniable.release import Key, Measure, Release
+from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query
+from deniable.release import Estimate, Key, Measure, Noisy, Release
 
 KIND_OF_KEY = {
     Kind.TEXT: "string",
@@ -30,13 +31,21 @@ CHOSEN = (
 FREE = "This question was answered before: the stored answer cost nothing."
 
 
-def check_outcome(outcome: Outcome) -> None:
+def check_outcome(query: Query) -> None:
     """Refuse what cannot be computed from noisy numbers, before anything is spent.
 
     Raises: UnsupportedQueryError.
     """
+    outcome = query.outcome
+    chosen = {f"base {index}": part for index, part in enumerate(query.question.aggregates) if not part.additive}
     for output in outcome.outputs:
         check_result(output.expression)
+        for name in () if isinstance(output.expression, Column) else _bases(output.expression):
+            if name in chosen:
+                raise UnsupportedQueryError(
+                    f"{chosen[name]} has an interval of its own, and none is known of what is computed from it. Show "
+                    "it in a column of its own."
+                )
         if _bases(output.expression) and not output.expression.facts.kind.is_number:
             raise UnsupportedQueryError(
                 f"column {output.name!r} of the answer must be a number. Use HAVING to choose rows."
@@ -65,13 +74,14 @@ def build_release(
     """
     outcome = plan.query.outcome
     bases = tuple(
-        part.noisy(f"base {index}", values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
+        part.column(f"base {index}", values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
     )
     keys = _key_columns(plan)
-    parts = tuple(_part(output, keys) for output in outcome.outputs)
+    estimates = {base.name: base for base in bases if isinstance(base, Estimate)}
+    parts = tuple(_part(output, keys, estimates) for output in outcome.outputs)
     release = Release(
         parts=parts,
-        noisy=bases,
+        noisy=tuple(base for base in bases if isinstance(base, Noisy)),
         cost=compose([]) if stored else plan.loss,
         budget_left=left,
         text=plan.query.text,
@@ -79,7 +89,8 @@ def build_release(
         notes=(*notes, FREE) if stored else notes,
         protects=plan.query.question.table.protects,
     )
-    environment = {**{base.name: base.values.astype(np.float64) for base in bases}, **keys}
+    known = {base.name: base.estimates if isinstance(base, Estimate) else base.values for base in bases}
+    environment = {**{name: values.astype(np.float64) for name, values in known.items()}, **keys}
     rows, chosen = _rows(outcome, environment, len(release))
     return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
 
@@ -99,7 +110,7 @@ def _key_columns(plan: PricedPlan) -> dict[str, Array]:
     return columns
 
 
-def _part(output: Output, keys: dict[str, Array]) -> Key | Measure:
+def _part(output: Output, keys: dict[str, Array], estimates: Mapping[str, Estimate]) -> Key | Measure | Estimate:
     expression = output.expression
     bases = _bases(expression)
     if not bases:
@@ -107,6 +118,8 @@ def _part(output: Output, keys: dict[str, Array]) -> Key | Measure:
         values: Any = np.broadcast_to(evaluate(expression, keys), (length,))
         kind = expression.facts.kind
         return Key(name=output.name, values=_plain(values, kind), kind=KIND_OF_KEY.get(kind))
+    if isinstance(expression, Column) and expression.name in estimates:
+        return replace(estimates[expression.name], name=output.name)
     if isinstance(expression, Column):
         return Measure(name=output.name, bases=bases)
     facts = expression.facts

@@ -50,7 +50,7 @@ class ResultScope(Scope):
             aggregate = checked(node).this
             where = condition(checked(node.expression).this, self.rows, "FILTER")
             return self._aggregate(aggregate, where)
-        if isinstance(node, exp.AggFunc):
+        if isinstance(node, exp.AggFunc | exp.WithinGroup):
             return self._aggregate(node, None)
         alias = self._alias(node)
         grouped = None if alias is not None and self.aliases_first else self._group(node)

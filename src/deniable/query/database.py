@@ -299,7 +299,7 @@ class Database(Statistics):
     def _plan(self, text: str, epsilon: Real | None, delta: Real | None, rho: Real | None) -> PricedPlan:
         asked = Price.of(epsilon, delta, rho)
         query = parse(text, self.tables)
-        check_outcome(query.outcome)
+        check_outcome(query)
         plan = price(query, asked, self.ledger.budget)
         self._engine.check(plan)
         return plan
@@ -308,10 +308,7 @@ class Database(Statistics):
         return self.ledger.recall(plan.key, safe=self._bits.safe)
 
     def _entry(self, plan: PricedPlan) -> Entry:
-        described: Json = [
-            {"aggregate": str(part.aggregate), "mechanism": part.mechanism.to_json(), "grid": str(part.lattice.grid)}
-            for part in plan.parts
-        ]
+        described: Json = [part.entry() for part in plan.parts]
         return Entry(
             question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
         )
@@ -335,12 +332,11 @@ class Database(Statistics):
 
 
 def _to_json(noisy: list[NDArray[Any]]) -> str:
-    return json.dumps({"noisy": [[int(value) for value in values] for values in noisy]})
+    return json.dumps({"noisy": [values.tolist() for values in noisy]})
 
 
 def _from_json(text: str) -> list[NDArray[Any]]:
-    columns = json.loads(text)["noisy"]
+    columns = [np.array(values, dtype=object) for values in json.loads(text)["noisy"]]
     return [
-        np.array(values, dtype=np.int64 if all(abs(value) < 2**62 for value in values) else object)
-        for values in columns
+        column.astype(np.int64) if all(abs(value) < 2**62 for value in column.flat) else column for column in columns
     ]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from deniable.numbers.rationals import decimal_text
 from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
-from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.expression import text_cut
 from deniable.query.listing import pairs_as_html
 from deniable.query.plan import PricedPlan
@@ -31,7 +30,7 @@ class Explanation:
             yield "bounding", bounding
         yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for part in plan.parts:
-            yield str(part.aggregate), _noise(part)
+            yield str(part.aggregate), part.spoken()
         yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
         yield "left", f"{self.left}, before this question"
 
@@ -43,18 +42,7 @@ class Explanation:
             "stored": self.stored,
             "cost": self.plan.loss.charge().to_data(),
             "left": str(self.left),
-            "noise": [
-                {
-                    "aggregate": str(part.aggregate),
-                    "mechanism": type(part.mechanism).__name__,
-                    "sensitivity_l1": float(part.sensitivity.l1 * part.lattice.grid),
-                    "sensitivity_l2": part.sensitivity.l2 * float(part.lattice.grid),
-                    "sensitivity_linf": float(part.sensitivity.linf * part.lattice.grid),
-                    "scale": part.law.standard_deviation(),
-                    "error_95": part.law.half_width(0.95),
-                }
-                for part in self.plan.parts
-            ],
+            "noise": [part.explained() for part in self.plan.parts],
         }
 
     def __str__(self) -> str:
@@ -81,12 +69,3 @@ def cost_text(plan: PricedPlan) -> str:
     if charge.rho is not None:
         parts.append(f"rho={decimal_text(charge.rho)}")
     return with_caution(", ".join(parts), charge.caution)
-
-
-def _noise(part: PricedAggregate) -> str:
-    grid = float(part.lattice.grid)
-    return (
-        f"{type(part.mechanism).__name__} noise of standard deviation {part.law.standard_deviation():.4g}, "
-        f"95% within ±{part.law.half_width(0.95):.4g} "
-        f"(sensitivity l1={float(part.sensitivity.l1) * grid:.6g}, l2={part.sensitivity.l2 * grid:.6g})"
-    )

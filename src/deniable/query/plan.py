@@ -11,7 +11,7 @@ from math import prod
 
 from deniable.mechanisms.price import Price
 from deniable.privacy import PrivacyLoss
-from deniable.query.aggregates.aggregate import Aggregate, PricedAggregate
+from deniable.query.aggregates.aggregate import Aggregate, Priced
 from deniable.query.catalog import Table
 from deniable.query.expression import Expression, Key
 from deniable.query.relation import Filter, Relation
@@ -104,7 +104,7 @@ class PricedPlan:
     """A question with its price. Nothing here was computed from a private row."""
 
     query: Query
-    parts: tuple[PricedAggregate, ...]
+    parts: tuple[Priced, ...]
     loss: PrivacyLoss
     price: Price
 
@@ -114,7 +114,7 @@ class PricedPlan:
         canonical = {
             "question": self.query.question.to_json(),
             "relation": str(self.query.question.table.relation),
-            "mechanisms": [part.mechanism.to_json() for part in self.parts],
+            "mechanisms": [part.entry()["mechanism"] for part in self.parts],
             "grids": [part.to_json() for part in self.parts],
         }
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()

@@ -64,7 +64,7 @@ class RowScope(Scope):
         return self.relation.keys_of(expression)
 
     def resolve(self, node: exp.Expr) -> Expression | None:
-        if isinstance(node, exp.AggFunc | exp.Filter):
+        if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             raise UnsupportedQueryError(
                 "an aggregate (COUNT, SUM, AVG) cannot stand in WHERE, GROUP BY or another aggregate."
             )

@@ -39,6 +39,34 @@ class RankWindow:
         )
         return cls(ordered, 0, codes.size)
 
+    @classmethod
+    def tallied(cls, codes: Codes, counts: NDArray[np.int64], first: int, last: int) -> "RankWindow":
+        """Records that were counted, of which the ranks from `first` to `last` are listed, as far as they exist.
+
+        Args:
+            codes: different ones, in order.
+            counts: of the records of each code, above 0.
+        """
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if ends.size else 0
+        if not total:
+            return cls(codes, 0, 0)
+        low, high = (max(0, min(rank, total - 1)) for rank in (first, last))
+        start, stop = np.searchsorted(ends, [low, high], side="right")
+        listed = counts[start : stop + 1].copy()
+        listed[0] -= low - (ends[start] - counts[start])
+        listed[-1] -= ends[stop] - 1 - high
+
+        def below(code: int) -> int:
+            place = int(np.searchsorted(codes, code))
+            return int(ends[place - 1]) if place else 0
+
+        def nearest(code: int) -> tuple[int | None, int | None]:
+            before, behind = (int(np.searchsorted(codes, code, side=side)) for side in ("left", "right"))
+            return int(codes[before - 1]) if before else None, int(codes[behind]) if behind < codes.size else None
+
+        return cls(np.repeat(codes[start : stop + 1], listed), low, total, below, nearest)
+
     @property
     def end(self) -> int:
         """The rank behind the window."""

@@ -1,8 +1,10 @@
 """What a question asks of every group: exact integers, a bound on how far one unit moves them, and their noise."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.expression import Expression, text_of
-from deniable.release import Noisy
+from deniable.release import Estimate, Noisy
 
 if TYPE_CHECKING:
     from deniable.query.plan import Question
@@ -28,6 +30,7 @@ class Aggregate(ABC):
     """
 
     function: ClassVar[str]  # the name in the ledger, and for people
+    additive: ClassVar[bool] = True  # whether the value is an exact total and noise
     argument: Expression | None = None
 
     @property
@@ -41,8 +44,8 @@ class Aggregate(ABC):
         return True, f"0{self.function}"
 
     @abstractmethod
-    def bounded(self, question: "Question") -> "BoundedAggregate":
-        """Its lattice, and how far one unit moves it, from public facts alone."""
+    def bounded(self, question: "Question") -> "Bounded":
+        """How far one unit moves it, from public facts alone."""
 
     def to_json(self) -> dict[str, object]:
         argument = None if self.argument is None else self.argument.to_json()
@@ -52,15 +55,100 @@ class Aggregate(ABC):
         return f"{self.function.upper()}({'*' if self.argument is None else text_of(self.argument)})"
 
 
+class Priced(Protocol):
+    """An aggregate with its mechanism."""
+
+    @property
+    def aggregate(self) -> Aggregate: ...
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What it reveals about one unit, in all groups together."""
+        ...
+
+    def release(self, exact: Any, *, bits: Bits) -> NDArray[Any]:
+        """Public integers, one or a row of several for each group.
+
+        Args:
+            exact: SECRET; a total for each group, or a `Tally` where the aggregate is not additive.
+        """
+        ...
+
+    def column(self, name: str, values: NDArray[Any]) -> Noisy | Estimate:
+        """What was released, as a column."""
+        ...
+
+    def to_json(self) -> object:
+        """What of it the name of a question in the ledger depends on, beside the aggregate and its mechanism."""
+        ...
+
+    def entry(self) -> dict[str, Any]:
+        """What the ledger says of it."""
+        ...
+
+    def spoken(self) -> str:
+        """Its noise, for people."""
+        ...
+
+    def explained(self) -> dict[str, object]:
+        """The same as data."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class BoundedAggregate:
+class Bounded(ABC):
+    """An aggregate, and how far one unit moves it."""
+
+    aggregate: Aggregate
+
+    @abstractmethod
+    def priced(self, price: Any) -> Priced:
+        """The same with its mechanism.
+
+        Args:
+            price: what it may cost; of totals, which are priced together, the noise.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counted rows of every group. SECRET.
+
+    Args:
+        cells: of the groups, with repetitions, in order; codes: different ones in each group, in order; counts: rows of
+            each, above 0.
+    """
+
+    cells: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int]]) -> "Tally":
+        """Of rows (cell, code, count) in any order; counts of one code add up."""
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        table = table[np.lexsort((table[:, 1], table[:, 0]))]
+        first = np.ones(len(table), dtype=bool)
+        first[1:] = np.any(table[1:, :2] != table[:-1, :2], axis=1)
+        starts = np.flatnonzero(first)
+        counts = np.add.reduceat(table[:, 2], starts) if len(table) else table[:, 2]
+        return cls(table[starts, 0], table[starts, 1], counts)
+
+    def groups(self, cells: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Codes and counts of each of so many groups."""
+        ends = np.searchsorted(self.cells, np.arange(cells + 1))
+        for start, end in pairwise(ends.tolist()):
+            yield self.codes[start:end], self.counts[start:end]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedAggregate(Bounded):
     """An aggregate on its lattice: one value lies in [lower, upper] grid steps after `centre` steps were subtracted.
 
     Args:
         share: lattice steps in one step of a row's value. Whole numbers are summed as such, and shared out more finely.
     """
 
-    aggregate: Aggregate
     lattice: Lattice
     lower: int
     upper: int
@@ -76,7 +164,7 @@ class BoundedAggregate:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedAggregate(BoundedAggregate):
-    """An aggregate with its noise, which is in grid steps like everything about it."""
+    """A total with its noise, which is in grid steps like everything about it."""
 
     mechanism: AdditiveNoise
     loss: PrivacyLoss
@@ -90,14 +178,37 @@ class PricedAggregate(BoundedAggregate):
         """Noisy steps, one a group. Public."""
         return self.mechanism.release(exact, bits=bits).value
 
-    def noisy(self, name: str, values: NDArray[Any]) -> Noisy:
-        """Released steps as a column: whole numbers stay integers."""
+    def column(self, name: str, values: NDArray[Any]) -> Noisy:
+        """Released steps: whole numbers stay integers."""
         whole = self.lattice.exponent == 0 and values.dtype == np.int64
         return Noisy(name=name, values=values if whole else self.lattice.to_reals(values), law=self.law)
 
     def to_json(self) -> object:
-        """What of it the name of a question in the ledger depends on."""
         return [self.lattice.exponent, self.lower, self.upper, self.centre]
+
+    def entry(self) -> dict[str, Any]:
+        grid = str(self.lattice.grid)
+        return {"aggregate": str(self.aggregate), "mechanism": self.mechanism.to_json(), "grid": grid}
+
+    def spoken(self) -> str:
+        grid = float(self.lattice.grid)
+        return (
+            f"{type(self.mechanism).__name__} noise of standard deviation {self.law.standard_deviation():.4g}, "
+            f"95% within ±{self.law.half_width(0.95):.4g} "
+            f"(sensitivity l1={float(self.sensitivity.l1) * grid:.6g}, l2={self.sensitivity.l2 * grid:.6g})"
+        )
+
+    def explained(self) -> dict[str, object]:
+        grid = self.lattice.grid
+        return {
+            "aggregate": str(self.aggregate),
+            "mechanism": type(self.mechanism).__name__,
+            "sensitivity_l1": float(self.sensitivity.l1 * grid),
+            "sensitivity_l2": self.sensitivity.l2 * float(grid),
+            "sensitivity_linf": float(self.sensitivity.linf * grid),
+            "scale": self.law.standard_deviation(),
+            "error_95": self.law.half_width(0.95),
+        }
 
 
 WHOLE = Lattice(exponent=0)

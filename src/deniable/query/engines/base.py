@@ -4,8 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Relation
@@ -51,8 +49,8 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> "list[NDArray[Any]]":
-        """One integer array of shape (cells,) per aggregate, on the plan's lattice.
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
+        """One integer array of shape (cells,) per aggregate, on the plan's lattice; a `Tally` where it is not additive.
 
         Args:
             secret: keys the hash that chooses which groups of a unit count.

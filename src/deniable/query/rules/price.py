@@ -3,6 +3,7 @@
 from deniable.errors import UnprovedError
 from deniable.mechanisms.price import Price
 from deniable.privacy import Budget, compose
+from deniable.query.aggregates.aggregate import BoundedAggregate
 from deniable.query.plan import PricedPlan, Query
 
 
@@ -15,8 +16,14 @@ def price(query: Query, price: Price, budget: Budget | None = None) -> PricedPla
     Raises: UnprovedError if the budget's currency can pay for none.
     """
     parts = [aggregate.bounded(query.question) for aggregate in query.question.aggregates]
-    for mechanisms in price.choices([part.sensitivity for part in parts]):
-        priced = tuple(part.priced(mechanism) for part, mechanism in zip(parts, mechanisms, strict=True))
+    joint = [part for part in parts if isinstance(part, BoundedAggregate)]
+    share = price.split(*(1 for _ in parts))[0]
+    together = price if len(joint) == len(parts) else price.split(max(1, len(joint)), len(parts) - len(joint))[0]
+    for mechanisms in together.choices([part.sensitivity for part in joint]) if joint else [()]:
+        noises = iter(mechanisms)
+        priced = tuple(
+            part.priced(next(noises)) if isinstance(part, BoundedAggregate) else part.priced(share) for part in parts
+        )
         loss = price.stated(compose([part.loss for part in priced]))
         if budget is None or budget.pays_for(loss):
             return PricedPlan(query=query, parts=priced, loss=loss, price=price)

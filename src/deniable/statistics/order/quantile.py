@@ -1,5 +1,6 @@
 """A quantile, the median among them, with an interval."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -13,6 +14,8 @@ from deniable.mechanisms.price import Price
 from deniable.mechanisms.ranks import ExponentialQuantile, PermuteAndFlipQuantile
 from deniable.mechanisms.ranks.base import OneQuantile, read_quantile
 from deniable.mechanisms.ranks.permute_and_flip import LARGEST_SIZE
+from deniable.mechanisms.ranks.points import Codes
+from deniable.mechanisms.ranks.records import RankWindow
 from deniable.noise.bits import Bits
 from deniable.numbers.rationals import Real, shown
 from deniable.privacy import PrivacyLoss
@@ -107,18 +110,36 @@ class Quantile(OrderStatistic):
 
     def _answer(self, values: object, units: object, bits: Bits) -> Answer:
         column, grid = self._on_grid(values, units, bits)
+        listed = grid.codes(column) if self._flips else None
+        low, code, high = self.chosen(grid, partial(grid.seen_by, column), listed=listed, bits=bits)
+        known = partial(known_ends, self.interval or 0.0, grid, np.array([low]), np.array([high]))
+        found = Estimate(name=self.name, estimates=grid.points(np.array([code])), ends=known if self._ends else None)
+        return Answer(parts=(found,), notes=self._notes(grid))
+
+    def chosen(
+        self,
+        grid: ValueGrid,
+        seen: Callable[[Iterable[OneQuantile]], RankWindow],
+        *,
+        bits: Bits,
+        listed: Codes | None = None,
+    ) -> tuple[int, int, int]:
+        """Codes of the lower end, the estimate and the upper end. Public.
+
+        Args:
+            seen: gives the secret records of the ranks that some draws should know.
+            listed: the secret codes of all records, where the estimate needs them.
+        """
         estimate = replace(self._estimate, points=grid.candidates())
-        rows = grid.seen_by(column, (estimate, *self._ends))
-        code = estimate.release(grid.codes(column) if self._flips else rows, bits=bits).value
+        rows = seen((estimate, *self._ends))
+        code = estimate.release(rows if listed is None else listed, bits=bits).value
         low, high = 0, grid.size - 1
         for side, end in zip(self.sides, self._ends, strict=False):
             if side < 0:
                 low = lower_end(end, rows, code, bits=bits)
             else:
                 high = upper_end(end, rows, grid.size, code, bits=bits)
-        known = partial(known_ends, self.interval or 0.0, grid, np.array([low]), np.array([high]))
-        found = Estimate(name=self.name, estimates=grid.points(np.array([code])), ends=known if self._ends else None)
-        return Answer(parts=(found,), notes=self._notes(grid))
+        return low, code, high
 
 
 @dataclass(frozen=True, kw_only=True)

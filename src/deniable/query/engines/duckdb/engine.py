@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
+from deniable.query.aggregates.aggregate import Tally
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
@@ -164,17 +165,23 @@ class DuckDBEngine(Engine):
     def check(self, plan: PricedPlan) -> None:
         import duckdb
 
-        statement = Generator(self._twins).plan(plan, secret=bytes(16))
+        generator, question = Generator(self._twins), plan.query.question
+        statements = [
+            generator.tally(question, part, secret=bytes(16)) for part in plan.parts if not part.aggregate.additive
+        ]
+        if any(part.aggregate.additive for part in plan.parts):
+            statements.append(generator.plan(plan, secret=bytes(16)))
         possible = True
         try:
             self._run(self._twin)  # an engine that was replaced has lost it
-            self._run(f"EXPLAIN {statement}")
+            for statement in statements:
+                self._run(f"EXPLAIN {statement}")
         except duckdb.Error:
             possible = False
         if not possible:
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
-    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[NDArray[Any]]:
+    def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
         """The totals, in one pass, or in several that each take a share of the units, where memory is limited.
 
         What `progress` is told is turn / passes after each pass. The number of passes follows from the size of the
@@ -184,18 +191,12 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
-        generator = Generator(self._tables)
-        if plan.query.question.unit is None:  # nothing to take turns by, and little memory is needed
-            totals = self._sum([generator.plan(plan, secret=secret)], plan)
-            if totals is None:
-                raise ExecutionError
-            return [_integers(total) for total in totals]
-        passes = self._passes()
-        while passes <= MOST_PASSES:
-            statements = [generator.plan(plan, secret=secret, share=(turn, passes)) for turn in range(passes)]
-            totals = self._sum(statements, plan, progress if self._public and passes > 1 else None)
-            if totals is not None:
-                return [_integers(total) for total in totals]
+        turns = plan.query.question.unit is not None  # else nothing to take turns by, and little memory is needed
+        passes = self._passes() if turns else 1
+        while passes <= (MOST_PASSES if turns else 1):
+            found = self._sum(plan, secret, passes, progress if self._public and passes > 1 else None)
+            if found is not None:
+                return found
             passes, progress = passes * 4, None
         raise ExecutionError
 
@@ -239,19 +240,32 @@ class DuckDBEngine(Engine):
                 self._connection = self._open()
                 raise
 
-    def _sum(self, statements: list[str], plan: PricedPlan, progress: Progress | None = None) -> list[list[int]] | None:
-        """The totals of all statements, each over its share of the units; None if one needs more memory than allowed.
+    def _sum(
+        self, plan: PricedPlan, secret: bytes, passes: int, progress: Progress | None = None
+    ) -> "list[NDArray[Any] | Tally] | None":
+        """Totals and tallies over all passes, each of a share of the units; None if one needs more memory than allowed.
 
         Raises: ExecutionError for any other cause; it is raised outside of the handler, so that the engine's own text,
             which may quote a value, is not attached to it.
         """
         import duckdb
 
-        totals = [[0] * plan.query.question.cells for _ in plan.parts]
-        for turn, statement in enumerate(statements, 1):
+        generator, question = Generator(self._tables), plan.query.question
+        additive = [place for place, part in enumerate(plan.parts) if part.aggregate.additive]
+        totals = {place: [0] * question.cells for place in additive}
+        tallies: dict[int, list[tuple[int, int, int]]] = {
+            place: [] for place in range(len(plan.parts)) if place not in additive
+        }
+        for turn in range(passes):
             failure: type[Exception] | None = None
             try:
-                rows = self._run(statement)
+                if additive:
+                    for cell, *values in self._run(generator.plan(plan, secret=secret, share=(turn, passes))):
+                        for total, value in zip(totals.values(), values, strict=True):
+                            total[cell] += value
+                for place, counted in tallies.items():
+                    part = plan.parts[place]
+                    counted.extend(self._run(generator.tally(question, part, secret=secret, share=(turn, passes))))
             except (duckdb.OutOfMemoryException, MemoryError):
                 failure = MemoryError
             except Exception:
@@ -260,13 +274,13 @@ class DuckDBEngine(Engine):
                 return None
             if failure is not None:
                 raise failure
-            for cell, *values in rows:
-                for total, value in zip(totals, values, strict=True):
-                    total[cell] += value
             if progress is not None:
                 with suppress(Exception):  # a paid answer is not lost for want of a bar
-                    progress(turn / len(statements))
-        return totals
+                    progress((turn + 1) / passes)
+        return [
+            _integers(totals[place]) if place in totals else Tally.of(tallies[place])
+            for place in range(len(plan.parts))
+        ]
 
 
 def _integers(values: list[int]) -> NDArray[Any]:

@@ -6,8 +6,9 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.aggregates.aggregate import Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
+from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
 from deniable.query.expression import Expression, Key, Kind
@@ -84,18 +85,47 @@ class Generator:
         """
         question = plan.query.question
         unit = question.unit
-        picked = self._picked(question, plan.parts)
-        placed = _placed(question, plan.parts, None if unit is None else share)
+        parts = [part for part in plan.parts if isinstance(part, PricedAggregate)]
+        picked = self._picked(question, parts)
+        placed = _placed(question, parts, None if unit is None else share)
         if unit is None:
-            sums = ", ".join(_whole_total(index, plan.parts) for index in range(len(plan.parts)))
+            sums = ", ".join(_whole_total(index, parts) for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
             statement = f"WITH picked AS ({picked}), placed AS ({placed}) {body}"
         elif question.table.total_rows is not None:
-            body = _spread(plan.parts, question.table.total_rows)
+            body = _spread(parts, question.table.total_rows)
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
         else:
-            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, plan.parts, secret)}"
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, parts, secret)}"
         return statement
+
+    def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
+        """The statement whose rows are (cell, code, rows that count), for an aggregate that is chosen by tallies.
+
+        Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
+        keyed hash gives: each with chance rows / n. Groups are those that count in `plan`, which sees the same rows.
+        """
+        unit, table = question.unit, question.table
+        picked = self._picked(question, [part])
+        placed = _placed(question, [part], None if unit is None else share)
+        layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
+        if unit is None:
+            return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY ALL"
+        source = "placed"
+        if table.groups < question.cells:
+            layers.append("pairs AS MATERIALIZED (SELECT u, cell FROM placed GROUP BY u, cell)")
+            layers += _choose_groups(table.groups, question.cells, secret)
+            layers.append(
+                "counted AS (SELECT u, cell FROM hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark)"
+            )
+            source = "placed SEMI JOIN counted USING (u, cell)"
+        layers.append(
+            f"ranked AS (SELECT cell, x0, {_mixed(secret)} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
+            f"AS r, count(*) OVER (PARTITION BY u, cell) AS n FROM {source} WHERE x0 IS NOT NULL)"
+        )
+        rows, start = table.rows, "CAST(h % n AS BIGINT)"
+        kept = f"n <= {rows} OR (r * {rows} + {start}) // n > ((r - 1) * {rows} + {start}) // n"
+        return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM ranked WHERE {kept} GROUP BY ALL"
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -116,7 +146,7 @@ class Generator:
             filtered = f" WHERE {source.unit(unit)} IS NOT NULL"
         return f"SELECT {', '.join(items)} FROM {source.text}{filtered}"
 
-    def _picked(self, question: Question, parts: Sequence[PricedAggregate]) -> str:
+    def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
         source = self.source(question.rows)
         translator = source.translator
@@ -124,16 +154,26 @@ class Generator:
         for index, part in enumerate(parts):
             argument = part.aggregate.argument
             if argument is not None and _value_of(index, parts) == index:
-                value = (
-                    _on_lattice(part, translator)
-                    if isinstance(part.aggregate, Sum)
-                    else translator.expression(argument)
-                )
-                items.append(f"{value} AS x{index}")
+                items.append(f"{_value(part, argument, translator)} AS x{index}")
         if question.unit is not None:
             items.append(f"{source.unit(question.unit)} AS u")
         where = "" if question.where is None else f" WHERE ({translator.expression(question.where)})"
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
+
+
+def _value(part: Priced, argument: Expression, translator: Translator) -> str:
+    """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value."""
+    match part.aggregate:
+        case Sum():
+            assert isinstance(part, PricedAggregate)
+            return _on_lattice(part, translator)
+        case Order(grid=grid):
+            value = f"CAST({translator.expression(argument)} AS DOUBLE)"
+            first, step = float(grid.first), float(grid.step)
+            low, high = f"{first!r}::DOUBLE", f"{first + step * (grid.size - 1)!r}::DOUBLE"
+            # NULL stays NULL (LEAST would make it the last code), and rounding puts nothing beyond the last code.
+            return f"CAST(floor((({_clamp(value, low, high)}) - {low}) / {step!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT)"
+    return translator.expression(argument)
 
 
 def _on_lattice(part: PricedAggregate, translator: Translator) -> str:
@@ -160,7 +200,7 @@ def _clamp(value: str, low: str, high: str) -> str:
     )
 
 
-def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
+def _value_of(index: int, parts: Sequence[Priced]) -> int:
     """The part whose column x holds the value of part `index`: COUNT(v) reads that of SUM(v), NULL where v is."""
     aggregate = parts[index].aggregate
     if isinstance(aggregate, Count) and aggregate.argument is not None:
@@ -173,7 +213,7 @@ def _value_of(index: int, parts: Sequence[PricedAggregate]) -> int:
 # Groups -----------------------------------------------------------------------------------------------------------
 
 
-def _placed(question: Question, parts: Sequence[PricedAggregate], share: tuple[int, int] | None) -> str:
+def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] | None) -> str:
     """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
     carried = [
         f"x{index}"
@@ -286,13 +326,17 @@ def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
     `groups` of them. The bound holds for any hash; the key only keeps the choice unpredictable.
     """
     bits = max(1, (cells - 1).bit_length())
-    first, second = (int.from_bytes(secret[start : start + 8], "big") for start in (0, 8))
-    mixed = f"hash(xor(hash(u), {first}::UBIGINT), xor(hash(cell), {second}::UBIGINT))"
-    mixed = f"(hash({mixed}) & {(2**64 - 1) ^ (2**bits - 1)}::UBIGINT) | cell::UBIGINT"
+    mixed = f"({_mixed(secret)} & {(2**64 - 1) ^ (2**bits - 1)}::UBIGINT) | cell::UBIGINT"
     return [
         f"hashed AS (SELECT *, {mixed} AS h FROM pairs)",
         f"marks AS (SELECT u, list_last(min(h, {groups})) AS mark FROM hashed GROUP BY u HAVING count(*) > {groups})",
     ]
+
+
+def _mixed(secret: bytes) -> str:
+    """A keyed hash of unit and group."""
+    first, second = (int.from_bytes(secret[start : start + 8], "big") for start in (0, 8))
+    return f"hash(hash(xor(hash(u), {first}::UBIGINT), xor(hash(cell), {second}::UBIGINT)))"
 
 
 def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
