@@ -295,7 +295,7 @@ def test_a_ledger_outlives_the_process_and_knows_its_data(tmp_path: Path) -> Non
         database(ledger=path, unit=dn.each_row())
     with pytest.raises(LedgerError, match="columns"):
         database(frame().drop_columns(["big"]), ledger=path)
-    with pytest.raises(CatalogError, match='name="survey"'):
+    with pytest.raises(CatalogError, match='name="visits"'):
         database(ledger=path, name=None)
 
 

@@ -125,7 +125,7 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int]]) -> "Tally":
-        """Of rows (cell, code, count) in any order; counts of one code add up."""
+        """The tally with these rows (cell, code, count), in any order; counts of one code add up."""
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         table = table[np.lexsort((table[:, 1], table[:, 0]))]
         first = np.ones(len(table), dtype=bool)
@@ -135,7 +135,7 @@ class Tally:
         return cls(table[starts, 0], table[starts, 1], counts)
 
     def groups(self, cells: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Codes and counts of each of so many groups."""
+        """Codes and counts of every group, of `cells` groups."""
         ends = np.searchsorted(self.cells, np.arange(cells + 1))
         for start, end in pairwise(ends.tolist()):
             yield self.codes[start:end], self.counts[start:end]
