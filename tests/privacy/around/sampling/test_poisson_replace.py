@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.privacy import (
@@ -41,19 +43,22 @@ added = of_count(rows=1, groups=1, relation=AddRemove)
 
 def normal_pair(q: float, mu: float, epsilon: float) -> float:
     """delta of the one-dimensional pair by quadrature of the positive part."""
-    q_, m, e = mpmath.mpf(repr(q)), mpmath.mpf(repr(mu)), mpmath.exp(mpmath.mpf(repr(epsilon)))
 
-    def gap(x: mpmath.mpf) -> mpmath.mpf:
-        r = mpmath.npdf(x)
-        return (1 - q_) * (1 - e) * r + q_ * (mpmath.npdf(x, m) - e * mpmath.npdf(x, -m))
+    def density(x: float, sign: int) -> float:
+        return float((1 - q) * norm.pdf(x) + q * norm.pdf(x - sign * mu))
 
-    def excess(x: mpmath.mpf) -> mpmath.mpf:
-        r = mpmath.npdf(x)
-        ratio = ((1 - q_) * r + q_ * mpmath.npdf(x, m)) / ((1 - q_) * r + q_ * mpmath.npdf(x, -m))
-        return mpmath.log(ratio / e)
-
-    edge = mpmath.findroot(excess, (mpmath.mpf(0), mpmath.mpf(12)), solver="bisect")
-    return float(mpmath.quad(gap, [edge, edge + 3, edge + 8, edge + 20]))
+    edge = brentq(lambda x: math.log(density(x, 1) / density(x, -1)) - epsilon, 0, 12, xtol=1e-14)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    found = 0.0
+    for left, right in itertools.pairwise((edge, edge + 3, edge + 8, edge + 20)):
+        x, half = (left + right) / 2 + (right - left) / 2 * nodes, (right - left) / 2
+        positive = (
+            (1 - q) * norm.pdf(x)
+            + q * norm.pdf(x - mu)
+            - math.exp(epsilon) * ((1 - q) * norm.pdf(x) + q * norm.pdf(x + mu))
+        )
+        found += half * float(weights @ positive)
+    return found
 
 
 @pytest.mark.parametrize(
