@@ -93,7 +93,7 @@ def test_one_row_of_any_kind_moves_only_what_is_paid_for(
         told = {name: value for name, value in vars(model).items() if name.endswith("_")}
         return told, model.predict_proba([["x", 1], [None, np.nan]])
 
-    for row, label in ODD:
+    for row, label in ODD if relation is AddRemove else ODD[::3]:  # rows are read before the relation counts
         kept = 1 if relation is Replace else 0
         other = ([*listed[0][kept:], row], [*listed[1][kept:], label])
         result = replay(run, listed, other, samplers=SAMPLERS, sensitivity=0, claim=claim)

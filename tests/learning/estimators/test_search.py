@@ -76,7 +76,7 @@ def test_a_ledger_pays_for_all_of_it_before_a_row_is_read() -> None:
     with pytest.raises(BudgetExceededError):
         search().fit([Unread(), Unread()], [0, 1], ledger=ledger)
     assert ledger.left() == before
-    search(epsilon=1).fit(*survey(20), ledger=ledger, bits=DeterministicBits(1))
+    search(epsilon=1, param_grid={}).fit(*survey(20), ledger=ledger, bits=DeterministicBits(1))
     assert ledger.left() != before
 
 

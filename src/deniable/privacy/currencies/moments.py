@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Counted = Sequence[tuple["PrivacyLoss", int]]  # independent parts, each so many times
 
-_POWERS = range(-48, 17)  # orders 1 + 2^power that are tried first
+_POWERS = range(-48, 17, 4)  # orders 1 + 2^power that are tried first, and then between the best and its neighbours
 _SHARES = tuple(Fraction(1, 2**power) for power in range(5))  # s of the bound on a second moment
 _DEVIATIONS = np.geomspace(1e-3, 1e4, 141)
 _DROPS = np.geomspace(1e-9, 40.0, 120)
@@ -82,7 +82,7 @@ def _second_moment(part: "PrivacyLoss", way: int) -> float:
 
 
 def _least(value: Callable[[Fraction, Fraction], float], loss: "PrivacyLoss") -> float:
-    """The least bound over orders: over powers of two first, then nearer to the best."""
+    """The least bound over orders: over some powers of two first, then nearer to the best."""
     tried: dict[Fraction, float] = {}
 
     def at(order: Fraction) -> float:
@@ -91,7 +91,8 @@ def _least(value: Callable[[Fraction, Fraction], float], loss: "PrivacyLoss") ->
             tried[order] = value(order, Fraction(divergence)) if math.isfinite(divergence) else math.inf
         return tried[order]
 
-    best = min((1 + Fraction(2) ** power for power in _POWERS), key=at)
+    found = min(_POWERS, key=lambda power: at(1 + Fraction(2) ** power))
+    best = min((1 + Fraction(2) ** power for power in range(max(found - 3, -48), min(found + 4, 17))), key=at)
     for steps in (4, 16, 64):
         near = [1 + (best - 1) * Fraction(round(2 ** (i / steps) * 2**12), 2**12) for i in range(-4, 5)]
         best = min([best, *(Fraction(round(order)) if order > 8 else order for order in near)], key=at)
