@@ -96,15 +96,7 @@ def account(
     with waiting("counting..."):
         if calibrate is not None:
             training = training.calibrated(calibrate, epsilon=epsilon, delta=delta, tolerance=tolerance)
-        if opacus is not None:
-            from deniable.app.opacus import read_history
-            from deniable.privacy.reports.imports import of_opacus
-
-            loss, counted = of_opacus(read_history(opacus)), ""
-        elif composition is not None:
-            loss, counted = _read(composition), ""
-        else:
-            loss, counted = training.loss(), training.said()
+        loss, counted = _counted(training, composition, opacus)
         about = loss.report(delta, population=examples, tolerance=tolerance) if report and delta else None
         said = None if about is None else replace(about, counted=counted)
         answer = Counted(
@@ -131,6 +123,16 @@ def account(
         say(str(said))
     else:
         show_pairs(answer.rows())
+
+
+def _counted(training: "Training", composition: Path | None, opacus: Path | None) -> tuple["PrivacyLoss", str]:
+    """The loss of what was given, and its words where it has some of its own."""
+    if opacus is not None:
+        from deniable.app.opacus import read_history
+        from deniable.privacy.reports.imports import of_opacus
+
+        return of_opacus(read_history(opacus)), ""
+    return (_read(composition), "") if composition is not None else (training.loss(), training.said())
 
 
 @dataclass(frozen=True)
