@@ -86,7 +86,7 @@ def kill(place: str) -> dict[str, object]:
 
     On a busy machine some are killed before they are at work, so there are more until enough reservations returned.
     """
-    enough = 40 if place.startswith("postgresql") else 100  # a server is slower to reach
+    enough = 20 if place.startswith("postgresql") else 100  # a server is slower to reach
     delays = random.Random(20240611)
     cost = Fraction(1, 1000)
     ledger = opened(place, 1000)

@@ -57,7 +57,7 @@ def test_processes_that_ask_the_same_at_once_pay_once_and_a_killed_one_blocks_no
 def test_many_killed_processes_leave_a_ledger_that_verifies_and_never_under_counts(place: str) -> None:
     seen = play("kill", place)
     assert seen["statuses"] == [-signal.SIGKILL]
-    assert seen["paid"] >= 40  # the children were killed at work, not before it
+    assert seen["paid"] >= 20  # the children were killed at work, not before it
     assert seen["paid"] <= seen["entries"] <= seen["paid"] + seen["killed"]
     assert seen["stored"] <= seen["answers"] <= seen["stored"] + seen["killed"]
     assert seen["spent_is_the_sum"]

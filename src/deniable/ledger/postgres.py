@@ -186,8 +186,8 @@ class PostgresStorage(Storage):
     def _connect(self) -> Any:
         import psycopg
 
-        defaults = {"connect_timeout": "10", "keepalives_idle": "10", "application_name": "deniable"}
-        settings: dict[str, Any] = {**defaults, **self._settings}
+        patience = {"connect_timeout": "10", "keepalives_idle": "10", "tcp_user_timeout": "30000"}
+        settings: dict[str, Any] = {**patience, "application_name": "deniable", **self._settings}
         return psycopg.connect(**settings, autocommit=True, prepare_threshold=None)
 
     def _check_durable(self, session: "_Session") -> None:
