@@ -58,7 +58,18 @@ PAIRS = {  # of columns, with their values
 }
 KINDS = {name: kind for one, other, kind, _ in PAIRS for name in (one, other)}
 C = {name: Column(name, Facts(kind=kind)) for name, kind in KINDS.items()}
-CONSTANTS = [0, -3, 2**63 - 1, Fraction(0), Fraction(-5, 2), "a", "it's \\ \u00e9", date(2024, 2, 29)]
+CONSTANTS = [
+    0,
+    -3,
+    2**63 - 1,
+    Fraction(0),
+    Fraction(-5, 2),
+    Fraction(10**300),
+    Fraction(1, 2**1074),
+    "a",
+    "it's \\ \u00e9",
+    date(2024, 2, 29),
+]
 CONSTANTS = [literal(value) for value in (*CONSTANTS, datetime(2024, 2, 29, 12), True, None)]  # type: ignore[arg-type]
 PATTERNS = ["a%", "%\\%%", "_", "a_b", "%\x01%", "\u00c4rger%", "", "%'s%\\", "\U0001f44d_"]
 ALONE = {*UNARY.values(), "log10", "is_null", *(name for name in OPERATORS if name.startswith("to_"))}

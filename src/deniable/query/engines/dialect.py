@@ -1,10 +1,7 @@
 """How an engine says expressions in its SQL: total, row by row, never NaN, and with the same value on every engine.
 
-A dialect is a table from operators to SQL, plus what an engine must add so that nothing stops it. What an engine cannot
-compute to the last bit as the others do stands in its `refused`, and is refused before anything is paid. Nothing of
-the analyst's text gets here; names are quoted, constants are printed from Python values.
-
-What values mean, beyond SQL's own rules: docs/theory/query/dialects.md.
+Nothing of the analyst's text gets here; names are quoted, constants are printed from Python values. What values mean,
+beyond SQL's own rules: docs/theory/query/dialects.md.
 """
 
 import re
@@ -18,6 +15,8 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.expression import Call, Column, Expression, Facts, Kind, Literal, Value
 from deniable.query.operators import SIGNS
 
+# The order in which a dialect names its types.
+SORTS = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
 LONGEST = 1_000_000  # characters of one expression
 COMMON_KIND = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif", "least", "greatest"})
 CASTS: Mapping[Kind, str] = {kind: f"to_{kind.value}" for kind in Kind if kind is not Kind.NULL}
@@ -28,17 +27,14 @@ WHOLE = "[+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})"
 NUMBER = f"(?:{WHOLE}(?:[eE][+-]?[0-9]{{1,3}})?|[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-_DAY = (
-    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|"
-    "02-(?:0[1-9]|1[0-9]|2[0-8]))"
-)
-DAY = f"(?:{_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
-MOMENT = f"{DAY}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
+_LONG, _SHORT = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])", "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+_DAY = f"(?:{_YEAR}-(?:{_LONG}|{_SHORT}|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP_YEAR}-02-29)"
+MOMENT = f"{_DAY}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))  # TRIM takes them off
 P, Q = 2**31 - 1, 2**31 - 19  # primes
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
 
-
+LEAST = "CAST(-9223372036854775808 AS BIGINT)"
 LOGIC: Mapping[str, str] = {  # what all engines say alike
     **{name: f"(($1) {sign} ($2))" for name, sign in SIGNS.items() if name in COMMON_KIND},
     "in": "(($1) IN ($+))",
@@ -48,51 +44,90 @@ LOGIC: Mapping[str, str] = {  # what all engines say alike
     "not": "(NOT ($1))",
     "coalesce": "coalesce($*)",
     "nullif": "nullif($1, $2)",
+    **{f"{name} integer": "$1" for name in ("floor", "ceil")},
+}
+CAREFUL: Mapping[str, str] = {  # what those without TRY say alike
+    **LOGIC,
+    "modulo integer": f"CASE WHEN ($2) = -1 AND ($1) = {LEAST} THEN NULL ELSE ($1) % nullif($2, 0) END",
+    "negate integer": f"(-nullif($1, {LEAST}))",
+    "abs integer": f"abs(nullif($1, {LEAST}))",
+    "negate real": "(-($1))",
+    "abs real": "abs($1)",
+    "concat": "(($1) || ($2))",
+    "length": "CAST(char_length($1) AS BIGINT)",
+    "substring": "substring($1, CAST($2 AS INTEGER), CAST($3 AS INTEGER))",
+    "sign": "CAST(sign($1) AS BIGINT)",
+    **{f"{cast} {kind.value}": "$1" for kind, cast in CASTS.items()},
+    "to_boolean integer": "(($1) <> 0)",
+    "to_date timestamp": "CAST($1 AS DATE)",
 }
 
 
-class Dialect(ABC):
-    """The SQL of one engine.
+def quoted(name: str) -> str:
+    """An identifier, as the standard has it."""
+    return '"' + name.replace('"', '""') + '"'
 
-    In the SQL of `operators`, $1 stands for the first argument, $* for all of them and $+ for all but the first. An
-    entry "add integer" is for a first argument of that kind, and goes before "add". An entry may use an argument
-    several times: `shared` sees to it that a long one is written once.
+
+def text(value: str) -> str:
+    """A string constant, as the standard has it."""
+    if "\0" in value:
+        raise UnsupportedQueryError("text constants cannot hold the character NUL.")
+    return "'" + value.replace("'", "''") + "'"
+
+
+class Dialect(ABC):
+    """The SQL of one engine: operators, and what it must add so that nothing stops it.
+
+    In `operators`, $1 stands for the first argument, $* for all of them and $+ for all but the first. An entry
+    "add integer" is for a first argument of that kind, and goes before "add". What the engine cannot compute to the
+    last bit as the others do is in `refused`, with what to do instead.
     """
 
     name: str
     kinds: Mapping[str, Kind]  # of the source's types, by their names in this engine; others are not read
     types: Mapping[Kind, str]
     operators: Mapping[str, str]
-    refused: Mapping[str, str] = {}  # keys as in `operators`, and what to do instead
+    refused: Mapping[str, str] = {}
+    sharing: str | None = None  # SQL that gives "items" names, as those of v, and computes "sql" with them
+    quoted = staticmethod(quoted)
+    text = staticmethod(text)
 
     @abstractmethod
-    def quoted(self, name: str) -> str:
-        """An identifier."""
-
-    @abstractmethod
-    def text(self, value: str) -> str:
-        """A string constant."""
-
-    @abstractmethod
-    def column(self, name: str, base: str, kind: Kind) -> str:
-        """A column whose type in the source is `base`, as a value of `kind`: NULL where it is none; NaN may come."""
+    def stored(self, name: str, base: str) -> str:
+        """A column of the type `base` as a value of its own kind, which may be NaN or beyond the calendar."""
 
     @abstractmethod
     def finished(self, sql: str, kind: Kind) -> str:
         """The value of an operator or column, made NULL where it is NaN, and compared by its bytes if it is text."""
 
+    @abstractmethod
+    def digest(self, sql: str) -> str:
+        """The first 60 bits of the MD5 of a text's bytes in UTF-8, as an integer."""
+
     def shared(self, sql: str, arguments: Sequence[str], long: Sequence[int]) -> str:
         """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
-        return filled(sql, arguments)
+        if self.sharing is None or not long:
+            return filled(sql, arguments)
+        items = ", ".join(f"{arguments[place - 1]} AS x{place}" for place in long)
+        named = [f"v.x{place}" if place in long else sql for place, sql in enumerate(arguments, 1)]
+        return self.sharing.format(items=items, sql=filled(sql, named))
+
+    def column(self, name: str, base: str, kind: Kind) -> str:
+        """A column as a value of `kind`: NULL where it is none, or outside of the years 1 to 9999; NaN may come."""
+        own = self.kinds.get(base, Kind.NULL)
+        sql = self.calendar(self.stored(name, base), own)
+        return sql if own is kind else filled(self.operator(CASTS[kind], own), [self.finished(sql, own)])
+
+    def calendar(self, sql: str, kind: Kind) -> str:
+        """A date or timestamp, NULL outside of the years 1 to 9999; values of other kinds as they are."""
+        if kind not in (Kind.DATE, Kind.TIMESTAMP):
+            return sql
+        first, last = (self.constant(end if kind is Kind.TIMESTAMP else end.date()) for end in (FIRST, LAST))
+        return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
     def cast(self, sql: str, kind: Kind, wanted: Kind) -> str:
         """A widening cast, which no value can stop; NULL constants get their type from it."""
         return f"CAST({sql} AS {self.types[wanted]})"
-
-    def calendar(self, sql: str, kind: Kind) -> str:
-        """A stored date or timestamp, NULL outside of the years 1 to 9999."""
-        first, last = (self.constant(moment if kind is Kind.TIMESTAMP else moment.date()) for moment in (FIRST, LAST))
-        return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
     def constant(self, value: Value) -> str:
         """A constant of the query, with its type."""
@@ -108,20 +143,16 @@ class Dialect(ABC):
             case Fraction():
                 return f"CAST('{float(value)!r}' AS {self.types[Kind.REAL]})"
             case str():
-                return self.text(value)
+                return self.finished(self.text(value), Kind.TEXT)
             case datetime():
-                return f"{self.types[Kind.TIMESTAMP].split()[0]} '{value.isoformat(sep=' ')}'"
+                return f"{self.types[Kind.TIMESTAMP]} '{value.isoformat(sep=' ')}'"
             case date():
                 return f"DATE '{value.isoformat()}'"
-
-    @abstractmethod
-    def digest(self, sql: str) -> str:
-        """The first 60 bits of the MD5 of a text's bytes in UTF-8, as an integer."""
 
     def seed(self, unit: str, kind: Kind) -> str:
         """The integer that stands for a unit in `order`: itself if it is one, else the digest of its text.
 
-        Raises: UnsupportedQueryError if a unit of this kind has no one text on all engines.
+        Raises: UnsupportedQueryError for other kinds, whose text is not the same on all engines.
         """
         if kind not in (Kind.INTEGER, Kind.TEXT):
             raise UnsupportedQueryError(f"units must be whole numbers or text on {self.name}, not {kind.value}.")
@@ -137,6 +168,12 @@ class Dialect(ABC):
                 raise UnsupportedQueryError(f"{name.upper()} is not computed alike on {self.name}. {self.refused[key]}")
             if key in self.operators:
                 return self.operators[key]
+        if name in ("lower", "upper"):
+            plain = f"CASE WHEN octet_length($1) = char_length($1) THEN {name}($1)"  # nothing but ASCII
+            return f"{plain} ELSE translate($1, {', '.join(map(self.text, letters(name)))}) END"
+        if name == "ilike":
+            lower = self.operator("lower", Kind.TEXT)
+            return self.operators["like"].replace("$1", lower).replace("$2", lower.replace("$1", "$2"))
         raise UnsupportedQueryError(f"{name.upper()} of values of kind {kind.value} is not known on {self.name}.")
 
 
@@ -188,8 +225,7 @@ class Translator:
             for place, argument in enumerate(node.arguments, 1)
             if isinstance(argument, Call) and len(re.findall(rf"\${place}(?!\d)", template)) + ("$*" in template) > 1
         ]
-        sql = self.dialect.shared(template, arguments, long) if long else filled(template, arguments)
-        return self.dialect.finished(sql, node.facts.kind)
+        return self.dialect.finished(self.dialect.shared(template, arguments, long), node.facts.kind)
 
     def _case(self, parts: list[str], facts: Sequence[Facts], kind: Kind) -> str:
         """CASE is laid out as condition, value, condition, value, ..., else."""

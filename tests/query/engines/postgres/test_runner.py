@@ -7,7 +7,7 @@ import pytest
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError
 from deniable.query.engines.dialect import Translator
-from deniable.query.engines.postgres.expression import KINDS, Postgres
+from deniable.query.engines.postgres.expression import Postgres
 from deniable.query.engines.postgres.runner import PostgresRunner
 from deniable.query.expression import Column, Facts, Kind, literal
 from deniable.query.operators import call
@@ -64,7 +64,7 @@ def test_types_are_known_by_kind_and_others_are_not_read(postgres: str, runner: 
     found = PostgresRunner(postgres, 'a "b').schema()
     assert list(found) == [f"c {place}" for place in range(len(EVERY))]
     assert dict(zip(EVERY, found.values(), strict=True)) == EVERY
-    assert set(KINDS.values()) | {Kind.NULL} == set(Kind)
+    assert set(Postgres.kinds.values()) | {Kind.NULL} == set(Kind)
 
 
 def test_odd_values_have_none_and_stop_nothing(runner: PostgresRunner) -> None:
@@ -76,6 +76,7 @@ def test_odd_values_have_none_and_stop_nothing(runner: PostgresRunner) -> None:
     assert values(runner, Kind.TIMESTAMP, "z") == [None, None, datetime(2024, 2, 29, 6, 30), datetime(1, 1, 1)]
     assert values(runner, Kind.TEXT, "c", "length") == [1, 1, 1, None]
     assert values(runner, Kind.INTEGER, "t") == [None, None, None, -8]  # text that is declared a whole number
+    assert values(runner, Kind.INTEGER, "n") == [None, None, None, 0]
     assert values(runner, Kind.TEXT, "d") == [None, None, "2024-02-29", None]
 
 

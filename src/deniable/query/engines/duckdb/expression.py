@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from deniable.errors import UnsupportedQueryError
 from deniable.query.engines import dialect
-from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, SPACE, WHOLE, Dialect
+from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Kind
 
 NAN = "'nan'::DOUBLE"
@@ -19,14 +18,7 @@ KINDS: Mapping[str, Kind] = {
         ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), Kind.TIMESTAMP
     ),
 }
-TYPES: Mapping[Kind, str] = {
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
+TYPES = dict(zip(SORTS, ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP"), strict=True))
 FLOATS = ("FLOAT", "DOUBLE")
 WIDENING = {  # casts that no value can stop
     *((name, "BIGINT") for name, kind in KINDS.items() if kind is Kind.INTEGER),
@@ -36,16 +28,7 @@ WIDENING = {  # casts that no value can stop
 }
 
 
-def quoted(name: str) -> str:
-    """An identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A string constant."""
-    if "\0" in value:
-        raise UnsupportedQueryError("text constants cannot hold the character NUL.")
-    return "'" + value.replace("'", "''") + "'"
+quoted, text = dialect.quoted, dialect.text
 
 
 def _matching(pattern: str) -> str:
@@ -69,7 +52,6 @@ class DuckDB(Dialect):
         "modulo": "TRY(($1) % nullif($2, 0))",
         "negate": "TRY(-($1))",
         "round": "TRY(round_even(CAST($1 AS DOUBLE), CAST($2 AS INTEGER)))",
-        **{f"{name} integer": "$1" for name in ("floor", "ceil")},
         **{f"{name} real": _to(Kind.INTEGER, f"{name}($1)") for name in ("floor", "ceil")},
         "sign": "TRY(CAST(sign($1) AS BIGINT))",
         **{name: f"TRY({name}($1))" for name in ("abs", "sqrt", "ln", "log10", "exp", "lower", "upper", "trim")},
@@ -93,12 +75,6 @@ class DuckDB(Dialect):
         "to_timestamp text": _to(Kind.TIMESTAMP, _matching(MOMENT)),
     }
 
-    def quoted(self, name: str) -> str:
-        return quoted(name)
-
-    def text(self, value: str) -> str:
-        return text(value)
-
     def digest(self, sql: str) -> str:
         return f"CAST('0x' || left(md5({sql}), 15) AS BIGINT)"
 
@@ -114,7 +90,7 @@ class DuckDB(Dialect):
             stored = f"CAST({stored} AS {wanted})"
         elif base != wanted:
             stored = f"TRY(TRY_CAST({stored} AS {wanted}))"
-        return self.calendar(stored, kind) if kind in (Kind.DATE, Kind.TIMESTAMP) else stored
+        return self.calendar(stored, kind)
 
     def finished(self, sql: str, kind: Kind) -> str:
         return f"nullif({sql}, {NAN})" if kind is Kind.REAL else sql

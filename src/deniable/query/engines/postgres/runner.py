@@ -1,16 +1,16 @@
 """One table or view of a PostgreSQL server: its columns, and the rows of one statement.
 
 Every statement has a connection of its own, which may only read, finds no function or table by a path that others can
-set, and ends after a while. What the server says of a failure may quote a value, so none of it is passed on.
+set, and ends after a while.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deniable.errors import ExecutionError, InvalidParameterError, MissingExtraError, SourceError
-from deniable.query.engines.duckdb.expression import quoted
-from deniable.query.engines.postgres.expression import KINDS, Postgres
-from deniable.query.expression import Kind
+from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.query.engines.dialect import quoted
+from deniable.query.engines.postgres.expression import Postgres
+from deniable.query.engines.runner import Runner, not_opened
 
 OLDEST = 14  # before it, NUMERIC has no infinity
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on, whatever the user, database or server set
@@ -31,7 +31,7 @@ WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY
 """
 
 
-class PostgresRunner:
+class PostgresRunner(Runner):
     """A table, whose name is "schema.table", or "table" in the schema public; `url` as libpq takes it.
 
     Raises: SourceError if it cannot be opened; InvalidParameterError if the server is too old or not in UTF-8.
@@ -43,12 +43,9 @@ class PostgresRunner:
         schema, _, name = table.rpartition(".")
         self.source = f"{quoted(schema or 'public')}.{quoted(name)}"
         self._url, self._seconds = url, seconds
-        found = self._rows(OPENED, (self.source,))
+        found = self.rows(OPENED, (self.source,))
         if not found:
-            raise SourceError(
-                f"the table {table!r} cannot be opened. Check that the server runs, that the user may read the table, "
-                "and how its schema is spelt."
-            )
+            raise not_opened(table)
         version, encoding, *_ = found[0]
         if version < OLDEST or encoding != "UTF8":
             raise InvalidParameterError(
@@ -56,26 +53,10 @@ class PostgresRunner:
             )
         self.types = {str(column): str(base) for *_, column, base in found}
 
-    def schema(self) -> Mapping[str, Kind | None]:
-        """The columns in their order; None for a type that queries cannot use. Reads no row."""
-        return {name: KINDS.get(base) for name, base in self.types.items()}
-
     def check(self, statement: str) -> bool:
-        """Whether the server can run a statement. Reads no row."""
-        return self._rows(f"EXPLAIN {statement}") is not None
+        return self.rows(f"EXPLAIN {statement}") is not None
 
-    def run(self, statement: str) -> list[tuple[Any, ...]]:
-        """All rows of a statement.
-
-        Raises: ExecutionError, with a constant text, if the server stops for any reason.
-        """
-        rows = self._rows(statement)
-        if rows is None:  # raised here, so that the server's own text is not attached to it
-            raise ExecutionError
-        return rows
-
-    def _rows(self, statement: str, values: Sequence[object] | None = None) -> list[tuple[Any, ...]] | None:
-        """The rows of a statement, None if anything fails."""
+    def rows(self, statement: str, values: Sequence[object] | None = None) -> list[tuple[Any, ...]] | None:
         try:
             import psycopg
         except ImportError:

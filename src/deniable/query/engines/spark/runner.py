@@ -1,15 +1,15 @@
 """One table of a Spark session, the user's or one of this machine: its columns, and the rows of one statement.
 
-A result is fetched once, through Arrow. What Spark says of a failure may quote a value, so none of it is passed on.
+A result is fetched once, through Arrow.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from deniable.errors import ExecutionError, InvalidParameterError, MissingExtraError, SourceError
-from deniable.query.engines.spark.expression import KINDS, Spark
-from deniable.query.expression import Kind
+from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.query.engines.runner import Runner, not_opened
+from deniable.query.engines.spark.expression import Spark
 
 OLDEST = 4  # the first with try_mod, toArrow and collations
 SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
@@ -28,20 +28,12 @@ def local_session(*, threads: int) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingExtraError("Spark needs pyspark. Install it: pip install 'deniable[spark]'") from None
-    own = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": str(threads),
-    }
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("deniable")
-    for name, value in {**own, **SETTINGS}.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    own = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1"}
+    own |= {"spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": str(threads), **SETTINGS}
+    return SparkSession.builder.master(f"local[{threads}]").appName("deniable").config(map=own).getOrCreate()
 
 
-class SparkRunner:
+class SparkRunner(Runner):
     """A table, view or path of Parquet files; a path has a slash.
 
     Raises: InvalidParameterError if the session's settings or version do not fit; SourceError if there is no table.
@@ -62,29 +54,17 @@ class SparkRunner:
         with suppress(Exception):
             types = {field.name: field.dataType.simpleString() for field in session.table(self.source).schema}
         if types is None:
-            raise SourceError(f"the table {table!r} cannot be opened. Check its name and that the session may read it.")
+            raise not_opened(table)
         self.types = {name: base.split("(")[0].split(" ")[0] for name, base in types.items()}
 
-    def schema(self) -> Mapping[str, Kind | None]:
-        """The columns in their order; None for a type that queries cannot use. Reads no row."""
-        return {name: KINDS.get(base) for name, base in self.types.items()}
-
     def check(self, statement: str) -> bool:
-        """Whether Spark can plan a statement. Reads no row."""
         plan = "Error occurred"  # so begins what EXPLAIN says of a statement that cannot be planned
         with suppress(Exception):
             ((plan,),) = self._session.sql(f"EXPLAIN {statement}").collect()
         return not plan.startswith("Error occurred")
 
-    def run(self, statement: str) -> list[tuple[Any, ...]]:
-        """All rows of a statement.
-
-        Raises: ExecutionError, with a constant text, if Spark stops for any reason.
-        """
-        rows: list[tuple[Any, ...]] | None = None
-        with suppress(Exception):  # raised below, so that Spark's own text is not attached to it
+    def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
+        with suppress(Exception):
             found = self._session.sql(statement).toArrow()
-            rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
-        if rows is None:
-            raise ExecutionError
-        return rows
+            return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return None

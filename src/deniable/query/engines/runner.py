@@ -1,0 +1,49 @@
+"""A table on a server or cluster: its columns by kind, and the rows of one statement.
+
+What the other side says of a failure may quote a value, so none of it is passed on.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from deniable.errors import ExecutionError, SourceError
+from deniable.query.engines.dialect import Dialect
+from deniable.query.expression import Kind
+
+
+class Runner(ABC):
+    """`source` is how a statement names the table, `types` are its columns' types by the dialect's names."""
+
+    dialect: Dialect
+    source: str
+    types: Mapping[str, str]
+
+    @abstractmethod
+    def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
+        """All rows of a statement, None if anything fails."""
+
+    @abstractmethod
+    def check(self, statement: str) -> bool:
+        """Whether the statement can be run. Reads no row."""
+
+    def schema(self) -> Mapping[str, Kind | None]:
+        """The columns in their order; None for a type that queries cannot use. Reads no row."""
+        return {name: self.dialect.kinds.get(base) for name, base in self.types.items()}
+
+    def run(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of a statement.
+
+        Raises: ExecutionError, with a constant text, if the other side stops for any reason.
+        """
+        rows = self.rows(statement)
+        if rows is None:  # raised here, so that no other text is attached to it
+            raise ExecutionError
+        return rows
+
+
+def not_opened(table: str) -> SourceError:
+    return SourceError(
+        f"the table {table!r} cannot be opened. Check that the server runs, how table and schema are spelt, and that "
+        "they may be read."
+    )
