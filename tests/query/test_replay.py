@@ -46,6 +46,8 @@ QUERIES = [
     "SELECT s, COUNT(*), SUM(x) FROM t GROUP BY s",
     "SELECT b, QUARTER(d) AS q, COUNT(*) FROM t GROUP BY b, QUARTER(d)",
     "SELECT s, SUM(x) / COUNT(*) AS ratio FROM t GROUP BY s HAVING COUNT(*) > 1 ORDER BY ratio DESC LIMIT 2",
+    "SELECT VAR_POP(x), STDDEV(i), CORR(x, i), COVAR_SAMP(x, i + 1), COUNTIF(b) FROM t",
+    "SELECT COUNT(DISTINCT person) FILTER (WHERE b) FROM t",
     "SELECT CASE WHEN i > 2 THEN 'high' ELSE 'low' END AS size, AVG(x) FROM t GROUP BY 1 ORDER BY 2",
     "SELECT "
     + ", ".join(

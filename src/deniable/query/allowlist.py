@@ -73,6 +73,9 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Cast: frozenset({"this", "to"}),
     exp.Column: frozenset({"this", "table"}),
     exp.Count: frozenset({"this", "big_int"}),
+    **dict.fromkeys((exp.Corr, exp.CovarPop, exp.CovarSamp), frozenset({"this", "expression"})),
+    **dict.fromkeys((exp.CountIf, exp.Stddev, exp.StddevPop, exp.StddevSamp), frozenset({"this"})),
+    **dict.fromkeys((exp.Variance, exp.VariancePop), frozenset({"this"})),
     exp.DataType: frozenset({"this"}),
     exp.Distinct: frozenset({"expressions"}),
     exp.Extract: frozenset({"this", "expression"}),
@@ -121,12 +124,10 @@ STATISTICS = {  # by the beginning of a function's name: how to ask for it witho
     "APPROX_QUANTILE": 'db.quantile("column", ..., epsilon=...)',
     "MAX": 'db.max("column", epsilon=...)',
     "MIN(": 'db.min("column", epsilon=...)',
-    "STD": 'db.std("column", epsilon=...)',
-    "VAR": 'db.var("column", epsilon=...)',
 }
 SUPPORTED = (
-    "Supported: SELECT of COUNT, SUM, AVG and expressions over them, FROM one table, WHERE, GROUP BY, HAVING, "
-    "ORDER BY, LIMIT."
+    "Supported: SELECT of COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR and expressions over them, FROM, JOIN, WHERE, "
+    "GROUP BY, HAVING, ORDER BY, LIMIT."
 )
 
 
@@ -164,7 +165,7 @@ def placed(part: object) -> Iterator[None]:
 def spoken(node: exp.Expr) -> str:
     """A node in the user's words: the name of the function or clause, never the text around it."""
     if isinstance(node, exp.Func):
-        return f"the function {_spelling(node)}()"
+        return f"the function {called(node)}()"
     names: dict[type[exp.Expr], str] = {
         exp.Star: "*",
         exp.Subquery: "a subquery",
@@ -175,19 +176,22 @@ def spoken(node: exp.Expr) -> str:
     return names.get(type(node), type(node).__name__.upper())
 
 
-def _spelling(node: exp.Func) -> str:
+def called(node: exp.Expr) -> str:
     """The function's name as the user wrote it, in capitals."""
-    return str(node.meta.get("spelling", node.this if isinstance(node, exp.Anonymous) else node.sql_name())).upper()
+    name = node.sql_name() if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous) else node.this
+    return str(node.meta.get("spelling", name)).upper()
 
 
 def _instead(node: exp.Func) -> str:
     """What to do without a function: a statistic of the database, or a function that is spelt like it."""
-    name = _spelling(node)
+    name = called(node)
     for words, method in STATISTICS.items():
         if f"{name}(".startswith(words):
             return f" In Python, {method} answers it on the same budget; dn.statistics has it for arrays."
     if "TRUNC" in name and name != "TRUNC":
         return " Group by parts of the date instead: EXTRACT(year FROM ...), EXTRACT(month FROM ...)."
+    if isinstance(node, exp.LogicalOr | exp.LogicalAnd):
+        return " One row can decide it. Ask for COUNTIF(condition), and compare that with a number in HAVING."
     known = [word for kind in ARGUMENTS if issubclass(kind, exp.Func) for word in kind.sql_names()]
     return f"{did_you_mean(name, known)} {SUPPORTED}"
 

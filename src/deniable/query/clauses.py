@@ -12,7 +12,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Aggregate
 from deniable.query.aggregates.counts import Count
 from deniable.query.aggregates.readers import READERS
-from deniable.query.allowlist import checked, placed
+from deniable.query.allowlist import called, checked, placed
 from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
 from deniable.query.expression import (
     Call,
@@ -241,7 +241,7 @@ def _default_name(node: exp.Expr, number: int) -> str:
         return str(node.name)
     if isinstance(node, exp.AggFunc):
         inner = node.this.name if isinstance(node.this, exp.Column) else ""
-        return f"{node.sql_name().lower()}_{inner}" if inner else node.sql_name().lower()
+        return f"{called(node).lower()}_{inner}" if inner else called(node).lower()
     return f"column_{number}"
 
 

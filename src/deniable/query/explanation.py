@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from deniable.numbers.rationals import decimal_text
 from deniable.privacy.budget import Remaining
 from deniable.privacy.caution import with_caution
-from deniable.query.expression import text_cut
+from deniable.query.expression import columns_of, text_cut
 from deniable.query.listing import pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.release.display import printable
@@ -29,10 +29,17 @@ class Explanation:
         if bounding is not None:
             yield "bounding", bounding
         yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
-        for part in plan.parts:
-            yield str(part.aggregate), part.spoken()
+        for number, part in enumerate(plan.parts):
+            readers = self._readers(number)
+            shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""
+            yield str(part.aggregate), part.spoken() + shared
         yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
         yield "left", f"{self.left}, before this question"
+
+    def _readers(self, number: int) -> list[str]:
+        """The columns of the answer that are computed from a part."""
+        outputs = self.plan.query.outcome.outputs
+        return [output.name for output in outputs if f"base {number}" in columns_of(output.expression)]
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
@@ -42,7 +49,9 @@ class Explanation:
             "stored": self.stored,
             "cost": self.plan.loss.charge().to_data(),
             "left": str(self.left),
-            "noise": [part.explained() for part in self.plan.parts],
+            "noise": [
+                {**part.explained(), "columns": self._readers(number)} for number, part in enumerate(self.plan.parts)
+            ],
         }
 
     def __str__(self) -> str:

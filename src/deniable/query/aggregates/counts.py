@@ -11,8 +11,9 @@ from deniable.privacy import Sensitivity, of_clipped_sum
 from deniable.privacy.sensitivity import of_distinct_units, of_spread_sum
 from deniable.query.aggregates.aggregate import SHARES, WHOLE, Aggregate, BoundedAggregate
 from deniable.query.allowlist import checked
-from deniable.query.expression import Expression, columns_of, literal
-from deniable.query.sql import translate
+from deniable.query.expression import Expression, columns_of, literal, text_of
+from deniable.query.operators import call
+from deniable.query.sql import condition, translate
 
 if TYPE_CHECKING:
     from deniable.query.clauses import ResultScope
@@ -42,7 +43,7 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Units(Aggregate):
-    """The number of units."""
+    """The number of units that have a row in which `argument` is not NULL."""
 
     function: ClassVar[str] = "units"
 
@@ -58,7 +59,7 @@ class Units(Aggregate):
         return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
 
     def __str__(self) -> str:
-        return "COUNT(DISTINCT unit)"
+        return "COUNT(DISTINCT unit)" if self.argument is None else f"COUNT(DISTINCT unit, {text_of(self.argument)})"
 
 
 def of_total(question: "Question", lower: int, upper: int) -> Sensitivity:
@@ -86,6 +87,12 @@ def read_count(node: exp.Expr, where: Expression | None, scope: "ResultScope") -
     return count_of(scope.kept(where, translate(node.this, scope.rows)), scope)
 
 
+def read_countif(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
+    """COUNTIF(condition), which is COUNT(*) FILTER (WHERE condition)."""
+    counted = condition(node.this, scope.rows, "COUNTIF")
+    return scope.base(Count(scope.kept(counted if where is None else call("and", where, counted), literal(1))))
+
+
 def _units(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:
     rows = scope.rows.relation
     columns = checked(distinct).expressions
@@ -95,6 +102,4 @@ def _units(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope
             "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
             + (f", which is {rows.unit!r}." if rows.unit else "; in this table every row is a unit, so use COUNT(*).")
         )
-    if where is not None:
-        raise UnsupportedQueryError("COUNT(DISTINCT ...) FILTER is not supported yet. Use WHERE.")
-    return scope.base(Units())
+    return scope.base(Units(None if where is None else scope.kept(where, literal(1))))

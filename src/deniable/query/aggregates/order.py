@@ -222,15 +222,15 @@ class TalliedMaximum(Maximum):
 
 
 def read_median(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MEDIAN", node, where, scope)))
+    return scope.base(Order(summand("MEDIAN", node.this, where, scope)))
 
 
 def read_minimum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MIN", node, where, scope), Fraction(0)))
+    return scope.base(Order(summand("MIN", node.this, where, scope), Fraction(0)))
 
 
 def read_maximum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    return scope.base(Order(summand("MAX", node, where, scope), Fraction(1)))
+    return scope.base(Order(summand("MAX", node.this, where, scope), Fraction(1)))
 
 
 def read_quantile(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
@@ -250,7 +250,7 @@ def _quantile(node: exp.Expr, share: exp.Expr | None, where: Expression | None, 
     value = read.value if isinstance(read, Literal) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value <= 1:
         raise UnsupportedQueryError("a quantile takes a share from 0 to 1, a constant: QUANTILE_CONT(x, 0.9).")
-    return scope.base(Order(summand("QUANTILE_CONT", node, where, scope), Fraction(value)))
+    return scope.base(Order(summand("QUANTILE_CONT", node.this, where, scope), Fraction(value)))
 
 
 def _seen(codes: NDArray[np.int64], counts: NDArray[np.int64], draws: Any) -> RankWindow:

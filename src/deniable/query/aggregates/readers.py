@@ -1,11 +1,13 @@
 """Which aggregate a function of SQL asks for."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from deniable.query.aggregates.counts import read_count
+from deniable.query.aggregates.counts import read_count, read_countif
+from deniable.query.aggregates.moments import read_correlation, read_covariance, read_variance
 from deniable.query.aggregates.order import read_maximum, read_median, read_minimum, read_quantile, read_within
 from deniable.query.aggregates.sums import read_average, read_sum
 from deniable.query.expression import Expression
@@ -16,13 +18,22 @@ if TYPE_CHECKING:
 Reader = Callable[[exp.Expr, Expression | None, "ResultScope"], Expression]
 # The value of an aggregate over what is released: takes its node, the condition of its FILTER, and the scope.
 READERS: Mapping[type[exp.Expr], Reader] = {
-    exp.Count: read_count,
-    exp.Sum: read_sum,
     exp.Avg: read_average,
+    exp.Corr: read_correlation,
+    exp.Count: read_count,
+    exp.CountIf: read_countif,
+    exp.CovarPop: partial(read_covariance, sample=False),
+    exp.CovarSamp: partial(read_covariance, sample=True),
+    exp.Max: read_maximum,
     exp.Median: read_median,
     exp.Min: read_minimum,
-    exp.Max: read_maximum,
     exp.PercentileCont: read_quantile,
     exp.Quantile: read_quantile,
+    exp.Stddev: partial(read_variance, sample=True, root=True),
+    exp.StddevPop: partial(read_variance, sample=False, root=True),
+    exp.StddevSamp: partial(read_variance, sample=True, root=True),
+    exp.Sum: read_sum,
+    exp.Variance: partial(read_variance, sample=True),
+    exp.VariancePop: partial(read_variance, sample=False),
     exp.WithinGroup: read_within,
 }

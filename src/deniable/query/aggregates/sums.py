@@ -90,7 +90,7 @@ def read_sum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> 
 
     Both ways are exact before the noise. The second has the smaller sensitivity, and the count is paid already.
     """
-    value = summand("SUM", node, where, scope)
+    value = summand("SUM", node.this, where, scope)
     centre = middle(value) if value in scope.counted else Fraction(0)
     total = scope.base(Sum(value, centre))
     return call("add", total, call("multiply", literal(centre), count_of(value, scope))) if centre else total
@@ -98,11 +98,16 @@ def read_sum(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> 
 
 def read_average(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
     """The noisy sum around the middle over the noisy count, plus the middle; undefined for counts below 1."""
-    value = summand("AVG", node, where, scope)
+    value = summand("AVG", node.this, where, scope)
+    return average(value, count_of(value, scope), scope)
+
+
+def average(value: Expression, count: Expression, scope: "ResultScope") -> Expression:
+    """The noisy mean of a bounded value, of which there are `count`."""
     centre = middle(value)
-    total, count = scope.base(Sum(value, centre)), count_of(value, scope)
-    average = call("add", call("divide", total, positive(count)), literal(centre))
-    return replace(average, facts=replace(average.facts, lower=value.facts.lower, upper=value.facts.upper))
+    total = scope.base(Sum(value, centre))
+    mean = call("add", call("divide", total, positive(count)), literal(centre))
+    return replace(mean, facts=replace(mean.facts, lower=value.facts.lower, upper=value.facts.upper))
 
 
 def positive(count: Expression) -> Expression:
@@ -115,15 +120,15 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
 
     Raises: UnsupportedQueryError if it is no number, has no public bounds, or is always the same.
     """
-    value = translate(node.this, scope.rows)
+    value = translate(node, scope.rows)
     if not value.facts.kind.is_number:
         raise UnsupportedQueryError(
             f"{name} takes numbers, got a value of kind {value.facts.kind.value}. Declare the column as a number "
             "(dn.Number(lower=..., upper=..., integer=True)), or CAST it."
         )
     if not value.facts.bounded:
-        columns = [one for one in node.this.find_all(exp.Column) if not translate(one, scope.rows).facts.bounded]
-        said = node.this.name if isinstance(node.this, exp.Column) else "..."
+        columns = [one for one in node.find_all(exp.Column) if not translate(one, scope.rows).facts.bounded]
+        said = node.name if isinstance(node, exp.Column) else "..."
         declare = declaring(columns[0].name, "Number(lower=..., upper=...)", BOUNDS) if columns else ""
         raise UnsupportedQueryError(
             f"{name}({said}) needs public bounds. {f'Declare them: {declare}, or write' if declare else 'Write'} "
@@ -133,8 +138,8 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
     assert only is not None
     if only == value.facts.upper and (name != "SUM" or only == 0):
         raise UnsupportedQueryError(
-            f"{name} of a value that is always {decimal_text(only)} is {decimal_text(only)}, whatever the rows "
-            "are. Write the number itself."
+            f"{name} of a value that is always {decimal_text(only)} is the same whatever the rows are. Write the "
+            "number itself."
         )
     return scope.kept(where, value)
 

@@ -73,6 +73,8 @@ def test_units_are_counted_once(exact: Exact) -> None:
     assert exact("SELECT COUNT(DISTINCT person) FROM t") == [[5]]
     by_region = exact("SELECT region, COUNT(DISTINCT person) FROM t GROUP BY region", groups=3)
     assert by_region == [[3, 3, 0]]
+    adults = exact("SELECT COUNT(DISTINCT person) FILTER (WHERE age > 20), COUNT(DISTINCT person) FROM t", rows=2)
+    assert adults == [[3], [5]]
 
 
 def test_a_unit_counts_in_no_more_groups_than_it_may(exact: Exact) -> None:
@@ -106,6 +108,7 @@ ROWS = st.lists(
 )
 QUERY = (
     "SELECT g, COUNT(*), COUNT(x), SUM(x), SUM(k), AVG(k * 2), SUM(x * k), COUNT(DISTINCT person), "
+    "COUNT(DISTINCT person) FILTER (WHERE x > 0), "
     "SUM(1) FILTER (WHERE k > 0), COUNT(*) FILTER (WHERE x > 0), COUNT(x) FILTER (WHERE k > 0), "
     "AVG(x) FILTER (WHERE k > 3), SUM(CASE WHEN x > 0 THEN 1 ELSE -1 END) FROM t GROUP BY g"
 )
@@ -142,7 +145,7 @@ def test_one_unit_moves_the_integers_no_further_than_the_plan_says(
 ) -> None:
     text = QUERY if grouped else QUERY.replace("g, ", "", 1).replace(" GROUP BY g", "")
     if "total_rows" in bounds:
-        text = text.replace("COUNT(DISTINCT person), ", "")
+        text = text.replace("COUNT(DISTINCT person), COUNT(DISTINCT person) FILTER (WHERE x > 0), ", "")
     neighbour = [row for row in rows if row[0] != 0]
     if relation is Replace:
         neighbour += [(0, *row[1:]) for row in others]

@@ -350,7 +350,7 @@ def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
 def _pair_total(index: int, parts: Sequence[PricedAggregate], rows: int) -> str:
     part = parts[index]
     if isinstance(part.aggregate, Units):
-        return f"count(*) AS a{index}"
+        return f"count(*){'' if part.aggregate.argument is None else f' FILTER (WHERE s{index} > 0)'} AS a{index}"
     if part.aggregate.argument is None:
         return f"sum(least(n, {rows})) AS a{index}"
     return f"coalesce(sum({_shared(f's{index}::HUGEINT', part.share, 'n', rows)}), 0) AS a{index}"
