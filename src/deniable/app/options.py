@@ -19,6 +19,12 @@ Delta = Annotated[
     typer.Option("--delta", metavar="NUMBER", help="Failure probability beside --epsilon; allows Gaussian noise."),
 ]
 Rho = Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="The cost in zCDP, in place of --epsilon.")]
+Error = Annotated[
+    str | None,
+    typer.Option(
+        "--error", metavar="NUMBER", help="How far every number may be off with 95% confidence, in place of a price."
+    ),
+]
 Moved = Annotated[
     bool, typer.Option("--moved", help="Accept that the data have moved or have other columns; the ledger notes it.")
 ]

@@ -26,7 +26,8 @@ from deniable.query.explanation import Explanation
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
-from deniable.query.rules import price
+from deniable.query.rules import cheapest, price
+from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_source, open_sources
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
@@ -254,10 +255,17 @@ class Database(Statistics):
         return pairs_as_html(self._about())
 
     def explain(
-        self, text: str, *, epsilon: Real | None = None, delta: Real | None = None, rho: Real | None = None
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        error: Target | None = None,
+        confidence: float = 0.95,
     ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate its answer would be. Reads no row, spends nothing."""
-        plan = self._plan(text, epsilon, delta, rho)
+        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
 
     def sql(
@@ -267,6 +275,8 @@ class Database(Statistics):
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
+        error: Target | None = None,
+        confidence: float = 0.95,
         fresh: bool = False,
         progress: Progress | None = None,
     ) -> Release:
@@ -275,6 +285,9 @@ class Database(Statistics):
         Args:
             text: one SELECT of COUNT, SUM, AVG over the table; see docs/guide/query.md.
             epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
+            error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
+                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged.
+            confidence: of the intervals that `error` speaks of.
             fresh: pay again for new noise, although the question has an answer already.
             progress: called with the share that is done, after each pass over a file that takes several for want of
                 `memory`. It tells nothing about the rows: where it would, it is not called.
@@ -285,7 +298,7 @@ class Database(Statistics):
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        plan = self._plan(text, epsilon, delta, rho)
+        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence)
         answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
         return build_release(
             plan,
@@ -296,11 +309,25 @@ class Database(Statistics):
             notes=self._notes(grouped=bool(plan.query.question.keys)),
         )
 
-    def _plan(self, text: str, epsilon: Real | None, delta: Real | None, rho: Real | None) -> PricedPlan:
-        asked = Price.of(epsilon, delta, rho)
+    def _plan(
+        self,
+        text: str,
+        epsilon: Real | None,
+        delta: Real | None,
+        rho: Real | None,
+        *,
+        error: Target | None = None,
+        confidence: float = 0.95,
+    ) -> PricedPlan:
+        if error is not None and (epsilon is not None or rho is not None):
+            raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
+        asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
         query = parse(text, self.tables)
         check_outcome(query)
-        plan = price(query, asked, self.ledger.budget)
+        if error is None:
+            plan = price(query, asked, self.ledger.budget)
+        else:
+            plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
         self._engine.check(plan)
         return plan
 

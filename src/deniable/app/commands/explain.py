@@ -5,7 +5,7 @@ import json
 import typer
 
 from deniable.app.opening import for_reading, read
-from deniable.app.options import AsJson, Delta, Epsilon, Moved, PolicyFile, Question, Rho
+from deniable.app.options import AsJson, Delta, Epsilon, Error, Moved, PolicyFile, Question, Rho
 from deniable.app.terminal import show_pairs
 
 
@@ -16,11 +16,14 @@ def explain(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    error: Error = None,
     moved: Moved = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a question would cost and how exact the answer would be. Reads no row, spends nothing."""
-    explanation = for_reading(read(policy), moved=moved).explain(sql, epsilon=epsilon, delta=delta, rho=rho)
+    explanation = for_reading(read(policy), moved=moved).explain(
+        sql, epsilon=epsilon, delta=delta, rho=rho, error=error
+    )
     if as_json:
         typer.echo(json.dumps(explanation.to_dict(), indent=2))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deniable.app.opening import read
-from deniable.app.options import AsJson, Delta, Epsilon, Memory, Moved, PolicyFile, Question, Rho, Threads
+from deniable.app.options import AsJson, Delta, Epsilon, Error, Memory, Moved, PolicyFile, Question, Rho, Threads
 from deniable.app.output import as_csv, as_json, as_page, format_of, whole_file
 from deniable.app.terminal import hint, show_release, waiting
 from deniable.errors import InvalidParameterError
@@ -20,6 +20,7 @@ def query(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    error: Error = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Pay for new noise, even if it was answered before.")] = False,
     moved: Moved = False,
     to_json: AsJson = False,
@@ -43,7 +44,9 @@ def query(
             write = stack.enter_context(whole_file(output, never=(declared.source, Path(declared.ledger), policy)))
         database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:
-            release = database.sql(sql, epsilon=epsilon, delta=delta, rho=rho, fresh=fresh, progress=progress)
+            release = database.sql(
+                sql, epsilon=epsilon, delta=delta, rho=rho, error=error, fresh=fresh, progress=progress
+            )
         if form is not None and write is not None:
             write(as_page(release, policy.name) if form is as_page else form(release))
             hint(f"{output} written; left {database.ledger.left()}")
