@@ -10,8 +10,9 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy import Sensitivity, of_clipped_sum
 from deniable.privacy.sensitivity import of_distinct_units, of_spread_sum
 from deniable.query.aggregates.aggregate import SHARES, WHOLE, Aggregate, BoundedAggregate
+from deniable.query.aggregates.distinct import Distinct
 from deniable.query.allowlist import checked
-from deniable.query.expression import Expression, columns_of, literal, text_of
+from deniable.query.expression import Column, Expression, literal, text_of
 from deniable.query.operators import call
 from deniable.query.sql import condition, translate
 
@@ -78,12 +79,12 @@ def count_of(value: Expression, scope: "ResultScope") -> Expression:
 
 
 def read_count(node: exp.Expr, where: Expression | None, scope: "ResultScope") -> Expression:
-    """COUNT(*), COUNT(value) or COUNT(DISTINCT unit)."""
+    """COUNT(*), COUNT(value) or COUNT(DISTINCT value)."""
     match node.this:
         case exp.Star():
             return scope.base(Count(None if where is None else scope.kept(where, literal(1))))
         case exp.Distinct() as distinct:
-            return _units(distinct, where, scope)
+            return _distinct(distinct, where, scope)
     return count_of(scope.kept(where, translate(node.this, scope.rows)), scope)
 
 
@@ -93,13 +94,13 @@ def read_countif(node: exp.Expr, where: Expression | None, scope: "ResultScope")
     return scope.base(Count(scope.kept(counted if where is None else call("and", where, counted), literal(1))))
 
 
-def _units(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:
+def _distinct(distinct: exp.Distinct, where: Expression | None, scope: "ResultScope") -> Expression:
+    """COUNT(DISTINCT unit), or of another value."""
     rows = scope.rows.relation
     columns = checked(distinct).expressions
-    value = translate(columns[0], scope.rows) if len(columns) == 1 else None
-    if value is None or not (rows.is_unit(value) or set(columns_of(value)) == {rows.unit}):
-        raise UnsupportedQueryError(
-            "COUNT(DISTINCT ...) is offered for the column of the privacy unit"
-            + (f", which is {rows.unit!r}." if rows.unit else "; in this table every row is a unit, so use COUNT(*).")
-        )
-    return scope.base(Units(None if where is None else scope.kept(where, literal(1))))
+    if len(columns) != 1:
+        raise UnsupportedQueryError("COUNT(DISTINCT ...) takes one value. Join texts with ||.")
+    value = translate(columns[0], scope.rows)
+    if rows.is_unit(value) or (isinstance(value, Column) and value.name == rows.unit):
+        return scope.base(Units(None if where is None else scope.kept(where, literal(1))))
+    return scope.base(Distinct(scope.kept(where, value)))

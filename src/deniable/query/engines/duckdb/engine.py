@@ -16,7 +16,7 @@ from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.spill import spill_folder
-from deniable.query.engines.duckdb.sql import Generator, Source
+from deniable.query.engines.duckdb.sql import Generator, Source, in_totals
 from deniable.query.expression import Expression, Kind
 from deniable.query.imports.declaration import Csv
 from deniable.query.plan import PricedPlan
@@ -167,9 +167,11 @@ class DuckDBEngine(Engine):
 
         generator, question = Generator(self._twins), plan.query.question
         statements = [
-            generator.tally(question, part, secret=bytes(16)) for part in plan.parts if not part.aggregate.additive
+            (generator.distinct if part.aggregate.additive else generator.tally)(question, part, secret=bytes(16))
+            for part in plan.parts
+            if not in_totals(part)
         ]
-        if any(part.aggregate.additive for part in plan.parts):
+        if any(in_totals(part) for part in plan.parts):
             statements.append(generator.plan(plan, secret=bytes(16)))
         possible = True
         try:
@@ -251,15 +253,22 @@ class DuckDBEngine(Engine):
         import duckdb
 
         generator, question = Generator(self._tables), plan.query.question
-        additive = [place for place, part in enumerate(plan.parts) if part.aggregate.additive]
-        totals = {place: [0] * question.cells for place in additive}
+        totals = {place: [0] * question.cells for place, part in enumerate(plan.parts) if in_totals(part)}
+        distinct = {
+            place: [0] * question.cells
+            for place, part in enumerate(plan.parts)
+            if part.aggregate.additive and place not in totals
+        }
         tallies: dict[int, list[tuple[int, int, int]]] = {
-            place: [] for place in range(len(plan.parts)) if place not in additive
+            place: [] for place, part in enumerate(plan.parts) if not part.aggregate.additive
         }
         for turn in range(passes):
             failure: type[Exception] | None = None
             try:
-                if additive:
+                for place, number in distinct.items() if turn == 0 else ():
+                    for cell, value in self._run(generator.distinct(question, plan.parts[place], secret=secret)):
+                        number[cell] = value
+                if totals:
                     for cell, *values in self._run(generator.plan(plan, secret=secret, share=(turn, passes))):
                         for total, value in zip(totals.values(), values, strict=True):
                             total[cell] += value
@@ -277,8 +286,9 @@ class DuckDBEngine(Engine):
             if progress is not None:
                 with suppress(Exception):  # a paid answer is not lost for want of a bar
                     progress((turn + 1) / passes)
+        whole = totals | distinct
         return [
-            _integers(totals[place]) if place in totals else Tally.of(tallies[place])
+            Tally.of(tallies[place]) if place in tallies else _integers(whole[place])
             for place in range(len(plan.parts))
         ]
 

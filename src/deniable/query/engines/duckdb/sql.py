@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from deniable.query.aggregates.aggregate import Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
+from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
@@ -85,7 +86,7 @@ class Generator:
         """
         question = plan.query.question
         unit = question.unit
-        parts = [part for part in plan.parts if isinstance(part, PricedAggregate)]
+        parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and in_totals(part)]
         picked = self._picked(question, parts)
         placed = _placed(question, parts, None if unit is None else share)
         if unit is None:
@@ -111,14 +112,7 @@ class Generator:
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if unit is None:
             return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY ALL"
-        source = "placed"
-        if table.groups < question.cells:
-            layers.append("pairs AS MATERIALIZED (SELECT u, cell FROM placed GROUP BY u, cell)")
-            layers += _choose_groups(table.groups, question.cells, secret)
-            layers.append(
-                "counted AS (SELECT u, cell FROM hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark)"
-            )
-            source = "placed SEMI JOIN counted USING (u, cell)"
+        source = _counted(question, layers, secret)
         layers.append(
             f"ranked AS (SELECT cell, x0, {_mixed(secret)} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
             f"AS r, count(*) OVER (PARTITION BY u, cell) AS n FROM {source} WHERE x0 IS NOT NULL)"
@@ -126,6 +120,24 @@ class Generator:
         rows, start = table.rows, "CAST(h % n AS BIGINT)"
         kept = f"n <= {rows} OR (r * {rows} + {start}) // n > ((r - 1) * {rows} + {start}) // n"
         return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM ranked WHERE {kept} GROUP BY ALL"
+
+    def distinct(self, question: Question, part: Priced, *, secret: bytes) -> str:
+        """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
+
+        Values of several units may be the same, so shares of the units cannot be counted one by one.
+        """
+        unit = question.unit
+        layers = [f"picked AS ({self._picked(question, [part])})"]
+        layers.append(f"placed AS ({_placed(question, [part], None if unit is None else (0, 1))})")
+        source = "placed WHERE x0 IS NOT NULL"
+        if unit is not None:
+            kept = (
+                f"row_number() OVER (PARTITION BY u, cell ORDER BY {_mixed(secret, 'x0')}, x0) <= {question.table.rows}"
+            )
+            own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(question, layers, secret)} WHERE x0 IS NOT NULL"
+            layers.append(f"own AS ({own}), shown AS (SELECT cell, x0 FROM own QUALIFY {kept})")
+            source = "shown"
+        return f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell"
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -159,6 +171,11 @@ class Generator:
             items.append(f"{source.unit(question.unit)} AS u")
         where = "" if question.where is None else f" WHERE ({translator.expression(question.where)})"
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
+
+
+def in_totals(part: Priced) -> bool:
+    """Whether an aggregate is a column of the statement of totals."""
+    return part.aggregate.additive and not isinstance(part.aggregate, Distinct)
 
 
 def _value(part: Priced, argument: Expression, translator: Translator) -> str:
@@ -333,10 +350,21 @@ def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
     ]
 
 
-def _mixed(secret: bytes) -> str:
-    """A keyed hash of unit and group."""
+def _counted(question: Question, layers: list[str], secret: bytes) -> str:
+    """The rows of `placed` in the groups of a unit that count; adds what it needs to `layers`."""
+    groups = question.table.groups
+    if groups >= question.cells:
+        return "placed"
+    layers.append("pairs AS MATERIALIZED (SELECT u, cell FROM placed GROUP BY u, cell)")
+    layers += _choose_groups(groups, question.cells, secret)
+    layers.append("counted AS (SELECT u, cell FROM hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark)")
+    return "placed SEMI JOIN counted USING (u, cell)"
+
+
+def _mixed(secret: bytes, what: str = "cell") -> str:
+    """A keyed hash of unit and group, or value."""
     first, second = (int.from_bytes(secret[start : start + 8], "big") for start in (0, 8))
-    return f"hash(hash(xor(hash(u), {first}::UBIGINT), xor(hash(cell), {second}::UBIGINT)))"
+    return f"hash(hash(xor(hash(u), {first}::UBIGINT), xor(hash({what}), {second}::UBIGINT)))"
 
 
 def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
