@@ -331,7 +331,7 @@ def test_33_what_is_not_listed_is_refused(text: str) -> None:
     [
         "SELECT COUNT(*) FROM (SELECT * FROM t LIMIT 3) s", "SELECT COUNT(*) FROM (SELECT * FROM t ORDER BY x) s",
         "SELECT COUNT(*) FROM t WHERE RANDOM() < 0.5", "SELECT COUNT(*) FROM t WHERE ROW_NUMBER() OVER () < 3",
-        "SELECT COUNT(*) FROM (SELECT DISTINCT who FROM t) s",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT x FROM t) s",
     ],
 )  # fmt: skip
 def test_34_before_the_bound_every_row_is_read_by_itself(text: str) -> None:

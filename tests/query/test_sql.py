@@ -142,7 +142,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM (SELECT * FROM t LIMIT 10)": "subquer",
     "WITH RECURSIVE x AS (SELECT * FROM t) SELECT COUNT(*) FROM x": "RECURSIVE",
     "SELECT COUNT(*) FROM t WHERE age IN (SELECT age FROM t)": "QUERY",
-    "SELECT COUNT(*) FROM t WHERE age > (SELECT 1)": "subquery",
+    "SELECT COUNT(*) FROM t WHERE age > (SELECT 1)": "needs FROM",
     "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1)": "not supported",
     "SELECT SUM(big) FROM t": "needs public bounds",
     "SELECT AVG(big + 1) FROM t": "needs public bounds",

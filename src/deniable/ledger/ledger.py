@@ -386,7 +386,8 @@ def _opening(budget: Budget, relation: Relation, unit: PrivacyUnit, dataset: str
     return {
         "budget": budget.to_data(),
         "relation": relation.name,
-        "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids},
+        "unit": {"column": unit.column, "noun": unit.noun, "ids": unit.ids}
+        | ({"period": unit.period} if unit.period else {}),
         "dataset": dataset,
     }
 

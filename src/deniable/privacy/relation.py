@@ -52,11 +52,13 @@ class PrivacyUnit(metaclass=InWords):
         column: the column that names the unit; None when every row is a unit of its own.
         noun: what a person calls one unit, for messages.
         ids: how many values of `column` one unit may own (a household of up to 4 people: 4); multiplies sensitivities.
+        period: a column of dates. What is hidden together is then one unit's rows of one day, and no more.
     """
 
     column: str | None = None
     noun: str = "row"
     ids: int = 1
+    period: str | None = None
 
     def __post_init__(self) -> None:
         if self.column is not None and not (isinstance(self.column, str) and self.column):
@@ -64,6 +66,10 @@ class PrivacyUnit(metaclass=InWords):
         if not (isinstance(self.noun, str) and self.noun):
             raise InvalidParameterError(f"noun must be a word such as 'respondent', got {self.noun!r}")
         object.__setattr__(self, "ids", positive_integer("ids", self.ids))
+        if self.period is not None and (self.column is None or self.ids != 1 or not isinstance(self.period, str)):
+            raise InvalidParameterError(
+                f"period must be the name of a column of dates, beside a column of one id a unit, got {self.period!r}"
+            )
         if self.column is None and self.ids != 1:
             raise InvalidParameterError(
                 "ids must be 1 when every row is a unit; name the column that groups rows first"
@@ -71,5 +77,5 @@ class PrivacyUnit(metaclass=InWords):
 
     def __str__(self) -> str:
         if self.ids == 1:
-            return f"one {self.noun}"
+            return f"one {self.noun}" + (f" on one {self.period}" if self.period else "")
         return f"one {self.noun} of up to {self.ids} values of {self.column}"

@@ -86,15 +86,15 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.ILike: frozenset({"this", "expression", "negate"}),
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.If: frozenset({"this", "true", "false"}),
-    exp.In: frozenset({"this", "expressions"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
     exp.Is: frozenset({"this", "expression"}),
     exp.Like: frozenset({"this", "expression", "negate"}),
     exp.Limit: frozenset({"expression"}),
+    exp.Max: frozenset({"this"}),
+    exp.Min: frozenset({"this"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Log: frozenset({"this", "expression"}),
-    exp.Max: frozenset({"this"}),
     exp.Median: frozenset({"this"}),
-    exp.Min: frozenset({"this"}),
     exp.Null: frozenset(),
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
@@ -103,7 +103,10 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Quantile: frozenset({"this", "quantile"}),
     exp.Round: frozenset({"this", "decimals"}),
     exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
-    exp.Select: frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"}),
+    exp.Select: frozenset(
+        {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_", "distinct"}
+    ),
+    exp.Union: frozenset({"this", "expression"}),
     exp.Subquery: frozenset({"this", "alias"}),
     exp.Star: frozenset(),
     exp.Substring: frozenset({"this", "start", "length"}),
@@ -139,7 +142,7 @@ def checked(node: Node) -> Node:
     allowed = ARGUMENTS.get(type(node))
     with placed(node):
         if allowed is None and isinstance(node, exp.Func):
-            raise UnsupportedQueryError(f"{spoken(node)} is not supported.{_instead(node)}")
+            raise UnsupportedQueryError(f"{spoken(node)} is not supported.{instead(node)}")
         if allowed is None:
             raise UnsupportedQueryError(f"{spoken(node)} is not supported. {SUPPORTED}")
         for name, value in node.args.items():
@@ -182,7 +185,7 @@ def called(node: exp.Expr) -> str:
     return str(node.meta.get("spelling", name)).upper()
 
 
-def _instead(node: exp.Func) -> str:
+def instead(node: exp.Func) -> str:
     """What to do without a function: a statistic of the database, or a function that is spelt like it."""
     name = called(node)
     for words, method in STATISTICS.items():

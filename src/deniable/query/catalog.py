@@ -6,13 +6,12 @@ name that is not declared cannot be used.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.numbers.rationals import exact_rational
@@ -20,6 +19,7 @@ from deniable.privacy import AddRemove, PrivacyUnit, Relation
 from deniable.query.expression import Column, Expression, Facts, Key, Kind, literal
 from deniable.query.operators import call
 
+UNIT, KEY = "(unit)", "(key)"  # columns that are made to carry the unit; no name that a declared column may have
 LARGEST_BOUND = 2**53  # integers up to here are exact in every engine and in float64
 LARGEST_ROWS = 2**20
 LARGEST_KEYS = 1_000_000
@@ -146,13 +146,23 @@ def each_row(noun: str = "row") -> PrivacyUnit:
     return PrivacyUnit(column=None, noun=noun)
 
 
+@dataclass(frozen=True)
+class Path:
+    """How rows without a unit column reach one: `key` holds what `parent_key` of the rows of `parent` holds."""
+
+    key: str
+    parent: "Table"
+    parent_key: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
     is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave.
-    The rows of a `public` table are nobody's: everybody may know them.
+    The rows of a `public` table are nobody's: everybody may know them. Those of a table with a `path` belong to every
+    unit whose rows in the parent hold their key.
     """
 
     name: str
@@ -165,11 +175,14 @@ class Table:
     total_rows: int | None = None
     assumed: tuple[str, ...] = ()
     public: bool = False
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         folded: dict[str, str] = {}
         for name in self.schema:
             other = folded.setdefault(name.casefold(), name)
+            if name.casefold() in (UNIT, KEY):
+                raise CatalogError(f"a column of {self.name} is called {name!r}. Rename it.")
             if other != name:
                 raise CatalogError(
                     f"columns {other!r} and {name!r} of {self.name} differ only by case. Rename one of them."
@@ -207,16 +220,43 @@ class Table:
                     f"rows, groups and total_rows need a unit column, but every row of {self.name} is one "
                     f"{self.unit.noun}. Name the column that says whose row it is: unit='...'."
                 )
+        elif self.path is not None:
+            self._check_path(self.path)
         elif column not in self.schema:
             raise CatalogError(
                 f"unit={column!r} names no column of {self.name}.{did_you_mean(column, self.schema)} Its columns: "
-                f"{_listed(self.schema)}. Name the column "
+                f"{listed(self.schema)}. Name the column "
                 f"that says whose row it is, or, if every row is one {column}, write unit=dn.each_row({column!r})."
             )
         elif self.schema[column] is None:
             raise CatalogError(
                 f"the unit column {column!r} has a type that cannot identify a unit. Use numbers or text."
             )
+        elif self.unit.period is not None and self.schema.get(self.unit.period) is not Kind.DATE:
+            raise CatalogError(f"period={self.unit.period!r} names no column of {self.name} that is stored as a date.")
+
+    def _check_path(self, path: Path) -> None:
+        try:
+            kinds = [self.column(path.key).facts.kind, path.parent.column(path.parent_key).facts.kind]
+        except UnsupportedQueryError as error:
+            raise CatalogError(f"the path of {self.name}: {error}") from None
+        if kinds[0] is not kinds[1] or kinds[0] in (Kind.REAL, Kind.TIMESTAMP):
+            raise CatalogError(
+                f"the path of {self.name} compares {path.key!r} of kind {kinds[0].value} with {path.parent_key!r} of "
+                f"{path.parent.name}, of kind {kinds[1].value}. Declare both as whole numbers, text or dates."
+            )
+
+    @property
+    def unit_column(self) -> str | None:
+        """The column that says whose row it is: one of the table, or one that is made when it is read."""
+        return UNIT if self.path is not None or self.unit.period is not None else self.unit.column
+
+    @property
+    def unit_kind(self) -> Kind | None:
+        """The kind of `unit_column`."""
+        if self.unit.period is not None:
+            return Kind.TEXT
+        return self.path.parent.unit_kind if self.path is not None else self.schema.get(self.unit.column or "")
 
     @cached_property
     def expressions(self) -> Mapping[str, Expression]:
@@ -238,7 +278,7 @@ class Table:
             if expression is None:
                 raise CatalogError(
                     f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
-                    f"Its columns: {_listed(self.schema)}.{reason}"
+                    f"Its columns: {listed(self.schema)}.{reason}"
                 )
             found[name] = expression
         return found
@@ -316,7 +356,7 @@ class Table:
         if found is None:
             raise UnsupportedQueryError(
                 f"{self.name} has no column {name!r}.{did_you_mean(name, self.schema)} "
-                f"Its columns: {_listed(self.schema)}."
+                f"Its columns: {listed(self.schema)}."
             )
         declared = self.columns.get(found, Declaration())
         kind = declared.kind or self.schema[found]
@@ -332,43 +372,6 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
-
-
-def declared_tables(
-    names: Iterable[str],
-    *,
-    schema: Callable[[str], Mapping[str, Kind | None]],
-    columns: Mapping[str, Mapping[str, Declaration]],
-    public: Collection[str],
-    unit: PrivacyUnit,
-    promise: Mapping[str, Any],
-) -> dict[str, Table]:
-    """Several tables of one promise, by name; the rows of `public` ones are nobody's.
-
-    Raises: CatalogError if they differ by case alone, none is private, or something is declared of another table.
-    """
-    listed = list(names)
-    for said, word in ((columns, "columns"), (public, "public")):
-        for name in said:
-            if name not in listed:
-                raise CatalogError(
-                    f"{word} names the table {name!r}, which is not there.{did_you_mean(name, listed)} The tables: "
-                    f"{_listed(listed)}. Of several tables, columns takes one mapping each: "
-                    '{"orders": {"amount": dn.Number(...)}}.'
-                )
-    if len({name.casefold() for name in listed}) < len(listed):
-        raise CatalogError("two tables differ only by case. Rename one of them.")
-    if unit.column is None:
-        raise CatalogError("several tables need a column that says whose row it is: unit='customer_id'.")
-    if not set(listed) - set(public):
-        raise CatalogError("one table at least is private: do not list all of them in public.")
-    nobody = PrivacyUnit(column=None, noun="row")
-    return {
-        name: Table(name=name, schema=schema(name), unit=nobody, columns=columns.get(name, {}), public=True)
-        if name in public
-        else Table(name=name, schema=schema(name), unit=unit, columns=columns.get(name, {}), **promise)
-        for name in listed
-    }
 
 
 def _form(expression: Expression) -> str:
@@ -438,7 +441,7 @@ def _kind_of_key(key: Key) -> Kind:
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from math import ceil, floor, prod
@@ -12,7 +13,7 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Aggregate
 from deniable.query.aggregates.counts import Count
 from deniable.query.aggregates.readers import READERS
-from deniable.query.allowlist import called, checked, placed
+from deniable.query.allowlist import called, checked, instead, placed, spoken
 from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
 from deniable.query.expression import (
     Call,
@@ -64,6 +65,9 @@ class ResultScope(Scope):
             f"column {name!r} is neither grouped nor aggregated. Add it to GROUP BY, or wrap it in COUNT, SUM or AVG."
         )
 
+    def values(self, query: exp.Expr) -> Sequence[Literal]:
+        return self.rows.values(query)
+
     def _alias(self, node: exp.Expr) -> Expression | None:
         """The output that a bare name means, if any; a qualified name is a column of the table."""
         if not isinstance(node, exp.Column) or node.table:
@@ -87,7 +91,8 @@ class ResultScope(Scope):
     def _aggregate(self, node: exp.Expr, where: Expression | None) -> Expression:
         reader = READERS.get(type(checked(node)))
         if reader is None:
-            raise UnsupportedQueryError(f"{node.sql_name()}() is not supported yet. Use COUNT, SUM or AVG.")  # type: ignore[attr-defined]
+            assert isinstance(node, exp.Func)
+            raise UnsupportedQueryError(f"{spoken(node)} is not supported.{instead(node)}")
         return reader(node, where, self)
 
     def base(self, aggregate: Aggregate) -> Expression:
@@ -106,6 +111,8 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     """The plan of a SELECT whose FROM is already resolved."""
     if not rows.relation.private:
         raise UnsupportedQueryError("every table of the query is public: count their rows without noise, elsewhere.")
+    if select.args.get("distinct") is not None:
+        raise UnsupportedQueryError("DISTINCT in SELECT is not supported: GROUP BY lists each group once.")
     where = select.args.get("where")
     keys, listed = _keys(select, rows)
     scope = ResultScope(rows, keys)
@@ -154,7 +161,7 @@ def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], t
         return (), ()
     keys, listed = [], []
     for node in checked(group).expressions:
-        meant = _key(node, select, rows)
+        meant = meant_key(node, select, rows)
         with placed(node):
             keys.append(translate(meant, rows))
             listed.append(with_keys(keys[-1], rows.keys_of(keys[-1]), declarable(meant)))
@@ -168,13 +175,13 @@ def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], t
     return tuple(keys), tuple(listed)
 
 
-def _key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
+def meant_key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
     """What GROUP BY means: an expression, the position of an output, or an alias that is no column."""
     if isinstance(node, exp.Literal) and not node.args["is_string"]:
         position = int(node.this) if re.fullmatch(r"[0-9]{1,9}", str(node.this)) else 0
         if not 1 <= position <= len(select.expressions):
             raise UnsupportedQueryError(f"GROUP BY {node.this}: SELECT has {len(select.expressions)} columns.")
-        return _key(select.expressions[position - 1].unalias(), select, rows)
+        return meant_key(select.expressions[position - 1].unalias(), select, rows)
     if isinstance(node, exp.Column) and not node.table:
         schema = set(rows.names)
         for output in select.expressions:

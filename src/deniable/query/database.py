@@ -2,9 +2,10 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
-from deniable.query.catalog import Declaration, Table, declared_tables
+from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
+from deniable.query.expression import Expression, Value
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
+from deniable.query.promise import declared_tables
+from deniable.query.relation import Relation as Rows
 from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_source, open_sources
@@ -39,10 +43,11 @@ def connect(
     source: object,
     *,
     name: str | None = None,
-    unit: str | PrivacyUnit | None = None,
+    unit: str | tuple[str, str] | PrivacyUnit | None = None,
     budget: Budget | None = None,
     columns: Mapping[str, Declaration] | Mapping[str, Mapping[str, Declaration]] | None = None,
     public: Collection[str] = (),
+    paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
     rows: int | None = None,
     groups: int | None = None,
     total_rows: int | None = None,
@@ -60,11 +65,14 @@ def connect(
             imported (`import_csv`), of a folder or pattern of .parquet files, or of a policy (.toml), which says all of
             the rest; or several of these by the names of their tables, {"orders": ..., "customers": ...}.
         name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
-        unit: the column that says whose row it is, or `each_row("person")` if every row is one person.
+        unit: the column that says whose row it is, or `each_row("person")` if every row is one person; or the column
+            and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
         budget: what may ever be spent; needed unless the ledger exists.
         columns: public facts by column: `Number(lower=0, upper=120)`, `Keys(["a", "b"])`, ...; of several tables, such
             a mapping for each: {"orders": {"amount": ...}, "customers": {"region": ...}}.
-        public: of several tables, those whose rows are nobody's secret. All others hold the column `unit`.
+        public: of several tables, those whose rows are nobody's secret. All others hold the column `unit` or a path.
+        paths: of tables that reach the unit through another table, their column and that table, {"items": ("order_id",
+            "orders")}; then the column there, if it has another name. A row belongs to every unit that holds its key.
         rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
         groups: the most groups of one GROUP BY in which a unit counts; likewise.
         total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
@@ -105,7 +113,7 @@ def connect(
                 "after."
             )
         name = "data"
-    whose = unit if isinstance(unit, PrivacyUnit) else PrivacyUnit(column=unit, noun=unit)
+    whose = unit if isinstance(unit, PrivacyUnit) else _whose(unit)
     promise: dict[str, Any] = {
         "relation": related,
         "rows": 1 if rows is None else rows,
@@ -117,7 +125,7 @@ def connect(
     if isinstance(source, Mapping):
         engine = open_sources(source, columns=declared, unit=whose.column, memory=memory, threads=threads)
         tables = declared_tables(
-            source, schema=engine.schema, columns=declared, public=public, unit=whose, promise=promise
+            source, schema=engine.schema, columns=declared, public=public, unit=whose, promise=promise, paths=paths
         )
         held = noted(engine, tables)
     else:
@@ -127,6 +135,11 @@ def connect(
         held = noted(engine)
     first = next(each for each in tables.values() if not each.public)
     return Database(engine, tables, _open_ledger(first, budget, ledger, held, moved=moved, name=name))
+
+
+def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
+    column, period = (unit, None) if isinstance(unit, str) else unit
+    return PrivacyUnit(column=column, noun=column, period=period)
 
 
 def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
@@ -322,7 +335,7 @@ class Database(Statistics):
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
-        query = parse(text, self.tables)
+        query = parse(text, self.tables, self._look)
         check_outcome(query)
         if error is None:
             plan = price(query, asked, self.ledger.budget)
@@ -330,6 +343,10 @@ class Database(Statistics):
             plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
         self._engine.check(plan)
         return plan
+
+    def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
+        """A column of a public relation."""
+        return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
 
     def _recall(self, plan: PricedPlan) -> str | None:
         return self.ledger.recall(plan.key, safe=self._bits.safe)
@@ -350,6 +367,9 @@ class Database(Statistics):
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
         bounding = self.table.bounding(grouped=grouped)
         notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
+        unit = self.table.unit
+        if unit.period is not None:
+            notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
         if not self.ledger.is_lasting:
             notes.append(
                 "The budget is kept in memory and ends with this process; "

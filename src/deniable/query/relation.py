@@ -12,10 +12,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table, did_you_mean
-from deniable.query.expression import Call, Column, Expression, Key, Kind, Literal, columns_of, text_of
+from deniable.query.catalog import UNIT, Table, did_you_mean
+from deniable.query.expression import (
+    Call,
+    Column,
+    Expression,
+    Facts,
+    Key,
+    Kind,
+    Literal,
+    columns_of,
+    text_of,
+)
 
-UNIT = "(unit)"  # the column that carries the unit where columns are made; no name that a user can write
+WHOLE = "whole"  # the unit itself; "column" and "period" are its parts where it is one of several days
+
+
+Pairs = tuple[tuple[Expression, Expression], ...]
 
 
 class Relation(ABC):
@@ -48,9 +61,27 @@ class Relation(ABC):
     def unit(self) -> str | None:
         """The column that says whose row it is; None where each row is a unit, or nobody's."""
 
+    @property
+    def owner(self) -> Column:
+        """The column `unit` as an expression."""
+        assert self.unit is not None
+        return Column(self.unit, Facts(kind=self.table.unit_kind or Kind.NULL))
+
+    def part(self, expression: Expression) -> str | None:
+        """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
+        return WHOLE if self.private and self.unit is not None and expression == self.owner else self._part(expression)
+
     @abstractmethod
+    def _part(self, expression: Expression) -> str | None:
+        """The same of expressions that a query may hold."""
+
     def is_unit(self, expression: Expression) -> bool:
-        """Whether an expression over the columns is the unit as it is stored, so that no two units look alike."""
+        """Whether an expression is the unit as it is stored."""
+        return self.part(expression) == WHOLE
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        """The table and column from which an expression comes unchanged."""
+        return None
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Declared values of an expression over columns, however it is written."""
@@ -80,19 +111,30 @@ class Scan(Relation):
 
     @property
     def unit(self) -> str | None:
-        return self.source.unit.column
+        return self.source.unit_column
 
-    def is_unit(self, expression: Expression) -> bool:
+    def _part(self, expression: Expression) -> str | None:
         """A column that is read as another kind than its own could make two units one."""
-        if not isinstance(expression, Column) or self.unit is None or expression.name != self.unit:
-            return False
-        return expression.facts.kind is self.source.schema[self.unit]
+        table = self.source
+        if not isinstance(expression, Column) or table.path is not None or table.unit.column is None:
+            return None
+        if expression.facts.kind is not table.schema.get(expression.name):
+            return None
+        if expression.name == table.unit.column:
+            return WHOLE if table.unit.period is None else "column"
+        return "period" if expression.name == table.unit.period else None
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        return (self.source, expression.name) if isinstance(expression, Column) else None
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         return self.source.keys_of(expression)
 
     def to_json(self) -> object:
-        return self.source.name
+        path, period = self.source.path, self.source.unit.period
+        if path is not None:
+            return {"table": self.source.name, "path": [path.key, Scan(path.parent).to_json(), path.parent_key]}
+        return self.source.name if period is None else {"table": self.source.name, "period": period}
 
 
 @dataclass(frozen=True)
@@ -106,8 +148,11 @@ class Filter(Relation):
     def table(self) -> Table:
         return self.source.table
 
-    def is_unit(self, expression: Expression) -> bool:
-        return self.source.is_unit(expression)
+    def _part(self, expression: Expression) -> str | None:
+        return self.source.part(expression)
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        return self.source.origin(expression)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,15 +194,23 @@ class Renamed(Relation):
     def unit(self) -> str | None:
         return None if self.source.unit is None else self.prefix + self.source.unit
 
-    def is_unit(self, expression: Expression) -> bool:
-        if not isinstance(expression, Column) or not expression.name.startswith(self.prefix):
-            return False
-        return self.source.is_unit(renamed(expression, lambda column: column.removeprefix(self.prefix)))
+    def _part(self, expression: Expression) -> str | None:
+        below = self._below(expression)
+        return None if below is None else self.source.part(below)
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        below = self._below(expression)
+        return None if below is None else self.source.origin(below)
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        below = self._below(expression)
+        return None if below is None else self.source.keys_of(below)
+
+    def _below(self, expression: Expression) -> Expression | None:
+        """The expression over the columns as they were called before."""
         if not all(name.startswith(self.prefix) for name in columns_of(expression)):
             return None
-        return self.source.keys_of(renamed(expression, lambda column: column.removeprefix(self.prefix)))
+        return renamed(expression, lambda column: column.removeprefix(self.prefix))
 
     def to_json(self) -> object:
         return {"as": self.prefix, "of": self.source.to_json()}
@@ -182,7 +235,7 @@ class Project(Relation):
         return tuple(self.columns)
 
     def column(self, name: str) -> Expression:
-        found = _named(name, self.columns)
+        found = named(name, self.columns)
         facts = self.columns[found].facts
         return Column(found, replace(facts, kind=Kind.TEXT) if facts.kind is Kind.NULL else facts)
 
@@ -190,8 +243,12 @@ class Project(Relation):
     def unit(self) -> str | None:
         return None if self.source.unit is None else UNIT
 
-    def is_unit(self, expression: Expression) -> bool:
-        return isinstance(expression, Column) and self.source.is_unit(self.columns[expression.name])
+    def _part(self, expression: Expression) -> str | None:
+        below = self.columns.get(expression.name) if isinstance(expression, Column) else None
+        return None if below is None else self.source.part(below)
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        return self.source.origin(self.columns[expression.name]) if isinstance(expression, Column) else None
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         return None if not isinstance(expression, Column) else self.source.keys_of(self.columns[expression.name])
@@ -206,13 +263,15 @@ class Join(Relation):
     """Pairs of rows that agree on the `on` columns; with `outer`, rows of the left side that find none stay alone.
 
     A private relation may meet public ones, and another private one where both are matched by their unit: then every
-    pair is of one unit's rows and of public ones, whatever else is compared.
+    pair is of one unit's rows and of public ones, whatever else is compared. Where every row is a unit, a public
+    relation may only be met by what is `unique` in it, so that there is at most one pair.
     """
 
     left: Relation
     right: Relation
-    on: tuple[tuple[Expression, Expression], ...]
+    on: Pairs
     outer: bool = False
+    unique: bool = False
 
     def __post_init__(self) -> None:
         _apart(*(name for side in (self.left, self.right) for name in dict.fromkeys((*side.names, side.unit))))
@@ -230,10 +289,10 @@ class Join(Relation):
                 )
         if self.left.private and self.right.private:
             self._by_unit()
-        elif self.private and self.unit is None:
+        elif self.private and self.unit is None and not self.unique:
             raise UnsupportedQueryError(
-                "in a table in which every row is a unit, a join could give one unit many rows. Name the column that "
-                "says whose row it is: unit='...'."
+                "in a table in which every row is a unit, a join could give one unit many rows. Join by columns that "
+                "are unique in the public table, or name the column that says whose row it is: unit='...'."
             )
         if self.outer and self.right.private and not self.left.private:
             raise UnsupportedQueryError(
@@ -241,7 +300,9 @@ class Join(Relation):
             )
 
     def _by_unit(self) -> None:
-        if not any(self.left.is_unit(one) and self.right.is_unit(other) for one, other in self.on):
+        pairs = ((self.left.part(one), self.right.part(other)) for one, other in self.on)
+        equal = {one for one, other in pairs if one == other}
+        if WHOLE not in equal and not {"column", "period"} <= equal:
             raise UnsupportedQueryError(
                 "two private tables are joined by the columns that say whose row it is (not read as another type). Any "
                 "other match would mix rows of different units."
@@ -262,11 +323,22 @@ class Join(Relation):
     def unit(self) -> str | None:
         return self.left.unit if self.left.private else self.right.unit
 
-    def is_unit(self, expression: Expression) -> bool:
+    def _part(self, expression: Expression) -> str | None:
         """Where both sides are private, an inner join makes their units equal."""
-        if self.left.is_unit(expression):
-            return self.left.private
-        return self.right.private and not self.outer and self.right.is_unit(expression)
+        left, right = (
+            None if self.side(expression) is not side else side.part(expression) for side in (self.left, self.right)
+        )
+        return left if left is not None or self.outer else right
+
+    def side(self, expression: Expression) -> Relation | None:
+        """The side of which a column is."""
+        if not isinstance(expression, Column):
+            return None
+        return next((side for side in (self.left, self.right) if expression.name in (*side.names, side.unit)), None)
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        side = self.side(expression)
+        return None if side is None else side.origin(expression)
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         return self.left.keys_of(expression) or self.right.keys_of(expression)
@@ -285,7 +357,7 @@ def _apart(*names: str | None) -> None:
         seen.add("" if name is None else name.casefold())
 
 
-def _named(name: str, known: Mapping[str, object]) -> str:
+def named(name: str, known: Mapping[str, object]) -> str:
     found = name if name in known else next((one for one in known if one.casefold() == name.casefold()), None)
     if found is None:
         raise UnsupportedQueryError(

@@ -1,14 +1,16 @@
 """What names mean: columns in the row part of a query, aggregates, groups and aliases in its result part."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Expression, Key
+from deniable.query.expression import Expression, Key, Literal
 from deniable.query.relation import Relation, renamed
+
+Values = Callable[[exp.Expr], Sequence[Literal]]
 
 
 class Scope(ABC):
@@ -17,6 +19,13 @@ class Scope(ABC):
     @abstractmethod
     def resolve(self, node: exp.Expr) -> Expression | None:
         """The expression for a column or an aggregate; None for any other node."""
+
+    def values(self, query: exp.Expr) -> Sequence[Literal]:
+        """The constants that a subquery over public tables gives, which are read while the question is planned.
+
+        Raises: UnsupportedQueryError if it reads private tables, or stands where none is read.
+        """
+        raise UnsupportedQueryError("a subquery cannot stand here.")
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,13 @@ class Item:
 class RowScope(Scope):
     """Inside WHERE, GROUP BY and the arguments of aggregates: names are columns of the rows that FROM gives."""
 
-    def __init__(self, relation: Relation, items: Sequence[Item]) -> None:
+    def __init__(self, relation: Relation, items: Sequence[Item], values: Values | None = None) -> None:
         self.relation = relation
         self.items = items
+        self._values = values
+
+    def values(self, query: exp.Expr) -> Sequence[Literal]:
+        return super().values(query) if self._values is None else self._values(query)
 
     @property
     def names(self) -> Iterator[str]:

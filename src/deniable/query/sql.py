@@ -5,7 +5,7 @@ sqlglot parses; nothing of its tree survives. What the allow-list does not name 
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,14 +16,15 @@ from sqlglot import exp
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, placed, spoken
 from deniable.query.catalog import Table
-from deniable.query.expression import Call, Expression, Kind, Literal, literal
+from deniable.query.expression import Call, Expression, Kind, Literal, Value, literal
 from deniable.query.operators import call
-from deniable.query.relation import Scan
+from deniable.query.relation import Relation, Scan
 from deniable.query.scope import Item, RowScope, Scope
 
 if TYPE_CHECKING:
     from deniable.query.plan import Query
 
+Look = Callable[[Relation, Expression], Sequence[Value]]
 MOST_TEXT = 100_000
 PARTS = {
     "year": "year",
@@ -49,17 +50,20 @@ CASTS = {
 }
 
 
-def parse(text: str, tables: Mapping[str, Table]) -> "Query":
-    """The plan that `text` asks for, over one of `tables`.
+def parse(text: str, tables: Mapping[str, Table], look: Look | None = None) -> "Query":
+    """The plan that `text` asks for, over `tables`.
+
+    Args:
+        look: reads a column of a public relation; None where no subquery may need it.
 
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """
     from deniable.query.clauses import read_select
-    from deniable.query.tables import read_from
+    from deniable.query.tables import Known, read_from
 
     try:
         select = _one_select(text)
-        return read_select(text, select, read_from(select, tables))
+        return read_select(text, select, read_from(select, Known(tables, look)))
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except UnsupportedQueryError as error:
@@ -196,10 +200,22 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _in(node: exp.Expr, scope: Scope) -> Expression:
+    if node.args.get("query") is not None:
+        listed = scope.values(node.args["query"])
+        if any(option.value is None for option in listed):
+            raise UnsupportedQueryError("the subquery of IN gives missing values. Add WHERE ... IS NOT NULL to it.")
+        return _call("in", [translate(node.this, scope), *listed]) if listed else literal(False)
     options = [translate(option, scope) for option in node.expressions]
     if not options or not all(isinstance(option, Literal) and option.value is not None for option in options):
         raise UnsupportedQueryError("IN takes a list of constants, for example: region IN ('north', 'south').")
     return _call("in", [translate(node.this, scope), *options])
+
+
+def _single(node: exp.Expr, scope: Scope) -> Expression:
+    found = scope.values(node)
+    if len(found) > 1:
+        raise UnsupportedQueryError(f"a subquery in an expression gives one value, and this one {len(found):,}.")
+    return found[0] if found else literal(None)
 
 
 def _like(node: exp.Expr, scope: Scope) -> Expression:
@@ -295,6 +311,7 @@ SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
     exp.Log: _log,
     exp.Round: _round,
     exp.Substring: _substring,
+    exp.Subquery: _single,
 }
 
 

@@ -1,20 +1,60 @@
 """FROM: names of declared tables, joins of them and subqueries, as one relation and the names that its columns have."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import checked, placed, spoken
 from deniable.query.catalog import Table, did_you_mean
-from deniable.query.expression import Expression
+from deniable.query.clauses import meant_key
+from deniable.query.expression import Expression, Literal, literal
+from deniable.query.grouped import Grouped, Total, TotalScope
+from deniable.query.operators import call
+from deniable.query.promise import along_paths
 from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
-from deniable.query.scope import Item, RowScope
-from deniable.query.sql import condition, translate
+from deniable.query.scope import Item, RowScope, Scope
+from deniable.query.sql import Look, condition, translate
+from deniable.query.union import Union
 
-Known = Mapping[str, Table | Relation]
+MOST_VALUES = 1_000
+
+
+@dataclass(frozen=True)
+class Known:
+    """What names in FROM mean, and how public tables are read."""
+
+    tables: Mapping[str, Table | Relation]
+    look: Look | None = None
+
+    def values(self, query: exp.Expr) -> list[Literal]:
+        """The one column of a subquery over public tables, each value once."""
+        relation = _derived(_bare(query), self)
+        if relation.private:
+            raise UnsupportedQueryError(
+                "a subquery in a condition or an expression reads public tables alone: what it found in private ones "
+                "would tell about all units at once. JOIN them by the column that says whose row it is."
+            )
+        if len(relation.names) != 1 or self.look is None:
+            raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(relation.names)}.")
+        once = Grouped(relation, (relation.column(relation.names[0]),), ())
+        found = self.look(once, once.column("key 0"))
+        if len(found) > MOST_VALUES:
+            raise UnsupportedQueryError(
+                f"the subquery gives {len(found):,} values; at most {MOST_VALUES:,} are taken. JOIN the table instead."
+            )
+        return [literal(Fraction(value) if isinstance(value, float) else value) for value in found]
+
+    def is_unique(self, relation: Relation, columns: Sequence[Expression]) -> bool:
+        """Whether no two rows of a public relation agree in these columns."""
+        if relation.private or self.look is None:
+            return False
+        counted = Grouped(relation, tuple(columns), (Total("count", None),))
+        count = counted.column("total 0")
+        return not self.look(Filter(counted, call("gt", count, literal(1))), count)
 
 
 def read_from(select: exp.Select, tables: Known) -> RowScope:
@@ -22,25 +62,25 @@ def read_from(select: exp.Select, tables: Known) -> RowScope:
 
     Raises: UnsupportedQueryError if they name what is not declared, or rows of several units would meet in one.
     """
-    known = dict(tables)
+    known = tables
     checked(select)
     if select.args.get("with_") is not None:
         for table in checked(select.args["with_"]).expressions:
             checked(table)
-            known[table.alias] = _derived(table.this, known)
+            known = replace(known, tables={**known.tables, table.alias: _derived(table.this, known)})
     source = select.args.get("from_")
     if source is None:
-        raise UnsupportedQueryError(f"the query needs FROM and a table. Known tables: {', '.join(tables)}.")
+        raise UnsupportedQueryError(f"the query needs FROM and a table. Known tables: {', '.join(tables.tables)}.")
     joins = [checked(join) for join in select.args.get("joins") or ()]
     items = [_item(node, known) for node in (checked(source).this, *(join.this for join in joins))]
     if not joins:
-        return RowScope(items[0].relation, items)
+        return RowScope(items[0].relation, items, known.values)
     items = _prefixed(items)
     relation: Relation = Renamed(items[0].relation, items[0].prefix)
     for number, join in enumerate(joins, 1):
         with placed(join):
-            relation, items[number] = _joined(relation, items[: number + 1], join)
-    return RowScope(relation, items)
+            relation, items[number] = _joined(relation, items[: number + 1], join, known)
+    return RowScope(relation, items, known.values)
 
 
 def _item(node: exp.Expr, known: Known) -> Item:
@@ -52,44 +92,74 @@ def _item(node: exp.Expr, known: Known) -> Item:
             raise UnsupportedQueryError(f"FROM takes the name of a table or a subquery, got {spoken(node)}.")
         if not isinstance(node.this, exp.Identifier):
             raise UnsupportedQueryError(
-                f"FROM takes the name of a table, got a function. Known tables: {', '.join(known)}."
+                f"FROM takes the name of a table, got a function. Known tables: {', '.join(known.tables)}."
             )
         name = checked(node).name
-        found = name if name in known else next((key for key in known if key.casefold() == name.casefold()), None)
+        tables = known.tables
+        found = name if name in tables else next((key for key in tables if key.casefold() == name.casefold()), None)
         if found is None:
             raise UnsupportedQueryError(
-                f"there is no table {name!r}.{did_you_mean(name, known)} Known tables: {', '.join(known)}. Files "
+                f"there is no table {name!r}.{did_you_mean(name, tables)} Known tables: {', '.join(tables)}. Files "
                 "cannot be named in a query: give them to connect() or to a policy."
             )
-        held = known[found]
+        held = tables[found]
         aliases = (checked(node.args["alias"]).name, found) if node.args.get("alias") else (found,)
         return Item(aliases, held if isinstance(held, Relation) else Scan(held))
 
 
 def _derived(select: exp.Expr, known: Known) -> Relation:
-    """The rows of a subquery: columns computed row by row, of the rows that its WHERE keeps."""
+    """The rows of a subquery: columns computed row by row, or by unit and group, of the rows that its WHERE keeps."""
+    if isinstance(select, exp.Union):
+        return Union(tuple(_derived(_bare(part), known) for part in (checked(select).this, select.expression)))
     if not isinstance(select, exp.Select):
         raise UnsupportedQueryError(f"a subquery is a SELECT, got {spoken(select)}.")
-    for clause in ("group", "having", "order", "limit", "distinct"):
+    for clause in ("order", "limit"):
         if select.args.get(clause) is not None:
             raise UnsupportedQueryError(
-                f"{clause.upper()} in a subquery is not supported yet: its columns are computed row by row."
+                f"{clause.upper()} in a subquery would choose rows by those of other units. Use it in the outer SELECT."
             )
     scope = read_from(select, known)
     relation, where = scope.relation, select.args.get("where")
     if where is not None:
         relation = Filter(relation, condition(checked(where).this, scope, "WHERE"))
+    group, having = select.args.get("group"), select.args.get("having")
+    aggregated = any(each.find(exp.AggFunc) for each in select.expressions)
+    if group is None and having is None and not aggregated:
+        columns = _columns(select, scope, scope.items)
+        if select.args.get("distinct") is None:
+            return Project(relation, columns)
+        checked(select.args["distinct"])
+        kept = Grouped(relation, tuple(columns.values()), ())
+        return Project(kept, {name: kept.column(f"key {place}") for place, name in enumerate(columns)})
+    if select.args.get("distinct") is not None:
+        raise UnsupportedQueryError("DISTINCT beside aggregates is not supported: GROUP BY gives each group once.")
+    listed = checked(group).expressions if group is not None else ()
+    keys = tuple(translate(meant_key(node, select, scope), scope) for node in listed)
+    totals = TotalScope(scope, keys)
+    columns = _columns(select, totals, ())
+    totals.aliases = columns
+    chosen = None if having is None else condition(checked(having).this, totals, "HAVING")
+    relation = Grouped(relation, keys, tuple(totals.totals))
+    return Project(relation if chosen is None else Filter(relation, chosen), columns)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    return _bare(checked(node).this) if isinstance(node, exp.Subquery) else node
+
+
+def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[str, Expression]:
+    """The SELECT list of a subquery; a star stands for the columns of `items`."""
     columns: dict[str, Expression] = {}
     for number, node in enumerate(select.expressions, 1):
         if isinstance(node, exp.Star):
-            columns |= {name: item.column(name) for item in scope.items for name in item.relation.names}
+            columns |= {name: item.column(name) for item in items for name in item.relation.names}
             continue
         body = checked(node).this if isinstance(node, exp.Alias) else node
         name = node.alias if isinstance(node, exp.Alias) else getattr(body, "name", "") or f"column_{number}"
         if any(name.casefold() == other.casefold() for other in columns):
             raise UnsupportedQueryError(f"two columns of the subquery are called {name!r}. Name one with AS.")
         columns[name] = translate(body, scope)
-    return Project(relation, columns)
+    return columns
 
 
 def _prefixed(items: list[Item]) -> list[Item]:
@@ -103,7 +173,7 @@ def _prefixed(items: list[Item]) -> list[Item]:
     return found
 
 
-def _joined(left: Relation, items: list[Item], join: exp.Join) -> tuple[Relation, Item]:
+def _joined(left: Relation, items: list[Item], join: exp.Join, known: Known) -> tuple[Relation, Item]:
     """One more item joined, and the item, which shows no column twice."""
     item = items[-1]
     kind, side = (str(join.args.get(word) or "").upper() for word in ("kind", "side"))
@@ -125,7 +195,11 @@ def _joined(left: Relation, items: list[Item], join: exp.Join) -> tuple[Relation
     if not pairs:
         raise UnsupportedQueryError("JOIN needs ON or USING: the columns that both tables share.")
     merged = frozenset(name.casefold() for name in names)
-    return Join(left, right, tuple(pairs), outer=side == "LEFT"), replace(item, merged=merged)
+    outer = side == "LEFT"
+    unique = left.private and left.unit is None and known.is_unique(right, [other for _, other in pairs])
+    unique = unique or (right.private and right.unit is None and known.is_unique(left, [one for one, _ in pairs]))
+    on = along_paths(left, right, tuple(pairs))
+    return Join(left, right, on, outer=outer, unique=unique), replace(item, merged=merged)
 
 
 def _pair(node: exp.Expr, before: RowScope, after: RowScope) -> tuple[Expression, Expression]:

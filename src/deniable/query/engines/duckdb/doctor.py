@@ -12,7 +12,7 @@ from pathlib import Path
 from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.expression import key_constant, quoted
-from deniable.query.engines.duckdb.sql import Source
+from deniable.query.engines.duckdb.relations import Source
 from deniable.query.expression import Column, Expression, Facts, Key, Kind
 from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 

@@ -15,8 +15,9 @@ from deniable.query.aggregates.aggregate import Tally
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
+from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
-from deniable.query.engines.duckdb.sql import Generator, Source, in_totals
+from deniable.query.engines.duckdb.sql import Generator, in_totals
 from deniable.query.expression import Expression, Kind
 from deniable.query.imports.declaration import Csv
 from deniable.query.plan import PricedPlan

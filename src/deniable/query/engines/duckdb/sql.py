@@ -4,36 +4,17 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from deniable.query.aggregates.aggregate import Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
-from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant, quoted
+from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant
+from deniable.query.engines.duckdb.relations import Source, rows_of
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.plan import PricedPlan, Question
-from deniable.query.relation import UNIT, Filter, Join, Project, Relation, Renamed, Scan
-
-
-@dataclass(frozen=True)
-class Source:
-    """SQL for the rows of a relation, and the types of its columns (DuckDB names)."""
-
-    text: str
-    types: Mapping[str, str]
-
-    @property
-    def translator(self) -> Translator:
-        return Translator(self.types)
-
-    def unit(self, name: str) -> str:
-        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
-        base, column = self.types[name], self.translator.stored(name)
-        if base == "ENUM":
-            return f"CAST({column} AS VARCHAR)"
-        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
+from deniable.query.relation import Relation
 
 
 class Generator:
@@ -43,37 +24,8 @@ class Generator:
         self.tables = tables
 
     def source(self, relation: Relation) -> Source:
-        """The rows of a relation; every node but a table is a subquery."""
-        match relation:
-            case Scan(source=table):
-                return self.tables[table.name] if table.name in self.tables else self.tables[""]
-            case Filter(source=inner, condition=condition):
-                rows = self.source(inner)
-                return replace(rows, text=f"(SELECT * FROM {rows.text} WHERE {rows.translator.expression(condition)})")
-            case Renamed(source=inner, prefix=prefix):
-                rows = self.source(inner)
-                names = {name: prefix + name for name in rows.types}
-                listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in names.items())
-                return Source(
-                    f"(SELECT {listed} FROM {rows.text})", {new: rows.types[name] for name, new in names.items()}
-                )
-            case Project(source=inner, columns=columns):
-                rows = self.source(inner)
-                made = {name: rows.translator.expression(expression) for name, expression in columns.items()}
-                types = {name: TYPES[relation.column(name).facts.kind] for name in columns}
-                items = [f"TRY(TRY_CAST({made[name]} AS {types[name]})) AS {quoted(name)}" for name in columns]
-                if inner.unit is not None:
-                    items.append(f"{rows.unit(inner.unit)} AS {quoted(UNIT)}")
-                    types[UNIT] = "VARCHAR" if rows.types[inner.unit] == "ENUM" else rows.types[inner.unit]
-                return Source(f"(SELECT {', '.join(items)} FROM {rows.text})", types)
-            case Join(left=left, right=right, on=on, outer=outer):
-                one, other = self.source(left), self.source(right)
-                pairs = " AND ".join(
-                    f"{one.translator.expression(a)} = {other.translator.expression(b)}" for a, b in on
-                )
-                text = f"(SELECT * FROM {one.text} {'LEFT ' if outer else ''}JOIN {other.text} ON {pairs})"
-                return Source(text, {**one.types, **other.types})
-        raise NotImplementedError(type(relation).__name__)
+        """The rows of a relation."""
+        return rows_of(relation, self.tables)
 
     def plan(self, plan: PricedPlan, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, one integer per aggregate), for the cells that occur.

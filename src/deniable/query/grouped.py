@@ -1,0 +1,165 @@
+"""Rows that are aggregated before a question counts them: one row for each unit and group, or for each public group.
+
+What is computed from the rows of one unit is that unit's own, so no noise is needed yet. Totals do not depend on the
+order of rows, to the last bit: whole numbers are added up as such, others on a public grid.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+from deniable.noise.lattice import Lattice
+from deniable.query.allowlist import checked, spoken
+from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
+from deniable.query.clauses import ResultScope
+from deniable.query.expression import Column, Expression, Facts, Key, Kind, columns_of, literal, text_of
+from deniable.query.relation import WHOLE, Relation
+from deniable.query.scope import RowScope
+from deniable.query.sql import translate
+
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+
+
+@dataclass(frozen=True)
+class Total:
+    """An exact aggregate of rows: count, sum, avg, min or max of a value, which rows may lack; a count of all rows."""
+
+    function: str
+    argument: Expression | None
+
+    def __post_init__(self) -> None:
+        if self.argument is None or self.function == "count":
+            return
+        facts = self.argument.facts
+        ordered = facts.kind.is_number or (
+            self.function in ("min", "max") and facts.kind in (Kind.DATE, Kind.TIMESTAMP)
+        )
+        if not ordered:
+            raise UnsupportedQueryError(
+                f"{self.function.upper()} in a subquery takes numbers, got a value of kind {facts.kind.value}."
+            )
+        if self.function in ("sum", "avg") and facts.kind is Kind.REAL and not facts.bounded:
+            cure = declaring(next(columns_of(self.argument), "x"), "Number(lower=..., upper=...)", BOUNDS)
+            raise UnsupportedQueryError(
+                f"{self.function.upper()}({text_of(self.argument)}) in a subquery needs public bounds, within which "
+                f"sums are exact. Declare them: {cure}, or write LEAST(GREATEST(value, low), high)."
+            )
+
+    @property
+    def facts(self) -> Facts:
+        """A sum is at least its least value, if that is not negative: how many values it has is not known."""
+        if self.argument is None or self.function == "count":
+            return Facts(kind=Kind.INTEGER, lower=Fraction(0))
+        facts = self.argument.facts
+        lower, upper = facts.lower, facts.upper
+        if self.function == "sum":
+            lower = lower if lower is not None and lower >= 0 else None
+            upper = upper if upper is not None and upper <= 0 else None
+        kind = Kind.REAL if self.function == "avg" else facts.kind
+        return Facts(kind=kind, lower=lower, upper=upper)
+
+    @property
+    def grid(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The step of the grid on which a real argument is summed, and its bounds on it."""
+        assert self.argument is not None
+        lower, upper = self.argument.facts.lower, self.argument.facts.upper
+        assert lower is not None
+        assert upper is not None
+        step = Lattice.for_bounds(lower, upper, precision=40).grid
+        return step, floor(lower / step) * step, ceil(upper / step) * step
+
+    def to_json(self) -> object:
+        return [self.function, None if self.argument is None else self.argument.to_json()]
+
+
+@dataclass(frozen=True)
+class Grouped(Relation):
+    """One row for each unit and values of `keys` that occur: columns "key 0", ... and "total 0", ..."""
+
+    source: Relation
+    keys: tuple[Expression, ...]
+    totals: tuple[Total, ...]
+
+    def __post_init__(self) -> None:
+        if self.private and self.unit is None:
+            raise UnsupportedQueryError("every row is a unit: its rows cannot be aggregated before the noise.")
+        parts = {self.source.part(key) for key in self.keys}
+        if self.private and WHOLE not in parts and not {"column", "period"} <= parts:
+            raise UnsupportedQueryError(
+                "a subquery aggregates the rows of each unit: its GROUP BY names the column that says whose row it is "
+                "(not read as another type), perhaps beside others. Totals of several units are asked of the outer "
+                "SELECT, and get noise."
+            )
+
+    @property
+    def table(self) -> Table:
+        return self.source.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(f"key {n}" for n in range(len(self.keys))), *(f"total {n}" for n in range(len(self.totals))))
+
+    def column(self, name: str) -> Expression:
+        kind, number = name.split()
+        return Column(name, self.keys[int(number)].facts if kind == "key" else self.totals[int(number)].facts)
+
+    @property
+    def unit(self) -> str | None:
+        return UNIT if self.private else None
+
+    def _below(self, expression: Expression) -> Expression | None:
+        is_key = isinstance(expression, Column) and expression.name.startswith("key ")
+        return self.keys[int(expression.name.split()[1])] if is_key and isinstance(expression, Column) else None
+
+    def _part(self, expression: Expression) -> str | None:
+        below = self._below(expression)
+        return None if below is None else self.source.part(below)
+
+    def origin(self, expression: Expression) -> tuple[Table, str] | None:
+        below = self._below(expression)
+        return None if below is None else self.source.origin(below)
+
+    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
+        below = self._below(expression)
+        return None if below is None else self.source.keys_of(below)
+
+    def to_json(self) -> object:
+        return {
+            "grouped": self.source.to_json(),
+            "keys": [key.to_json() for key in self.keys],
+            "totals": [total.to_json() for total in self.totals],
+        }
+
+
+class TotalScope(ResultScope):
+    """The SELECT list and HAVING of a subquery that aggregates. Collects the totals that it meets."""
+
+    def __init__(self, rows: RowScope, keys: tuple[Expression, ...]) -> None:
+        super().__init__(rows, keys)
+        self.totals: list[Total] = []
+
+    def _aggregate(self, node: exp.Expr, where: Expression | None) -> Expression:
+        function = FUNCTIONS.get(type(checked(node)))
+        if function is None or isinstance(node.this, exp.Distinct):
+            raise UnsupportedQueryError(
+                f"{spoken(node)} in a subquery is not supported. Use COUNT, SUM, AVG, MIN or MAX of a value."
+            )
+        star = isinstance(node.this, exp.Star)
+        argument = (
+            None
+            if star and where is None
+            else self.kept(where, literal(1) if star else translate(node.this, self.rows))
+        )
+        total = Total(function, argument)
+        if total not in self.totals:
+            self.totals.append(total)
+        return Column(f"total {self.totals.index(total)}", total.facts)

@@ -1,0 +1,85 @@
+"""UNION ALL: the rows of several relations, each of the same unit as before."""
+
+from dataclasses import dataclass
+
+from deniable.errors import UnsupportedQueryError
+from deniable.query.catalog import UNIT, Table
+from deniable.query.expression import Column, Expression, Facts, Kind
+from deniable.query.relation import Relation, named
+
+
+@dataclass(frozen=True)
+class Union(Relation):
+    """The rows of several relations, of alike columns by their position; called as in the first."""
+
+    sources: tuple[Relation, ...]
+
+    def __post_init__(self) -> None:
+        first = self.sources[0]
+        for other in self.sources[1:]:
+            if len(other.names) != len(first.names):
+                raise UnsupportedQueryError(
+                    f"UNION ALL joins {len(first.names)} columns to {len(other.names)}. Name as many in each SELECT."
+                )
+            for one, name in zip(first.names, other.names, strict=True):
+                kinds = [first.column(one).facts.kind, other.column(name).facts.kind]
+                if kinds[0] is not kinds[1]:
+                    raise UnsupportedQueryError(
+                        f"UNION ALL puts {name!r} of kind {kinds[1].value} below {one!r} of kind {kinds[0].value}. "
+                        "CAST one of them."
+                    )
+            if first.private is not other.private:
+                raise UnsupportedQueryError(
+                    "UNION ALL of private and public tables: the rows of the public one belong to nobody, and would be "
+                    "lost in silence. Count them without noise, elsewhere."
+                )
+        if not self.private:
+            return
+        kinds = [source.table.unit_kind or Kind.NULL for source in self.sources]
+        if first.unit is None or len(set(kinds)) > 1 or kinds[0] in (Kind.REAL, Kind.TIMESTAMP):
+            raise UnsupportedQueryError(
+                "UNION ALL needs a column that says whose row it is, a whole number or text in all of its tables alike."
+            )
+
+    @property
+    def table(self) -> Table:
+        return self.sources[0].table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.sources[0].names
+
+    def column(self, name: str) -> Expression:
+        """A column with the facts that hold in every source."""
+        found = named(name, dict.fromkeys(self.names))
+        facts = [expression.facts for expression in self._below(found)]
+        lowers, uppers, keys = ([getattr(fact, word) for fact in facts] for word in ("lower", "upper", "keys"))
+        union = None if None in keys else tuple(dict.fromkeys(key for part in keys for key in part))
+        return Column(
+            found,
+            Facts(
+                kind=facts[0].kind,
+                lower=None if None in lowers else min(lowers),
+                upper=None if None in uppers else max(uppers),
+                keys=union,
+            ),
+        )
+
+    @property
+    def unit(self) -> str | None:
+        return UNIT if self.private else None
+
+    def _part(self, expression: Expression) -> str | None:
+        if not isinstance(expression, Column):
+            return None
+        pairs = zip(self.sources, self._below(expression.name), strict=True)
+        parts = {source.part(below) for source, below in pairs}
+        return parts.pop() if len(parts) == 1 else None
+
+    def _below(self, name: str) -> list[Expression]:
+        """What a column is in each source."""
+        place = self.names.index(name)
+        return [source.column(source.names[place]) for source in self.sources]
+
+    def to_json(self) -> object:
+        return {"union": [[source.to_json(), list(source.names)] for source in self.sources]}

@@ -1,0 +1,56 @@
+"""Several tables are declared as one promise, and paths lead from table to table up to the unit."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deniable.errors import CatalogError
+from deniable.privacy import PrivacyUnit
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.promise import declared_tables
+from tests.query.conftest import SECRET
+from tests.query.test_relation import engine_of, plan_of
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"columns": {"ordres": {}}}, "Did you mean 'orders'"),
+        ({"public": ["orders", "people", "items"]}, "one table at least is private"),
+        ({"unit": PrivacyUnit(column=None, noun="row")}, "several tables need a column"),
+        ({"unit": PrivacyUnit(column="nobody", noun="row")}, "names no column"),
+        ({"paths": {"people": "orders"}}, "is its key and another table"),
+        ({"paths": {"people": ("buyer", "items")}}, "leads to 'items'"),
+        ({"paths": {"people": ("buyer", "orders"), "orders": ("buyer", "people")}}, "one table at least is private"),
+        ({"paths": {"people": ("region", "orders", "buyer")}}, "of kind text with 'buyer'"),
+        ({"paths": {"people": ("nothing", "orders")}}, "the path of people: people has no column"),
+        ({"unit": PrivacyUnit(column="buyer", noun="buyer", period="item")}, "stored as a date"),
+    ],
+)
+def test_several_tables_are_declared_as_one_promise(changed: dict[str, Any], words: str) -> None:
+    engine = engine_of([], [])
+    given: dict[str, Any] = {"columns": {}, "public": ["items"], "unit": PrivacyUnit(column="buyer"), "promise": {}}
+    with pytest.raises(CatalogError, match=words):
+        declared_tables(["orders", "people", "items"], schema=engine.schema, **{**given, **changed})
+
+
+def test_a_path_of_two_steps_ends_at_the_household() -> None:
+    """Visits reach persons, and persons their household: a level above."""
+    parts = {
+        "visits": pa.table({"person": [1, 1, 2, 3, 9]}),
+        "persons": pa.table({"person_id": [1, 2, 3], "home": ["a", "a", None]}),
+        "homes": pa.table({"home": ["a", "b"], "place": ["n", "s"]}),
+    }
+    engine = DuckDBEngine.of(parts, threads=1)
+    tables = declared_tables(
+        parts, schema=engine.schema, columns={}, public=[], unit=PrivacyUnit(column="home"), promise={"rows": 5},
+        paths={"visits": ("person", "persons", "person_id"), "persons": ("home", "homes")},
+    )  # fmt: skip
+    for text, found in {
+        "SELECT COUNT(*) FROM visits": 3,
+        "SELECT COUNT(*) FROM visits JOIN persons ON person = person_id JOIN homes h ON persons.home = h.home": 3,
+        "SELECT COUNT(*) FROM homes LEFT JOIN persons USING (home)": 3,
+    }.items():
+        (total,) = engine.exact(plan_of(text, tables), secret=SECRET)
+        assert total.tolist() == [found], text
