@@ -1,6 +1,7 @@
 """Kinds, ranges and keys of operators. That ranges hold for every row is tested on the engine (engines/)."""
 
 import re
+from datetime import date, timedelta
 from fractions import Fraction
 
 import pytest
@@ -52,6 +53,25 @@ def test_keys_are_known_where_few_values_are_possible() -> None:
     assert call("quarter", DAY).facts.keys == (1, 2, 3, 4)
     assert call("upper", TEXT).facts.keys is None
     assert call("add", literal(1), literal(2)).facts.keys is None
+
+
+@pytest.mark.parametrize("period", ["week", "month", "quarter", "year"])
+def test_first_days_of_periods_are_those_of_all_days_within_the_bounds(period: str) -> None:
+    first, last = date(2023, 12, 30).toordinal(), date(2025, 3, 1).toordinal()
+    days = [date.fromordinal(day) for day in range(first, last + 1)]
+    starts = {
+        "week": lambda day: day - timedelta(days=day.weekday()),
+        "month": lambda day: day.replace(day=1),
+        "quarter": lambda day: day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1),
+        "year": lambda day: day.replace(day=1, month=1),
+    }
+    facts = Facts(kind=Kind.TIMESTAMP, lower=Fraction(first), upper=Fraction(last))
+    assert call(f"to_{period}", Column("seen", facts)).facts.keys == tuple(dict.fromkeys(map(starts[period], days)))
+    assert call("to_date", Column("seen", facts)).facts.keys == tuple(days)
+    ever = Facts(kind=Kind.DATE, lower=Fraction(1), upper=Fraction(date(9999, 12, 31).toordinal()))
+    keys = call(f"to_{period}", Column("day", ever)).facts.keys
+    assert keys is None or keys[-1] == date(9999, 1, 1)
+    assert call(f"to_{period}", DAY).facts.keys is None
 
 
 def test_only_coalesce_rules_null_out() -> None:

@@ -77,6 +77,7 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys((exp.CountIf, exp.Stddev, exp.StddevPop, exp.StddevSamp), frozenset({"this"})),
     **dict.fromkeys((exp.Variance, exp.VariancePop), frozenset({"this"})),
     exp.DataType: frozenset({"this"}),
+    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
     exp.Distinct: frozenset({"expressions"}),
     exp.Extract: frozenset({"this", "expression"}),
     exp.Filter: frozenset({"this", "expression"}),
@@ -116,6 +117,7 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.TryCast: frozenset({"this", "to", "safe"}),
     exp.Var: frozenset({"this"}),
     exp.Where: frozenset({"this"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
     exp.With: frozenset({"expressions"}),
     exp.WithinGroup: frozenset({"this", "expression"}),
     exp.CTE: frozenset({"this", "alias"}),
@@ -191,8 +193,6 @@ def instead(node: exp.Func) -> str:
     for words, method in STATISTICS.items():
         if f"{name}(".startswith(words):
             return f" In Python, {method} answers it on the same budget; dn.statistics has it for arrays."
-    if "TRUNC" in name and name != "TRUNC":
-        return " Group by parts of the date instead: EXTRACT(year FROM ...), EXTRACT(month FROM ...)."
     if isinstance(node, exp.LogicalOr | exp.LogicalAnd):
         return " One row can decide it. Ask for COUNTIF(condition), and compare that with a number in HAVING."
     known = [word for kind in ARGUMENTS if issubclass(kind, exp.Func) for word in kind.sql_names()]

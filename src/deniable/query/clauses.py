@@ -209,7 +209,8 @@ def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, t
         if len(keys) <= MOST_DERIVED_KEYS:
             return replace(expression, facts=replace(facts, keys=keys))
     moments = (Kind.DATE, Kind.TIMESTAMP)
-    if isinstance(expression, Call) and expression.operator == "year" and isinstance(expression.arguments[0], Column):
+    dated = isinstance(expression, Call) and (expression.operator == "year" or facts.kind is Kind.DATE)
+    if isinstance(expression, Call) and dated and isinstance(expression.arguments[0], Column):
         day = expression.arguments[0]
         cure = declaring(day.name, f"{day.facts.kind.value.capitalize()}(lower=..., upper=...)", BOUNDS)
     elif isinstance(expression, Column) and facts.kind in moments:

@@ -16,6 +16,7 @@ from deniable.query.expression import Call, Expression, Facts, Key, Kind, text_o
 Bound = Fraction | None
 LARGEST_SIZE = 5_000  # parts of one expression; a value that an operator needs twice counts twice
 LARGEST_DEPTH = 150
+MOST_DAYS = 10_000  # that are listed as the values of an expression
 Range = tuple[Bound, Bound]
 UNKNOWN: Range = (None, None)
 
@@ -293,6 +294,34 @@ def _case_values(facts: Sequence[Facts]) -> list[Facts]:
     return [*facts[1::2], facts[-1]]
 
 
+def _first_days(*, days: int = 0, months: int = 0) -> Callable[[Sequence[Facts]], tuple[Key, ...] | None]:
+    """The days on which weeks or other periods begin, of a date with public bounds; at most `MOST_DAYS` of them.
+
+    Args:
+        days: of a period, counted from a Monday.
+        months: of a period, counted from a January.
+    """
+
+    def keys(facts: Sequence[Facts]) -> tuple[Key, ...] | None:
+        lower, upper = facts[0].lower, facts[0].upper
+        if lower is None or upper is None:
+            return None
+        if days:
+            first, last = ((int(end) - 1) // days for end in (lower, upper))
+            starts = (date.fromordinal(1 + place * days) for place in range(first, last + 1))
+        else:
+            ends = [date.fromordinal(int(end)) for end in (lower, upper)]
+            first, last = ((end.year * 12 + end.month - 1) // months for end in ends)
+            starts = (date(place * months // 12, place * months % 12 + 1, 1) for place in range(first, last + 1))
+        return tuple(starts) if last - first < MOST_DAYS else None
+
+    return keys
+
+
+def _period(keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None]) -> Operator:
+    return Operator(_cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", keys=keys)
+
+
 _NUMBER_PAIR = "two numbers"
 _NUMBER = "a number"
 _ALIKE = "values of one kind (two numbers, two texts, two dates)"
@@ -376,7 +405,13 @@ OPERATORS: dict[str, Operator] = {
         _cast(Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.TEXT, Kind.DATE), "text, an integer, a date or a condition"
     ),
     "to_boolean": Operator(_cast(Kind.BOOLEAN, Kind.BOOLEAN, Kind.INTEGER), "a condition or an integer", keys=_truth),
-    "to_date": Operator(_cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text"),
+    "to_date": Operator(
+        _cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text", keys=_first_days(days=1)
+    ),
+    "to_week": _period(_first_days(days=7)),
+    "to_month": _period(_first_days(months=1)),
+    "to_quarter": _period(_first_days(months=3)),
+    "to_year": _period(_first_days(months=12)),
     "to_timestamp": Operator(
         _cast(Kind.TIMESTAMP, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text"
     ),

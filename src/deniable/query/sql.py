@@ -268,6 +268,29 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     return call(part, translate(node.expression, scope))
 
 
+def _date_trunc(node: exp.Expr, scope: Scope) -> Expression:
+    """DATE_TRUNC: the first day of a period, a date also of a timestamp."""
+    period = node.args["unit"].name.lower()
+    if period not in ("year", "quarter", "month", "week", "day"):
+        raise UnsupportedQueryError("DATE_TRUNC takes 'year', 'quarter', 'month', 'week' or 'day', and gives a date.")
+    return call("to_date" if period == "day" else f"to_{period}", translate(node.this, scope))
+
+
+def _width_bucket(node: exp.Expr, scope: Scope) -> Expression:
+    """The number of the bin, of n equal ones, in which a value lies: 0 below them, n + 1 at `high` and above."""
+    facts = [translate(node.args[name], scope).facts for name in ("min_value", "max_value", "num_buckets")]
+    low, high, n = (each.lower if each.lower == each.upper else None for each in facts)
+    if low is None or high is None or n is None or low >= high or n.denominator != 1 or not 1 <= n <= 10_000:
+        raise UnsupportedQueryError("WIDTH_BUCKET takes a value, constants low < high, and from 1 to 10000 bins.")
+    value, last = translate(node.this, scope), int(n)
+    share = call("multiply", call("subtract", value, literal(low)), literal(n / (high - low)))
+    inside = call(
+        "add", call("greatest", call("least", call("floor", share), literal(last - 1)), literal(0)), literal(1)
+    )
+    beyond = call("ge", value, literal(high)), literal(last + 1)
+    return call("case", call("lt", value, literal(low)), literal(0), *beyond, inside)
+
+
 def _log(node: exp.Expr, scope: Scope) -> Expression:
     if node.args.get("expression") is None:
         return call("log10", translate(node.this, scope))
@@ -310,8 +333,11 @@ SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expression]] = {
     exp.Extract: _extract,
     exp.Log: _log,
     exp.Round: _round,
+    exp.DateTrunc: _date_trunc,
     exp.Substring: _substring,
     exp.Subquery: _single,
+    exp.TimestampTrunc: _date_trunc,
+    exp.WidthBucket: _width_bucket,
 }
 
 

@@ -32,6 +32,7 @@ _DAY = f"(?:{_YEAR}-(?:{_LONG}|{_SHORT}|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP_YEAR
 MOMENT = f"{_DAY}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))  # TRIM takes them off
 P, Q = 2**31 - 1, 2**31 - 19  # primes
+PERIODS = ("week", "month", "quarter", "year")  # of which a date has a first day
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)  # the calendar; beyond it there is NULL
 
 LEAST = "CAST(-9223372036854775808 AS BIGINT)"

@@ -23,7 +23,7 @@ from deniable.query.expression import Kind
 from deniable.query.imports.guess import guess_csv
 from deniable.query.imports.write import import_csv
 from deniable.query.relation import Scan
-from tests.query.conftest import NAN, SECRET, Exact, frame, plan_of, table_of
+from tests.query.conftest import INF, NAN, SECRET, Exact, frame, plan_of, table_of
 
 GRID = 2**25  # steps a unit of income in [0, 100]: 2^32 steps at most to the larger bound
 
@@ -55,6 +55,17 @@ def test_years_and_days_of_dates_with_public_bounds_are_groups(exact: Exact) -> 
     (days,) = exact("SELECT day, COUNT(*) FROM t GROUP BY day", unit=None, columns=columns)
     assert (len(days), sum(days), days[date(2024, 2, 29).toordinal() - date(2023, 12, 31).toordinal()]) == (399, 2, 1)
     assert exact("SELECT SUM(YEAR(day)) FROM t", unit=None, columns=columns) == [[2025 + 2024 + 7 * 2023]]
+
+
+def test_histograms_of_numbers_and_of_time(exact: Exact) -> None:
+    values = [-INF, -0.1, 0.0, 0.3, 0.3 - 1e-17, 0.6, 0.9, 0.8999999999999999, 1.2, NAN, None]
+    days = [date(2024, month, 2) for month in range(1, 12)]
+    source = pa.table({"x": values, "day": days})
+    columns = {"day": Date(lower=date(2024, 2, 28), upper=date(2024, 10, 1))}
+    options = {"source": source, "unit": None, "columns": columns}
+    assert exact("SELECT WIDTH_BUCKET(x, 0, 0.9, 3), COUNT(*) FROM t GROUP BY 1", **options) == [[2, 1, 2, 2, 2]]
+    assert exact("SELECT DATE_TRUNC('quarter', day), COUNT(*) FROM t GROUP BY 1", **options) == [[3, 3, 3, 2]]
+    assert exact("SELECT WIDTH_BUCKET(MONTH(day), 1, 11, 2), COUNT(*) FROM t GROUP BY 1", **options) == [[0, 5, 5, 1]]
 
 
 def test_one_group_more_holds_missing_keys(exact: Exact) -> None:

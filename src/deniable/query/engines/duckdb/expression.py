@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from deniable.query.engines import dialect
-from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, SORTS, SPACE, WHOLE, Dialect
+from deniable.query.engines.dialect import CASTS, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Kind
 
 NAN = "'nan'::DOUBLE"
@@ -67,6 +67,7 @@ class DuckDB(Dialect):
             for part in ("year", "quarter", "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute")
         },
         **{cast: _to(kind) for kind, cast in CASTS.items()},
+        **{f"to_{period}": f"TRY(CAST(date_trunc('{period}', $1) AS DATE))" for period in PERIODS},
         "to_integer text": _to(Kind.INTEGER, _matching(SPACE + WHOLE + SPACE)),
         "to_real text": _to(Kind.REAL, _matching(SPACE + NUMBER + SPACE)),
         # Most texts are plain days, and a cast is quicker than an expression; but it also takes 2025/1/2.

@@ -7,7 +7,18 @@ foreseen by scaling both sides by powers of two, which is exact: docs/theory/que
 import re
 from collections.abc import Mapping
 
-from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, SORTS, SPACE, WHOLE, Dialect, filled
+from deniable.query.engines.dialect import (
+    BLANKS,
+    CAREFUL,
+    MOMENT,
+    NUMBER,
+    PERIODS,
+    SORTS,
+    SPACE,
+    WHOLE,
+    Dialect,
+    filled,
+)
 from deniable.query.expression import Kind
 
 INFINITE, NAN = (f"CAST('{name}' AS DOUBLE PRECISION)" for name in ("Infinity", "NaN"))
@@ -122,6 +133,7 @@ class Postgres(Dialect):
         "to_text date": "to_char($1, 'YYYY-MM-DD')",
         "to_date text": f"CAST({_extract(f'({MOMENT})', 'TIMESTAMP')} AS DATE)",
         "to_timestamp date": "CAST($1 AS TIMESTAMP)",
+        **{f"to_{period}": f"CAST(date_trunc('{period}', CAST($1 AS TIMESTAMP)) AS DATE)" for period in PERIODS},
         "to_timestamp text": _extract(f"({MOMENT})", "TIMESTAMP"),
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from deniable.query.engines import dialect
-from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, SORTS, SPACE, WHOLE, Dialect
+from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
 from deniable.query.expression import Kind
 from deniable.query.operators import SIGNS
 
@@ -73,6 +73,7 @@ class Spark(Dialect):
         "to_text": "CAST($1 AS STRING)",
         "to_date text": f"CAST({_extract(f'({MOMENT})', 'TIMESTAMP_NTZ')} AS DATE)",
         "to_timestamp date": "CAST($1 AS TIMESTAMP_NTZ)",
+        **{f"to_{period}": f"trunc(CAST($1 AS DATE), '{period}')" for period in PERIODS},
         "to_timestamp text": _extract(f"({MOMENT})", "TIMESTAMP_NTZ"),
     }
 
