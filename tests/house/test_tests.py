@@ -4,9 +4,15 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
-FILES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(TESTS.rglob("*.py"))}
 CLOCKS = {"perf_counter", "process_time", "monotonic", "thread_time", "timeit", "time_ns"}
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(TESTS.rglob("*.py"))}
 
 
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
@@ -25,11 +31,12 @@ def judges(function: ast.AST) -> bool:
     )
 
 
-def toothless(trees: list[ast.AST]) -> set[str]:
+def toothless(trees: list[ast.Module]) -> set[str]:
     """Tests that assert nothing, neither themselves nor by a function of the tests that they call."""
     everything = [function for tree in trees for function in functions(tree)]
     judging = {function.name for function in everything if judges(function)}
-    while more := {one.name for one in everything if one.name not in judging and called(one) & judging}:
+    others = [(one.name, called(one)) for one in everything if one.name not in judging]
+    while more := {name for name, calls in others if name not in judging and calls & judging}:
         judging |= more
     return {one.name for one in everything if one.name.startswith("test_")} - judging
 
@@ -39,8 +46,8 @@ def clocked(tree: ast.AST) -> list[str]:
     return [one.name for one in functions(tree) if one.name.startswith("test_") and called(one) & CLOCKS]
 
 
-def test_every_test_can_fail() -> None:
-    assert toothless(list(FILES.values())) == set()
+def test_every_test_can_fail(files: dict[Path, ast.Module]) -> None:
+    assert toothless(list(files.values())) == set()
 
 
 def test_a_test_that_asserts_nothing_is_found() -> None:
@@ -48,8 +55,9 @@ def test_a_test_that_asserts_nothing_is_found() -> None:
     assert toothless([tree]) == {"test_b"}
 
 
-def test_no_test_asks_for_the_time() -> None:
-    assert {str(path.relative_to(TESTS)): clocked(tree) for path, tree in FILES.items() if clocked(tree)} == {}
+def test_no_test_asks_for_the_time(files: dict[Path, ast.Module]) -> None:
+    found = {str(path.relative_to(TESTS)): clocked(tree) for path, tree in files.items()}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 def test_a_test_that_reads_a_clock_is_found() -> None:
