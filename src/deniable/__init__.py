@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from deniable.query.catalog import Text as Text
     from deniable.query.catalog import Timestamp as Timestamp
     from deniable.query.catalog import each_row as each_row
+    from deniable.query.columns import col as col
+    from deniable.query.columns import len as len
+    from deniable.query.columns import lit as lit
+    from deniable.query.columns import when as when
     from deniable.query.database import Database as Database
     from deniable.query.database import connect as connect
     from deniable.query.imports.declaration import Csv as Csv
@@ -47,6 +51,7 @@ _HOMES = {
     **dict.fromkeys(("AddRemove", "Budget", "PrivacyUnit", "Replace"), "deniable.privacy"),
     **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp", "each_row"), "deniable.query.catalog"),
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
+    **dict.fromkeys(("col", "len", "lit", "when"), "deniable.query.columns"),
     **dict.fromkeys(("Csv", "CsvColumn"), "deniable.query.imports.declaration"),
     "guess_csv": "deniable.query.imports.guess",
     "import_csv": "deniable.query.imports.write",

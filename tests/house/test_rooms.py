@@ -114,17 +114,21 @@ def test_public_names_are_these() -> None:
         "__version__",
         "attacks",
         "audit",
+        "col",
         "connect",
         "datasets",
         "each_row",
         "guess_csv",
         "import_csv",
         "learning",
+        "len",
+        "lit",
         "local",
         "mechanisms",
         "privacy",
         "statistics",
         "variants",
+        "when",
     }
     for name in deniable.__all__:
         assert getattr(deniable, name) is not None

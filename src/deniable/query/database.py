@@ -25,6 +25,7 @@ from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.expression import Expression, Value
+from deniable.query.frames import Ask, Frame
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
@@ -206,8 +207,12 @@ class Database(Statistics):
         self._engine = engine
         self._bits = bits
         self.tables = tables
-        self.table = next(table for table in tables.values() if not table.public)
+        self._table = next(table for table in tables.values() if not table.public)
         self.ledger = ledger
+
+    def table(self, name: str) -> Frame:
+        """Return the rows of a table, to ask about in Python; see docs/guide/frames.md."""
+        return Frame.of(self, name)
 
     @property
     def budget(self) -> BudgetStatus:
@@ -217,7 +222,7 @@ class Database(Statistics):
     @property
     def columns(self) -> Listing:
         """The columns with what is declared about them. All of it is public."""
-        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(self.table.described()))
+        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(self._table.described()))
 
     def history(self) -> Listing:
         """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
@@ -244,7 +249,7 @@ class Database(Statistics):
 
         if not isinstance(self._engine, DuckDBEngine):
             raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")
-        findings = DuckDBDoctor.beside(self._engine).examine(self.table)
+        findings = DuckDBDoctor.beside(self._engine).examine(self._table)
         found = [finding for finding in findings if finding.odd or finding.normal is None]
         rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]
         sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
@@ -252,24 +257,24 @@ class Database(Statistics):
             sys.stdout.write(f"{ALL_WELL}\n")
 
     def _about(self) -> Iterator[tuple[str, str]]:
-        yield "protects", self.table.protects
-        bounding = self.table.bounding(grouped=True)
+        yield "protects", self._table.protects
+        bounding = self._table.bounding(grouped=True)
         if bounding is not None:
             yield "bounding", bounding
-        yield "columns", ", ".join(self.table.schema)
+        yield "columns", ", ".join(self._table.schema)
         yield "budget", str(self.ledger.budget)
         yield "left", str(self.ledger.left())
         yield "ledger", self.ledger.place if self.ledger.is_lasting else "in memory: ends with this process"
 
     def __repr__(self) -> str:
-        return f"<Database {self.table.name}: protects {self.table.protects}; {self.budget}>"
+        return f"<Database {self._table.name}: protects {self._table.protects}; {self.budget}>"
 
     def _repr_html_(self) -> str:
         return pairs_as_html(self._about())
 
     def explain(
         self,
-        text: str,
+        text: str | Ask,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -283,7 +288,7 @@ class Database(Statistics):
 
     def sql(
         self,
-        text: str,
+        text: str | Ask,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -296,7 +301,7 @@ class Database(Statistics):
         """Answer a SELECT with noise, and pay for it.
 
         Args:
-            text: one SELECT of COUNT, SUM, AVG over the table; see docs/guide/query.md.
+            text: one SELECT of COUNT, SUM, AVG over the tables, or a frame's `Ask`; see docs/guide/query.md.
             epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
             error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
                 a mapping for the columns that matter, {"n": 100}. The least price that does it is charged.
@@ -324,7 +329,7 @@ class Database(Statistics):
 
     def _plan(
         self,
-        text: str,
+        text: str | Ask,
         epsilon: Real | None,
         delta: Real | None,
         rho: Real | None,
@@ -335,7 +340,7 @@ class Database(Statistics):
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
-        query = parse(text, self.tables, self._look)
+        query = text.query() if isinstance(text, Ask) else parse(text, self.tables, self._look)
         check_outcome(query)
         if error is None:
             plan = price(query, asked, self.ledger.budget)
@@ -365,15 +370,15 @@ class Database(Statistics):
 
     def _notes(self, *, grouped: bool) -> tuple[str, ...]:
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
-        bounding = self.table.bounding(grouped=grouped)
+        bounding = self._table.bounding(grouped=grouped)
         notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
-        unit = self.table.unit
+        unit = self._table.unit
         if unit.period is not None:
             notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
         if not self.ledger.is_lasting:
             notes.append(
                 "The budget is kept in memory and ends with this process; "
-                f'ledger="{self.table.name}.ledger" keeps it for good.'
+                f'ledger="{self._table.name}.ledger" keeps it for good.'
             )
         return tuple(notes)
 

@@ -32,7 +32,7 @@ class Statistics:
 
     _engine: Engine
     _bits: Bits
-    table: Table
+    _table: Table
     ledger: Ledger
 
     count = Asked()
@@ -84,7 +84,7 @@ class Statistics:
         fresh: bool,
     ) -> Release:
         """Rehearse, pay, look, release, remember: in this order."""
-        chosen = Chosen(function, asked, self.table, self._condition(function.__name__, where))
+        chosen = Chosen(function, asked, self._table, self._condition(function.__name__, where))
         public = chosen.completed(given)
         loss, text = chosen.rehearse(public)
         question = chosen.key(text)
@@ -111,13 +111,13 @@ class Statistics:
             release,
             text=text,
             budget_left=self.ledger.left(),
-            protects=self.table.protects,
+            protects=self._table.protects,
             notes=(*release.notes, *notes),
         )
 
     def _condition(self, statistic: str, where: str | None) -> Expression | None:
         """Which rows count, checked by the engine as the filter of a query is."""
-        replaced = self.table.relation is Relation.REPLACE
+        replaced = self._table.relation is Relation.REPLACE
         if replaced and statistic in SAMPLES:
             raise UnprovedError(
                 f"under replace {statistic} takes the sizes of its samples for public, and one who changes sides moves "
@@ -132,8 +132,8 @@ class Statistics:
             )
         if not isinstance(where, str):
             raise InvalidParameterError(f'where must be a condition as in SQL, such as "age > 30", got {where!r}')
-        name = self.table.name.replace('"', '""')
-        query = parse(f'SELECT COUNT(*) FROM "{name}" WHERE (\n{where}\n)', {self.table.name: self.table})  # noqa: S608
+        name = self._table.name.replace('"', '""')
+        query = parse(f'SELECT COUNT(*) FROM "{name}" WHERE (\n{where}\n)', {self._table.name: self._table})  # noqa: S608
         outcome = query.outcome
         if query.question.keys or outcome.having is not None or outcome.order or outcome.limit is not None:
             raise InvalidParameterError(f'where must be one condition, such as "age > 30", got {where!r}')
@@ -147,7 +147,7 @@ class Statistics:
         """
         release, kept = None, ""
         try:
-            rows = Scan(self.table) if chosen.where is None else Filter(Scan(self.table), chosen.where)
+            rows = Scan(self._table) if chosen.where is None else Filter(Scan(self._table), chosen.where)
             held = self._engine.columns(rows, list(chosen.expressions.values()))
             release = chosen.release(held, public, ledger=None, bits=self._bits)
             kept = stored.as_text(release)

@@ -15,7 +15,7 @@ from deniable.query.expression import Expression, Literal, literal
 from deniable.query.grouped import Grouped, Total, TotalScope
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
-from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
+from deniable.query.relation import Filter, Join, Pairs, Project, Relation, Renamed, Scan
 from deniable.query.scope import Item, RowScope, Scope
 from deniable.query.sql import Look, condition, translate
 from deniable.query.union import Union
@@ -55,6 +55,12 @@ class Known:
         counted = Grouped(relation, tuple(columns), (Total("count", None),))
         count = counted.column("total 0")
         return not self.look(Filter(counted, call("gt", count, literal(1))), count)
+
+    def joined(self, left: Relation, right: Relation, pairs: Pairs, *, outer: bool) -> Join:
+        """Two relations that meet where pairs of columns agree."""
+        unique = left.private and left.unit is None and self.is_unique(right, [other for _, other in pairs])
+        unique = unique or (right.private and right.unit is None and self.is_unique(left, [one for one, _ in pairs]))
+        return Join(left, right, along_paths(left, right, pairs), outer=outer, unique=unique)
 
 
 def read_from(select: exp.Select, tables: Known) -> RowScope:
@@ -195,11 +201,7 @@ def _joined(left: Relation, items: list[Item], join: exp.Join, known: Known) -> 
     if not pairs:
         raise UnsupportedQueryError("JOIN needs ON or USING: the columns that both tables share.")
     merged = frozenset(name.casefold() for name in names)
-    outer = side == "LEFT"
-    unique = left.private and left.unit is None and known.is_unique(right, [other for _, other in pairs])
-    unique = unique or (right.private and right.unit is None and known.is_unique(left, [one for one, _ in pairs]))
-    on = along_paths(left, right, tuple(pairs))
-    return Join(left, right, on, outer=outer, unique=unique), replace(item, merged=merged)
+    return known.joined(left, right, tuple(pairs), outer=side == "LEFT"), replace(item, merged=merged)
 
 
 def _pair(node: exp.Expr, before: RowScope, after: RowScope) -> tuple[Expression, Expression]:

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", [".", "*/*.parquet", "**/*.parquet", "year=2024/m?.parquet"])
 def test_many_files_are_one_table_whatever_the_order_of_their_columns(folder: Path, path: str) -> None:
     db = dn.connect(folder / path, unit=dn.each_row(), budget=dn.Budget(epsilon=100), name="t")
-    assert set(db.table.schema) == {"person", "x"}
+    assert set(next(iter(db.tables.values())).schema) == {"person", "x"}
     columns = {"x": dn.Number(lower=0, upper=2)}
     db = dn.connect(folder / path, unit=dn.each_row(), budget=dn.Budget(epsilon=100), name="t", columns=columns)
     row = db.sql("SELECT COUNT(*) AS n, SUM(x) AS s FROM t", epsilon=100).to_dicts()[0]
@@ -77,5 +77,5 @@ def test_a_table_is_called_by_its_own_name(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "two.duckdb")) as connection:
         connection.execute("CREATE TABLE visits AS SELECT 1 AS person")
     db = dn.connect(tmp_path / "two.duckdb", unit="person", rows=1, groups=1, budget=dn.Budget(epsilon=1))
-    assert db.table.name == "visits"
+    assert list(db.tables) == ["visits"]
     assert db._engine.source_name == str(tmp_path / "two.duckdb")
