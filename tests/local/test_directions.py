@@ -62,6 +62,24 @@ def test_directions_are_uniform_on_the_sphere() -> None:
         assert stats.kstest(along, stats.beta((columns - 1) / 2, (columns - 1) / 2).cdf).pvalue > 1e-6
 
 
+def test_the_words_at_both_ends_have_finite_directions() -> None:
+    """Seeds whose first coordinate is the greatest word, and the least: who reports the first could break a tally."""
+
+    def before(word: int) -> int:  # the word whose `mixed` it is
+        for shift, factor in ((31, 1), (27, 0x94D049BB133111EB), (30, 0xBF58476D1CE4E5B9)):
+            found = word = word * pow(factor, -1, 2**64) % 2**64
+            for _ in range(64 // shift):
+                found = word ^ (found >> shift)
+            word = found
+        return (word - 0x9E3779B97F4A7C15) % 2**64
+
+    for word, sign in ((2**64 - 1, 1), (0, -1)):
+        seed = np.array([before(before(before(word)))], dtype=np.uint64)
+        found = directions(np.array(seed), np.array([0]), 3)
+        assert np.isfinite(found).all()
+        assert 0.9 < sign * found[0, 0] < 1
+
+
 def test_moments_of_the_greatest_cosines() -> None:
     """On the sphere in three dimensions |c| is uniform; in any, all of them add up to what one has on average."""
     w = np.arange(1, 65)

@@ -207,8 +207,8 @@ class PrivUnit(PureProtocol):
 def directions(seeds: Words, codes: Integers, columns: int) -> Floats:
     """The direction of each seed and code, of shape (seeds, columns): normal numbers, scaled to length 1."""
     first = mixed(mixed(seeds) + (codes >> 1).view(np.uint64))[:, np.newaxis]
-    words = mixed(first + _GOLDEN * np.arange(columns, dtype=np.uint64)) >> np.uint64(11)
-    found = ndtri((words.astype(np.float64) + 0.5) * 2.0**-53)
+    words = mixed(first + _GOLDEN * np.arange(columns, dtype=np.uint64)) >> np.uint64(12)
+    found = ndtri((words.astype(np.float64) + 0.5) * 2.0**-52)  # with one more bit 1 would occur, and infinity
     return np.asarray(found / np.sqrt((found**2).sum(axis=1, keepdims=True)) * (1 - 2 * (codes[:, np.newaxis] & 1)))
 
 
