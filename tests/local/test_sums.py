@@ -81,8 +81,9 @@ def test_the_distance_bounds_the_mean_over_all_permutations_and_is_near_it() -> 
                     part[i] = part[j] = min(part[i], part[j])
         total += modulus ** (len(set(part)) - 1)
     exact = math.sqrt(total / math.factorial(n) ** 2 - 1) / 2
-    assert exact <= mixing_distance(n, 3, modulus) <= 1.3 * exact
+    assert exact <= mixing_distance(n, 3, modulus) <= 1.4 * exact
     assert mixing_distance(2, 3, 2) == pytest.approx(math.sqrt(1 / 2) / 2, rel=1e-5)  # c = 1: E_2 = M + M / 2
+    assert mixing_distance(2, 3, 16) >= math.sqrt(15 / 4) / 2  # above one half, too
 
 
 def test_the_distance_falls_with_people_and_messages_also_where_it_is_cut() -> None:
@@ -90,6 +91,7 @@ def test_the_distance_falls_with_people_and_messages_also_where_it_is_cut() -> N
     assert (np.diff(found, axis=0) < 0).all()
     assert (np.diff(found, axis=1) < 0).all()
     assert found[-1][0] == pytest.approx(2**12 * 10**-24 / 2, rel=1e-3)  # sqrt(M n^-6) / 2: one point alone
+    assert mixing_distance(2**32, 9, 2**48) == pytest.approx(2**24 * 2**-112 / 2, rel=3e-6)  # logarithms keep digits
     assert mixing_distance(10**8, 4, 2**48) == 1  # more messages are needed before anything is known
 
 

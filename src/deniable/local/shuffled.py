@@ -46,7 +46,8 @@ def shuffled_loss(protocol: Protocol, users: int) -> PrivacyLoss:
 class Shuffler:
     """Takes one report a sender, and hands all on at once in an order that nobody knows, without senders.
 
-    It sees reports, which keep epsilon from it, and must not work together with the analyser.
+    It sees reports, which keep epsilon from it, and must not work together with the analyser. The messages of a
+    `ShuffledSum` keep nothing from it: their sum is the sender's number, give or take a share of the noise.
 
     Args:
         protocol: of all reports; the messages of a `ShuffledSum` go their own ways.

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
-from scipy.special import gammaln
 from scipy.stats import nbinom
 
 from deniable.errors import InvalidParameterError
@@ -186,7 +185,7 @@ def mixing_distance(people: int, messages: int, modulus: int) -> float:
     def excess(n: int) -> float:
         """The log of E_n / M - 1."""
         j = np.arange(1, min(n - 1, known) + 1)
-        chances = gammaln(n + 1) - gammaln(j + 1) - gammaln(n + 1 - j)
+        chances = np.cumsum(np.log((n + 1 - j) / j))  # of log binom(n, j), also where n is far above j
         near = float(np.logaddexp.reduce(np.log1p(-j / n) + found[j] - power * chances, initial=-np.inf))
         if n - 1 <= known:
             return near
@@ -197,4 +196,4 @@ def mixing_distance(people: int, messages: int, modulus: int) -> float:
         found[n] = log + np.logaddexp(0, excess(n))
     if people - 1 > known and max(excess(known + 1), excess(known + 2)) > 0:
         return 1.0
-    return min(1.0, math.exp(min(excess(people), 0.0) / 2) / 2 * _SAFE)
+    return min(1.0, math.exp(min(excess(people), 2.0) / 2) / 2 * _SAFE)
