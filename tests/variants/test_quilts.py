@@ -186,6 +186,9 @@ def test_counts_of_states_have_the_noise_of_two_counts() -> None:
 def test_tiny_probabilities_are_on_the_private_side() -> None:
     chain = MarkovChain(initial=["1/2", "1/2"], transition=[["1e-299", 1 - Fraction(1, 10**299)], ["1/2", "1/2"]])
     assert np.isinf(_influences(*_powers(chain, 1), np.full((2, 2), 0.5))[0, 1])
+    rare = Fraction(1, 10**330)  # no float, nor is its inverse
+    gap = MarkovChain(initial=[1, 0], transition=[[1 - rare, rare], ["1/2", "1/2"]]).mixing[1]
+    assert 0.75 - 1e-8 < gap <= 0.75
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class Collector:
 
         Raises: InvalidParameterError for another protocol, and where both have counted one sender.
         """
-        if other is self or other.protocol.fingerprint != self.protocol.fingerprint:
+        if not isinstance(other, Collector) or other is self or other.protocol.fingerprint != self.protocol.fingerprint:
             raise InvalidParameterError("collectors are merged that are two, and of one protocol")
         if self._senders & other._senders:
             raise InvalidParameterError("both collectors have counted one sender; a sender is counted once")

@@ -168,7 +168,7 @@ def read_json(text: str, what: str) -> object:
     """The data in a JSON text, or an error that says what the text should have been."""
     try:
         return json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise InvalidParameterError(f"{what} must be JSON text as written by to_json()") from None
 
 

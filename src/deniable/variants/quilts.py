@@ -70,10 +70,10 @@ class MarkovChain:
 
         Raises: InvalidParameterError if the chain does not forget its first state, or the gap is 0.
         """
-        law, transition = self.stationary, np.array(self.exact[1], dtype=np.float64)
-        balanced = (
-            np.sqrt([[float(p / q) for q in law] for p in law]) * transition
-        )  # its singular values: roots of P P*
+        law, transition = self.stationary, self.exact[1]
+        rows = zip(law, transition, strict=True)
+        squares = [[float(p * t * t / q) for q, t in zip(law, row, strict=True)] for p, row in rows]
+        balanced = np.sqrt(squares)  # its singular values: roots of P P*
         second = [0.0, *np.linalg.eigvalsh(balanced @ balanced.T)][-2]  # they ascend to 1
         gap = Fraction(math.floor((1 - max(second, 0.0) - (len(law) + 4) ** 2 * 2.0**-48) * 2**32), 2**32)
         if gap <= 0:

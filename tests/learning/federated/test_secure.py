@@ -187,10 +187,13 @@ def test_all_shares_but_one_are_uniform_whatever_the_vector() -> None:
 
 
 def test_shares_of_other_lengths_and_widths_are_refused() -> None:
-    for bad in ([], [b"12345678", bytes(16)], [b"1234", b"1234"]):
+    for bad in ([], [b"12345678", bytes(16)], [b"1234", b"1234"], ["12345678"], [None]):
         with pytest.raises(InvalidParameterError, match="one length"):
             joined(bad)
     with pytest.raises(InvalidParameterError, match="width"):
         split(VECTORS[0], servers=2, width=3)
     with pytest.raises(InvalidParameterError, match="servers"):
         split(VECTORS[0], servers=1)
+    for bad_vector in ([0.5, 1.0], [[1, 2]], 3, [None]):  # floats would lose their last digits
+        with pytest.raises(InvalidParameterError, match="integers"):
+            split(np.array(bad_vector), servers=2)

@@ -231,13 +231,16 @@ def split(vector: Integers, *, servers: int, width: int = 8, bits: Bits = SECURE
     """A secret vector in additive shares, one for each server, all but one of which are uniform and tell nothing.
 
     Servers add up what they get, of vectors and of parts of a noise that nobody knows, and `joined` adds up servers.
-    Integers, and their sums, are below 256^width / 2 in size; width is 2, 4 or 8 bytes.
+    Integers, and their sums, are below 256^width / 2 in size, or wrap around; width is 2, 4 or 8 bytes.
     Source: Dwork, Kenthapadi, McSherry, Mironov, Naor (2006), EUROCRYPT.
 
     >>> joined(split(np.array([7, -2]), servers=3))
     array([ 7, -2])
     """
-    size = np.size(vector) * width
+    vector = np.asarray(vector)
+    if vector.dtype.kind not in "iu" or vector.ndim != 1:
+        raise InvalidParameterError("vector must be a row of integers: round it to a lattice first, as a clip does")
+    size = vector.size * width
     drawn = bits.words(-(-size * (whole_number("servers", servers, lower=2) - 1) // 8)).tobytes()
     parts = [drawn[at * size : (at + 1) * size] for at in range(servers - 1)]
     rest = vector - joined(parts, width=width)
@@ -247,7 +250,7 @@ def split(vector: Integers, *, servers: int, width: int = 8, bits: Bits = SECURE
 def joined(shares: Iterable[bytes], *, width: int = 8) -> Integers:
     """The sum of shares of one length, modulo 256^width, between -256^width / 2 and 256^width / 2."""
     parts, width = list(shares), SecureSum(survivors=2, width=width).width
-    if len({len(part) for part in parts}) != 1 or len(parts[0]) % width:
+    if {type(part) for part in parts} != {bytes} or len({len(part) for part in parts}) != 1 or len(parts[0]) % width:
         raise InvalidParameterError(f"shares must be of one length, one from every server, in numbers of {width} bytes")
     total = np.sum([np.frombuffer(part, dtype=f"<u{width}") for part in parts], axis=0, dtype=f"<u{width}")
     return np.asarray(total.astype(f"<i{width}"), dtype=np.int64)
