@@ -38,3 +38,30 @@ def test_facts_hold_for_any_number_of_rows() -> None:
         "buyer": (None, None), "n": (0, None), "s": (None, None), "p": (0, None), "m": (-2, 4), "low": (-2, 4),
         "f": (None, None),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [  # orders lets 10 rows of a buyer count in each of 3 groups; where a buyer has one row, its clamp is the buyer's
+        ("SELECT SUM(paid) FROM orders", 40),
+        ("SELECT SUM(LEAST(GREATEST(t, 0), 5)) FROM (SELECT buyer, SUM(paid) AS t FROM orders GROUP BY buyer) u", 5),
+        (
+            "SELECT t, SUM(t) FROM (SELECT buyer, CASE WHEN SUM(paid) > 1 THEN 1 ELSE 3 END AS t FROM orders "
+            "GROUP BY buyer) u WHERE t > 0 GROUP BY t",
+            3,
+        ),
+        (
+            "SELECT SUM(LEAST(GREATEST(t, 0), 5)) FROM (SELECT buyer, SUM(paid) AS t FROM orders GROUP BY buyer) u "
+            "JOIN orders o USING (buyer)",
+            50,
+        ),
+        (
+            "SELECT SUM(LEAST(GREATEST(t, 0), 5)) FROM (SELECT buyer, item, SUM(paid) AS t FROM orders "
+            "GROUP BY buyer, item) u",
+            50,
+        ),
+    ],
+)
+def test_the_smaller_of_both_clamps_counts(text: str, reach: int) -> None:
+    (part,) = plan_of(text, tables_of(engine_of([], []), rows=10, groups=3)).parts
+    assert part.sensitivity.l1 * part.lattice.grid == reach  # type: ignore[attr-defined]

@@ -113,6 +113,10 @@ class Grouped(Relation):
         return Column(name, self.keys[int(number)].facts if kind == "key" else self.totals[int(number)].facts)
 
     @property
+    def single(self) -> bool:
+        return all(self.source.part(key) is not None for key in self.keys)
+
+    @property
     def unit(self) -> str | None:
         return UNIT if self.private else None
 

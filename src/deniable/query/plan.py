@@ -5,7 +5,7 @@ text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> R
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -27,8 +27,9 @@ class Question:
 
     @property
     def table(self) -> Table:
-        """The table whose promise holds: unit, rows, groups."""
-        return self.source.table
+        """The table whose promise holds: unit, rows, groups. Where a unit has one row, that lies in one group."""
+        table = self.source.table
+        return replace(table, rows=1, groups=1, total_rows=None, assumed=()) if self.source.single else table
 
     @property
     def unit(self) -> str | None:

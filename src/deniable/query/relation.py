@@ -71,6 +71,11 @@ class Relation(ABC):
         """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
         return WHOLE if self.private and self.unit is not None and expression == self.owner else self._part(expression)
 
+    @property
+    def single(self) -> bool:
+        """Whether a unit has at most one row, whatever its table promises."""
+        return False
+
     @abstractmethod
     def _part(self, expression: Expression) -> str | None:
         """The same of expressions that a query may hold."""
@@ -155,6 +160,10 @@ class Filter(Relation):
         return self.source.origin(expression)
 
     @property
+    def single(self) -> bool:
+        return self.source.single
+
+    @property
     def names(self) -> tuple[str, ...]:
         return self.source.names
 
@@ -182,6 +191,10 @@ class Renamed(Relation):
     @property
     def table(self) -> Table:
         return self.source.table
+
+    @property
+    def single(self) -> bool:
+        return self.source.single
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -229,6 +242,10 @@ class Project(Relation):
     @property
     def table(self) -> Table:
         return self.source.table
+
+    @property
+    def single(self) -> bool:
+        return self.source.single
 
     @property
     def names(self) -> tuple[str, ...]:
