@@ -34,7 +34,7 @@ def test_a_changed_promise_is_refused(place: Path) -> None:
 
 
 def test_both_ways_to_describe_the_table_agree(place: Path) -> None:
-    assert for_reading(read(place / "policy.toml")).table == connect(place / "policy.toml").table
+    assert for_reading(read(place / "policy.toml"))._table == connect(place / "policy.toml")._table
 
 
 def test_data_in_place_of_a_policy_is_told_how_to_get_one() -> None:

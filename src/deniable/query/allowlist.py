@@ -64,6 +64,7 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys(UNARY, frozenset({"this"})),
     **dict.fromkeys(VARIADIC, frozenset({"this", "expressions", "ignore_nulls"})),
     exp.Coalesce: frozenset({"this", "expressions"}),
+    exp.Div: frozenset({"this", "expression", "typed"}),
     exp.DPipe: frozenset({"this", "expression", "safe"}),
     exp.Alias: frozenset({"this", "alias"}),
     exp.Avg: frozenset({"this"}),

@@ -27,6 +27,7 @@ from deniable.query.explanation import Explanation
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
 from deniable.query.listing import Listing, pairs_as_html
+from deniable.query.options import stricter, without_options
 from deniable.query.plan import PricedPlan
 from deniable.query.policy import assumed, read_policy, table_name
 from deniable.query.promise import declared_tables
@@ -281,9 +282,10 @@ class Database(Statistics):
         rho: Real | None = None,
         error: Target | None = None,
         confidence: float = 0.95,
+        dialect: str = "duckdb",
     ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate its answer would be. Reads no row, spends nothing."""
-        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence)
+        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
 
     def sql(
@@ -297,6 +299,7 @@ class Database(Statistics):
         confidence: float = 0.95,
         fresh: bool = False,
         progress: Progress | None = None,
+        dialect: str = "duckdb",
     ) -> Release:
         """Answer a SELECT with noise, and pay for it.
 
@@ -309,6 +312,8 @@ class Database(Statistics):
             fresh: pay again for new noise, although the question has an answer already.
             progress: called with the share that is done, after each pass over a file that takes several for want of
                 `memory`. It tells nothing about the rows: where it would, it is not called.
+            dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
+                DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
 
         The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
         Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
@@ -316,7 +321,7 @@ class Database(Statistics):
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence)
+        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
         answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
         return build_release(
             plan,
@@ -324,7 +329,7 @@ class Database(Statistics):
             left=self.ledger.left(),
             safe=self._bits.safe,
             stored=stored,
-            notes=self._notes(grouped=bool(plan.query.question.keys)),
+            notes=self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table),
         )
 
     def _plan(
@@ -336,11 +341,19 @@ class Database(Statistics):
         *,
         error: Target | None = None,
         confidence: float = 0.95,
+        dialect: str = "duckdb",
     ) -> PricedPlan:
+        tables, plain = self.tables, text
+        if not isinstance(text, Ask):
+            plain, options = without_options(text)
+            if options:
+                if (epsilon, delta, rho, error) != (None, None, None, None):
+                    raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
+                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(self.tables, options)
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
-        query = text.query() if isinstance(text, Ask) else parse(text, self.tables, self._look)
+        query = plain.query() if isinstance(plain, Ask) else parse(plain, tables, self._look, dialect)
         check_outcome(query)
         if error is None:
             plan = price(query, asked, self.ledger.budget)
@@ -368,9 +381,9 @@ class Database(Statistics):
         parts = zip(plan.parts, exact, strict=True)
         return _to_json([part.release(value, bits=self._bits) for part, value in parts])
 
-    def _notes(self, *, grouped: bool) -> tuple[str, ...]:
+    def _notes(self, *, grouped: bool, table: Table | None = None) -> tuple[str, ...]:
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
-        bounding = self._table.bounding(grouped=grouped)
+        bounding = (table or self._table).bounding(grouped=grouped)
         notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
         unit = self._table.unit
         if unit.period is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
-from deniable.errors import UnsupportedQueryError
+from deniable.errors import InvalidParameterError, UnsupportedQueryError
 from deniable.query.allowlist import BINARY, SUPPORTED, UNARY, VARIADIC, checked, placed, spoken
 from deniable.query.catalog import Table
 from deniable.query.expression import Call, Expression, Kind, Literal, Value, literal
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Look = Callable[[Relation, Expression], Sequence[Value]]
 MOST_TEXT = 100_000
+DIALECTS = ("duckdb", "postgres")
 PARTS = {
     "year": "year",
     "quarter": "quarter",
@@ -50,11 +51,12 @@ CASTS = {
 }
 
 
-def parse(text: str, tables: Mapping[str, Table], look: Look | None = None) -> "Query":
+def parse(text: str, tables: Mapping[str, Table], look: Look | None = None, dialect: str = "duckdb") -> "Query":
     """The plan that `text` asks for, over `tables`.
 
     Args:
         look: reads a column of a public relation; None where no subquery may need it.
+        dialect: of the text.
 
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """
@@ -62,7 +64,7 @@ def parse(text: str, tables: Mapping[str, Table], look: Look | None = None) -> "
     from deniable.query.tables import Known, read_from
 
     try:
-        select = _one_select(text)
+        select = _one_select(text, dialect)
         return read_select(text, select, read_from(select, Known(tables, look)))
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
@@ -74,7 +76,9 @@ def parse(text: str, tables: Mapping[str, Table], look: Look | None = None) -> "
         raise UnsupportedQueryError(f"line {line}, column {column}: {error}") from None
 
 
-def _one_select(text: str) -> exp.Select:
+def _one_select(text: str, dialect: str = "duckdb") -> exp.Select:
+    if dialect not in DIALECTS:
+        raise InvalidParameterError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
     if not isinstance(text, str) or not text.strip():
         raise UnsupportedQueryError("the query must be text that holds one SELECT statement.")
     if any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
@@ -83,7 +87,7 @@ def _one_select(text: str) -> exp.Select:
         raise UnsupportedQueryError(f"the query has {len(text):,} characters; at most {MOST_TEXT:,} are read.")
     try:
         logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would show its doubts beside our refusals
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except sqlglot.errors.SqlglotError as error:
@@ -94,6 +98,9 @@ def _one_select(text: str) -> exp.Select:
     for function in trees[0].find_all(exp.Func):
         if "start" in function.meta:
             function.meta["spelling"] = text[function.meta["start"] : function.meta["end"] + 1]
+    for like in trees[0].find_all(exp.Like, exp.ILike) if dialect == "postgres" else ():
+        if "\\" in str(like.expression.this):
+            raise UnsupportedQueryError("a backslash in LIKE is read otherwise by each database. Write it without.")
     if not isinstance(trees[0], exp.Select):
         raise UnsupportedQueryError(f"only SELECT is answered, got {spoken(trees[0])}. {SUPPORTED}")
     return trees[0]
@@ -123,7 +130,13 @@ def _translate(node: exp.Expr, scope: Scope) -> Expression:
         return resolved
     kind = type(checked(node))
     if kind in BINARY:
-        return _call(BINARY[kind], [translate(part, scope) for part in (node.this, node.expression)])
+        parts = [translate(part, scope) for part in (node.this, node.expression)]
+        if node.args.get("typed") and all(part.facts.kind is Kind.INTEGER for part in parts):
+            raise UnsupportedQueryError(
+                "in PostgreSQL, whole numbers over whole numbers are cut to whole numbers. CAST one of them to DOUBLE "
+                "PRECISION for a fraction, or write FLOOR around that."
+            )
+        return _call(BINARY[kind], parts)
     if kind in UNARY:
         return call(UNARY[kind], translate(node.this, scope))
     if kind in VARIADIC:
