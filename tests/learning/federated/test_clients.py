@@ -92,6 +92,9 @@ def test_a_client_answers_no_more_rounds_than_were_paid_and_no_bytes_that_are_no
     assert client.answer(first())
     assert client.answer(first()) == b""
     assert "rounds of the plan are over" in client.refusal
+    for wrong in (np.zeros(2), 1.0, np.zeros((1, 3))):
+        client = Participant(Federated(plan=PLAN), 0, lambda _, given=wrong: given)
+        assert (client.answer(first()), "3 numbers" in client.refusal) == (b"", True)
 
 
 def test_a_round_whose_every_answer_is_given_by_a_new_client_from_a_state_is_the_same() -> None:

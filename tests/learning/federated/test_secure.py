@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
 
 from deniable.errors import InvalidParameterError
 from deniable.learning.federated import SecureClient, SecureServer, SecureSum, joined, split
+from deniable.learning.federated.masks import ring
 from deniable.learning.federated.secure import pack, unpack
 from deniable.noise.bits import DeterministicBits
 
@@ -158,10 +158,25 @@ def test_keys_of_strangers_and_copies_are_refused() -> None:
 
 def test_a_ring_fails_as_rarely_as_the_guide_says() -> None:
     """1,000 clients of whom 100 vanish and 50 collude, 40 neighbours, 21 shares: docs/theory/learning/federated.md."""
-    assert 1000 * hypergeom.sf(20, 999, 50, 40) < 1e-13
-    assert 1000 * hypergeom.sf(19, 999, 100, 40) < 1e-7
-    gap = np.prod([(150 - i) / (1000 - i) for i in range(20)])
-    assert 1000 * gap < 1e-13
+    told, stuck = SecureSum(survivors=900, colluding=50).risks(1000, vanish=100)
+    assert told < 2e-13
+    assert 1e-9 < stuck < 1e-7
+    assert SecureSum(survivors=3).risks(10, vanish=4) == (0, 0)  # all others are neighbours: 6 of 10 are enough
+    assert SecureSum(survivors=7, colluding=5).risks(10)[0] == 1  # who know 5 of 9 shares
+    assert SecureSum(survivors=3).risks(10, vanish=5)[1] == 1
+
+
+def test_risks_are_above_what_random_rings_show() -> None:
+    """4,000 rings of 30 clients with 6 neighbours, 5 of whom collude and 3 vanish; a quarter of each is too little."""
+    agreed, drawn, found = SecureSum(survivors=8, colluding=5, neighbours=6), np.random.default_rng(3), np.zeros(2)
+    for trial in range(4000):
+        near = ring(range(30), 6, DeterministicBits(trial))
+        bad, gone = np.split(drawn.permutation(30)[:8], [5])
+        found[0] += any(len({*near[i]} & {*bad}) >= 4 for i in range(30) if i not in bad)
+        found[1] += any(len({*near[i]} & {*gone}) > 2 for i in range(30))
+    bounds = np.array([agreed.risks(30)[0], agreed.risks(30, vanish=3)[1]])
+    assert (found / 4000 <= bounds).all()
+    assert (found / 4000 > bounds / 4).all()
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])

@@ -165,7 +165,10 @@ class Participant:
         if self._rounds == federated.rounds or not (0 < norm < np.inf and np.isfinite(parameters).all()):
             raise InvalidParameterError("all rounds of the plan are over, or norm and parameters are not finite")
         self._rounds += 1
-        update = np.asarray(self._work(parameters), dtype=np.float64) + self._memory
+        update = np.asarray(self._work(parameters), dtype=np.float64)
+        if update.shape != (plan.dimensions,):
+            raise InvalidParameterError(f"work must give {plan.dimensions} numbers, got the shape {update.shape}")
+        update = update + self._memory
         if federated.trust == "examples":
             return bytes(update.astype("<f8").tobytes())
         exact = plan.clip.integers(update[np.newaxis], norm)[0]

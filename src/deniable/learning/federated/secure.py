@@ -66,6 +66,25 @@ class SecureSum(Part):
         """Shares that give a secret back: more than half, so that no two halves give both secrets."""
         return neighbours // 2 + 1
 
+    def risks(self, clients: int, *, vanish: int = 0) -> tuple[float, float]:
+        """Chances, at most, that a round tells more than the sum, and that masks stay and it is given up.
+
+        Args:
+            clients: who share masks, `colluding` of them; vanish: how many of them vanish.
+
+        >>> SecureSum(survivors=900, colluding=50).risks(1000, vanish=100) < (1e-12, 1e-7)
+        True
+        """
+        from scipy.stats import hypergeom
+
+        count, gone = whole_number("clients", clients, lower=3), whole_number("vanish", vanish, lower=0, upper=clients)
+        near, bad = min(self.neighbours, count - 1), min(self.colluding, count - 1)
+        needed = self.threshold(near)
+        parted = ((bad + gone) / count) ** (near // 2) * (near < count - 1)  # the ring falls apart
+        told = count * (hypergeom.sf(needed - 1, count - 1, bad, near) + parted)
+        stuck = count * hypergeom.sf(near - needed, count - 1, min(gone, count - 1), near)
+        return float(min(told, 1)), float(min(stuck, 1))
+
 
 class SecureClient:
     """One client in one round of a secure sum, with a secret vector of integers; its stages are called in order."""
