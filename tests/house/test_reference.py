@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 POLICY = (REFERENCE / "policy.md").read_text(encoding="utf-8")
 KEYS = {**SECTIONS, "columns": COLUMN_FIELDS}
-TYPES = {str: "text", int: "whole number", bool: "true or false", list: "list", NUMBER: "number"}
+TYPES = {str: "text", int: "whole number", bool: "true or false", list: "list", dict: "section", NUMBER: "number"}
 TYPES[(*NUMBER, date)] = "number or date"
 
 
@@ -177,7 +177,7 @@ def test_the_page_of_commands_has_those_of_two_words(family: str) -> None:
 
 def table(section: str) -> dict[str, tuple[str, str]]:
     """Type and default of each key in the table of a section of the policy page."""
-    heading = "## `[columns.NAME]`" if section == "columns" else f"## `[{section}]`"
+    heading = f"## `[{section}.NAME]`" if section in ("columns", "tables") else f"## `[{section}]`"
     body = POLICY.split(heading)[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", body, re.MULTILINE)
     return {key: (kind, default) for key, kind, default in rows}
@@ -215,6 +215,6 @@ def test_the_examples_of_the_policy_page_are_read_and_use_every_key(tmp_path: Pa
         file.write_text(body, encoding="utf-8")
         read_policy(file)
         for section, content in tomllib.loads(body).items():
-            inner = content.values() if section == "columns" else [content]
+            inner = content.values() if section in ("columns", "tables") else [content]
             used |= {(section, key) for one in inner for key in one}
     assert used == {(section, key) for section, known in KEYS.items() for key in known}

@@ -8,9 +8,10 @@ import pytest
 from deniable.errors import CatalogError, DeniableError, SourceError
 from deniable.privacy import Budget, Replace
 from deniable.query.database import connect
+from deniable.query.draft import Found, write_policy
 from deniable.query.expression import Kind
 from deniable.query.imports.write import import_csv
-from deniable.query.policy import read_policy, write_policy
+from deniable.query.policy import read_policy
 
 SCHEMA = {
     "person": Kind.INTEGER,
@@ -73,7 +74,7 @@ def test_a_policy_says_everything(tmp_path: Path) -> None:
 
 def test_names_of_every_script_survive(tmp_path: Path) -> None:
     schema = {"größe \U0001f600": Kind.INTEGER, 'a"b\\c\x7f': Kind.TEXT}
-    text = write_policy(Path("data.duckdb"), schema, table="日本")
+    text = write_policy(Found(Path("data.duckdb"), schema, "日本"))
     path = written(tmp_path, text.replace('# row = "person"', 'row = "person"'))
     policy = read_policy(path)
     assert set(policy.columns) == set(schema)
@@ -86,7 +87,7 @@ def test_rows_may_be_bounded_in_all(tmp_path: Path) -> None:
 
 
 def test_a_fresh_policy_is_toml_that_asks_who_is_protected(tmp_path: Path) -> None:
-    path = written(tmp_path, write_policy(Path("my data.parquet"), SCHEMA))
+    path = written(tmp_path, write_policy(Found(Path("my data.parquet"), SCHEMA)))
     with pytest.raises(CatalogError, match="who is protected"):
         read_policy(path)
     path.write_text(path.read_text().replace('# row = "person"', 'row = "person"'))

@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deniable.errors import CatalogError
+from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.privacy import PrivacyUnit
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.promise import declared_tables
 from tests.query.conftest import SECRET
-from tests.query.test_relation import engine_of, plan_of
+from tests.query.test_relation import engine_of, plan_of, tables_of
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,38 @@ def test_a_path_of_two_steps_ends_at_the_household() -> None:
     }.items():
         (total,) = engine.exact(plan_of(text, tables), secret=SECRET)
         assert total.tolist() == [found], text
+
+
+@pytest.mark.parametrize(("codes", "found"), [([1, 2, None, None], 3), ([1, 2, 2], None)])
+def test_where_every_row_is_a_unit_a_public_table_gives_each_at_most_one(codes: list[int], found: int | None) -> None:
+    parts = {"people": pa.table({"code": [1, 2, 1, 9]}), "codes": pa.table({"code": pa.array(codes, pa.int64())})}
+    engine = DuckDBEngine.of(parts, threads=1)
+    unit = PrivacyUnit(column=None, noun="person")
+    tables = declared_tables(parts, schema=engine.schema, columns={}, public=["codes"], unit=unit, promise={})
+    for text in ("people JOIN codes USING (code)", "codes c JOIN people p ON c.code = p.code"):
+        if found is None:
+            with pytest.raises(UnsupportedQueryError, match="unique in the public table"):
+                plan_of(f"SELECT COUNT(*) FROM {text}", tables, engine)
+        else:
+            (total,) = engine.exact(plan_of(f"SELECT COUNT(*) FROM {text}", tables, engine), secret=SECRET)
+            assert total.tolist() == [found]
+    for text in ("people a JOIN people b USING (code)", "(SELECT code FROM people UNION ALL SELECT code FROM people)"):
+        with pytest.raises(UnsupportedQueryError):  # each row would be of two units, or be two rows of one
+            plan_of(f"SELECT COUNT(*) FROM {text}", tables, engine)
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("item IN (SELECT item FROM lines)", "reads public tables alone"),
+        ("item > (SELECT COUNT(*) FROM orders)", "the rows of each unit"),
+        ("item = (SELECT item FROM items)", "gives one value, and this one 3"),
+        ("item IN (SELECT item FROM items)", "gives missing values"),
+        ("item IN (SELECT item, label FROM items)", "gives one column, and this one 2"),
+        ("item IN (SELECT i.item FROM items i WHERE i.item = orders.buyer)", "is not a table of this query"),
+    ],
+)
+def test_subqueries_in_conditions_read_public_tables_alone(condition: str, words: str) -> None:
+    engine = engine_of([], [])
+    with pytest.raises(UnsupportedQueryError, match=words):
+        plan_of(f"SELECT COUNT(*) FROM orders WHERE {condition}", tables_of(engine), engine)

@@ -44,8 +44,7 @@ def open_ledger(policy: "Policy", source: "Source | None" = None, *, moved: bool
 def for_reading(policy: "Policy", *, moved: bool = False) -> "Database":
     """A database to plan with. It makes no file, and nothing that it answers would be remembered: ask it nothing."""
     from deniable.query.database import Database
-    from deniable.query.source import noted, open_source
+    from deniable.query.source import open_policy
 
-    engine = open_source(policy.source, table=policy.table, csv=policy.csv, partitions=policy.partitions)
-    table = policy.described(engine.schema())
-    return Database(engine, {table.name: table}, open_ledger(policy, noted(engine), moved=moved))
+    engine, tables, source = open_policy(policy)
+    return Database(engine, tables, open_ledger(policy, source, moved=moved))

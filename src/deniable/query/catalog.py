@@ -254,9 +254,8 @@ class Table:
     @property
     def unit_kind(self) -> Kind | None:
         """The kind of `unit_column`."""
-        if self.unit.period is not None:
-            return Kind.TEXT
-        return self.path.parent.unit_kind if self.path is not None else self.schema.get(self.unit.column or "")
+        kind = self.path.parent.unit_kind if self.path is not None else self.schema.get(self.unit.column or "")
+        return kind if self.unit.period is None else Kind.TEXT
 
     @cached_property
     def expressions(self) -> Mapping[str, Expression]:
@@ -318,6 +317,7 @@ class Table:
     def described(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Name, type, bounds and keys of each column, and what becomes of its missing values."""
         stored_or_made = {**self.schema, **{name: made.facts.kind for name, made in self.expressions.items()}}
+        marks = {self.unit.column: " (unit)"} | ({} if self.path is None else {self.path.key: " (leads to the unit)"})
         for name, stored in stored_or_made.items():
             declared = self.columns.get(name, Declaration())
             kind = declared.kind or stored
@@ -325,7 +325,7 @@ class Table:
             known = keys is None and lower is not None and upper is not None
             said = [] if keys is None else ["missing" if key is None else str(key) for key in keys]
             yield (
-                f"{name} (unit)" if name == self.unit.column else name,
+                name + marks.get(name, ""),
                 "not usable" if kind is None else kind.value,
                 f"{_plain(lower)} to {_plain(upper)}" if known else "",  # type: ignore[arg-type]
                 ", ".join(said[:5]) + (f", ... ({len(said):,} in all)" if len(said) > 5 else ""),

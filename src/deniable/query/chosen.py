@@ -15,6 +15,7 @@ from deniable.query.asking import SAMPLES
 from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
+from deniable.query.relation import Scan
 from deniable.release import Release
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Chosen:
         """The question's name in the ledger."""
         canonical = {
             "statistic": text,
-            "table": self.table.name,
+            "table": Scan(self.table).to_json(),
             "unit": [self.table.unit.column, self.table.unit.ids],
             "bounding": [self.table.rows, self.table.groups, self.table.total_rows],
             "relation": str(self.table.relation),

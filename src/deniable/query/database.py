@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,7 @@ from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
 from deniable.query.catalog import Declaration, Table
+from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.expression import Expression, Value
@@ -29,12 +31,12 @@ from deniable.query.frames import Ask, Frame
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.options import stricter, without_options
 from deniable.query.plan import PricedPlan
-from deniable.query.policy import assumed, read_policy, table_name
+from deniable.query.policy import assumed, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.relation import Relation as Rows
 from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target
-from deniable.query.source import noted, open_source, open_sources
+from deniable.query.source import noted, open_policy, open_source, open_sources
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
 from deniable.release import Release
@@ -146,18 +148,9 @@ def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
 
 def _connect_policy(path: Path, moved: bool, memory: str | None, threads: int | None) -> "Database":
     policy = read_policy(path)
-    engine = open_source(
-        policy.source,
-        table=policy.table,
-        csv=policy.csv,
-        partitions=policy.partitions,
-        memory=memory,
-        threads=threads,
-    )
-    described = policy.described(engine.schema())
-    source = noted(engine)
-    opened = _open_ledger(described, policy.budget, policy.ledger, source, moved=moved)
-    return Database(engine, {described.name: described}, opened)
+    engine, tables, source = open_policy(policy, memory=memory, threads=threads)
+    first = tables[policy.name]
+    return Database(engine, tables, _open_ledger(first, policy.budget, policy.ledger, source, moved=moved))
 
 
 def _open_ledger(
@@ -215,6 +208,15 @@ class Database(Statistics):
         """Return the rows of a table, to ask about in Python; see docs/guide/frames.md."""
         return Frame.of(self, name)
 
+    def __getitem__(self, name: str) -> "Database":
+        """The same database, whose methods ask about another private table: db["customers"].median("age", ...)."""
+        if name not in self.tables or self.tables[name].public:
+            private = ", ".join(each.name for each in self.tables.values() if not each.public)
+            raise CatalogError(f"there is no private table {name!r}. Private tables: {private}.")
+        other = copy(self)
+        other._table = self.tables[name]
+        return other
+
     @property
     def budget(self) -> BudgetStatus:
         """What was spent and what is left."""
@@ -223,7 +225,13 @@ class Database(Statistics):
     @property
     def columns(self) -> Listing:
         """The columns with what is declared about them. All of it is public."""
-        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(self._table.described()))
+        prefix = len(self.tables) > 1
+        rows = (
+            (f"{table.name}.{name}" if prefix else name, *said)
+            for table in self.tables.values()
+            for name, *said in table.described()
+        )
+        return Listing(("column", "type", "bounds", "keys", "missing values"), tuple(rows))
 
     def history(self) -> Listing:
         """What was asked and paid, oldest first. What was asked again is free, and not listed again."""
@@ -250,7 +258,8 @@ class Database(Statistics):
 
         if not isinstance(self._engine, DuckDBEngine):
             raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")
-        findings = DuckDBDoctor.beside(self._engine).examine(self._table)
+        doctor = DuckDBDoctor.beside(self._engine)
+        findings = (finding for table in self.tables.values() for finding in doctor.examine(table))
         found = [finding for finding in findings if finding.odd or finding.normal is None]
         rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]
         sys.stdout.write(f"{WARNING}\n{Listing(('about', 'what', 'count'), tuple(rows))}\n")
@@ -262,7 +271,7 @@ class Database(Statistics):
         bounding = self._table.bounding(grouped=True)
         if bounding is not None:
             yield "bounding", bounding
-        yield "columns", ", ".join(self._table.schema)
+        yield "columns", ", ".join(row["column"].removesuffix(" (unit)") for row in self.columns)
         yield "budget", str(self.ledger.budget)
         yield "left", str(self.ledger.left())
         yield "ledger", self.ledger.place if self.ledger.is_lasting else "in memory: ends with this process"

@@ -1,13 +1,14 @@
 """The owner's declaration as a TOML file: what is protected, what is public, what may be spent."""
 
-import json
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as empty
 from dataclasses import fields as dataclass_fields
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.errors import CatalogError
 from deniable.ledger.postgres import is_url
@@ -28,9 +29,6 @@ from deniable.query.expression import Kind
 from deniable.query.imports.declaration import CSV_FIELDS, Csv, CsvColumn
 from deniable.query.imports.imported import is_text_file
 
-if TYPE_CHECKING:
-    from deniable.query.imports.guess import Proposal
-
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
 SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "data": {"source": str, "name": str, "table": str, "partitions": bool},
@@ -43,9 +41,19 @@ SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
         "rows": int,
         "groups": int,
         "total_rows": int,
+        "period": str,
     },
     "budget": {**dict.fromkeys(("epsilon", "delta", "rho", "mu", "renyi", "order"), NUMBER), "ledger": str},
     "columns": {},
+    "tables": {
+        "source": str,
+        "table": str,
+        "partitions": bool,
+        "public": bool,
+        "path": list,
+        "csv": dict,
+        "columns": dict,
+    },
 }
 COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
@@ -67,7 +75,7 @@ class Fractional(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """A policy file, read and checked; paths are absolute."""
+    """A policy file, read and checked; paths are absolute. Of several tables, it is that of the first private one."""
 
     source: Path
     name: str
@@ -83,6 +91,11 @@ class Policy:
     columns: Mapping[str, Declaration]
     csv: Csv | None = None  # how a text file is imported
     partitions: bool = False  # whether folders named column=value are columns
+    public: bool = False
+    path: tuple[
+        str, ...
+    ] = ()  # how a table without the unit's column reaches it: its key, another table, the key there
+    several: Mapping[str, "Policy"] = empty(default_factory=dict)
 
     def described(self, schema: Mapping[str, Kind | None]) -> Table:
         """The table that it declares, checked against the schema of its source.
@@ -90,9 +103,9 @@ class Policy:
         Everything that a table has, except its schema, stands in the policy under the same name.
         """
         declared = {
-            field.name: getattr(self, field.name)
-            for field in dataclass_fields(Table)
-            if field.name not in ("schema", "public")
+            each.name: getattr(self, each.name)
+            for each in dataclass_fields(Table)
+            if each.name not in ("schema", "public", "path")
         }
         return Table(schema=schema, **declared)
 
@@ -112,6 +125,35 @@ def read_policy(path: Path) -> Policy:
         raise CatalogError(f"{path.name} is not valid TOML: {error}.") from None
     for section, fields in content.items():
         _check_section(path, section, fields)
+    if "tables" not in content:
+        return _policy(path, content)
+    extra = [name for name in ("data", "csv", "columns") if name in content]
+    if extra or not content["tables"]:
+        raise CatalogError(
+            f"{path.name}: with [tables], source, csv and columns stand under each table: [tables.orders], "
+            f"[tables.orders.columns.amount]. {f'Move [{extra[0]}].' if extra else 'Name a table.'}"
+        )
+    shared: dict[str, Any] = {name: content[name] for name in ("privacy", "budget") if name in content}
+    several = {name: _one_of(path, name, fields, shared) for name, fields in content["tables"].items()}
+    first = next((each for each in several.values() if not each.public), next(iter(several.values())))
+    return replace(first, several=several)
+
+
+def _one_of(path: Path, name: str, fields: Mapping[str, Any], shared: Mapping[str, Any]) -> Policy:
+    """One of several tables, read as a policy of its own."""
+    data = {word: fields[word] for word in ("source", "table", "partitions") if word in fields}
+    inner = {word: fields[word] for word in ("csv", "columns") if word in fields}
+    try:
+        for section, held in inner.items():
+            _check_section(path, section, held)
+        policy = _policy(path, {"data": {**data, "name": name}, **inner, **shared})
+    except CatalogError as error:
+        said = str(error).replace(": [data]", f": [tables.{name}]")
+        raise CatalogError(re.sub(r": \[(?=columns|csv)", f": [tables.{name}.", said)) from None
+    return replace(policy, public=fields.get("public", False), path=tuple(fields.get("path", ())))
+
+
+def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
     data, privacy = _section(path, content, "data"), _section(path, content, "privacy")
     budget = dict(_section(path, content, "budget"))
     if not isinstance(data.get("source"), str):
@@ -144,108 +186,6 @@ def assumed(given: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(word for word in ("rows", "groups") if given.get(word) is None)
 
 
-def write_policy(
-    source: Path,
-    schema: Mapping[str, Kind | None],
-    *,
-    table: str | None = None,
-    proposal: "Proposal | None" = None,
-) -> str:
-    """A commented policy for the owner to fill in, from the schema alone, or from what a text file seems to be."""
-    name = table_name(source if table is None else Path(table))
-    lines = [
-        "# Policy for deniable: what is protected, what is public, what may be spent.",
-        "# Everything here counts as PUBLIC. Fill it in from what you know about the world (codebooks, laws, forms),",
-        "# never from the rows themselves.",
-        "",
-        "[data]",
-        f"source = {_quoted(str(source))}",
-        f"name = {_quoted(name)}          # the table's name in SQL",
-        *([] if table is None else [f"table = {_quoted(table)}"]),
-        *([] if proposal is None else _csv_lines(proposal)),
-        "",
-        "[privacy]",
-        "# Who is protected? Keep ONE of the two lines, without its '#'.",
-        '# unit = "..."              # the column that says whose row it is',
-        '# row = "person"            # or: every row is one person, and nobody has two',
-        "# With a unit column: how much of one unit can count. What goes beyond is bounded away.",
-        "rows = 1                    # at most this many rows of one unit in one group",
-        "groups = 1                  # in at most this many groups of one GROUP BY",
-        "# total_rows = 10           # in place of rows and groups: at most this many rows of one unit in all",
-        'relation = "add/remove"     # or "replace", if the number of units is public',
-        "",
-        "[budget]",
-        "epsilon = 1.0               # everything that is ever released from this file, together",
-        "# delta = 1e-6              # allows Gaussian noise, which is smaller when many numbers are released",
-        f"ledger = {_quoted(name + '.ledger')}   # what was spent; keep it with the data",
-        "",
-        "# Columns. SUM and AVG need lower and upper; GROUP BY needs keys. Both must be public knowledge.",
-        *([] if proposal is None else ["# The types are guesses, from values all over the file: check them."]),
-    ]
-    for column, kind in schema.items():
-        lines += ["", *_column_lines(column, kind, proposal)]
-    return "\n".join(line for line in lines if line is not None) + "\n"
-
-
-def _csv_lines(proposal: "Proposal") -> list[str]:
-    """The section [csv], as proposed."""
-    csv = proposal.csv
-    lines = ["", "[csv]", "# How the file is read, once, by `deniable import`. Proposed from the file: check it."]
-    lines += [f"# {note}" for note in proposal.notes]
-    lines += [f"encoding = {_quoted(csv.encoding)}", f"delimiter = {_quoted(csv.delimiter)}"]
-    if csv.line_end != Csv.line_end:
-        lines.append(f"line_end = {_quoted(csv.line_end)}")
-    lines.append(f"row_lines = {csv.row_lines}               # a row takes at most this many lines, in quoted fields")
-    if csv.names is not None:
-        lines.append(f"names = {_listed(csv.names)}   # of the columns; the file does not begin with them")
-    lines += [f"decimal = {_quoted(csv.decimal)}", f"thousands = {_quoted(csv.thousands)}"]
-    lines.append(f"null = {_listed(csv.null)}                    # words for a missing value, beside nothing at all")
-    if csv.true != Csv.true or csv.false != Csv.false:
-        lines += [f"true = {_listed(csv.true)}", f"false = {_listed(csv.false)}"]
-    return lines
-
-
-def _listed(words: Iterable[str]) -> str:
-    return f"[{', '.join(map(_quoted, words))}]"
-
-
-def _column_lines(name: str, kind: Kind | None, proposal: "Proposal | None") -> list[str]:
-    key = name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
-    if kind is None:
-        return [f"# [columns.{key}] has a type that queries cannot use."]
-    lines = [f"[columns.{key}]", f'type = "{kind.value}"']
-    if proposal is not None:
-        column = proposal.csv.column(name)
-        lines += [f"format = {_quoted(column.format)}"] if column.format is not None else []
-        lines += [f"sign = {_quoted(column.sign)}"] if column.sign is not None else []
-        lines += [f"# {proposal.about[name]}"] if name in proposal.about else []
-    if kind.is_number:
-        lines += [
-            "# lower = 0",
-            "# upper = 100",
-            "# null = 0                # what a missing value counts as; else it is left out",
-        ]
-    if kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE):
-        example = {Kind.INTEGER: "[1, 2, 3]", Kind.TEXT: '["north", "south"]'}.get(kind, "[2025-01-01, 2025-01-02]")
-        lines += [
-            f"# keys = {example}   # every group that GROUP BY shows",
-            "# null_group = true        # one more group, for missing values",
-        ]
-    return lines
-
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML: JSON's escapes, all letters as they are."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def table_name(source: Path) -> str:
-    """What a file, a folder or a pattern is called in SQL."""
-    stem = source.parent.name if set("*?[") & set(source.name) else source.stem
-    name = "".join(letter if letter.isalnum() else "_" for letter in stem)
-    return name if name and not name[0].isdigit() else f"t_{name}"
-
-
 def _check_section(path: Path, section: str, fields: object) -> None:
     if section not in SECTIONS or not isinstance(fields, dict):
         raise CatalogError(
@@ -255,6 +195,9 @@ def _check_section(path: Path, section: str, fields: object) -> None:
     if section == "columns":
         for name, column in fields.items():
             _check_fields(f"{path.name}: [columns.{name}]", column, COLUMN_FIELDS)
+    elif section == "tables":
+        for name, table in fields.items():
+            _check_fields(f"{path.name}: [tables.{name}]", table, SECTIONS["tables"])
     else:
         _check_fields(f"{path.name}: [{section}]", fields, SECTIONS[section])
 
@@ -270,8 +213,14 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
             )
         wanted = known[field]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            words = {str: "text in quotes", int: "a whole number", list: "a list", bool: "true or false"}
-            said = words[wanted] if isinstance(wanted, type) else "a number"
+            words = {
+                str: "text in quotes",
+                int: "a whole number",
+                list: "a list",
+                bool: "true or false",
+                dict: "a section",
+            }
+            said = words.get(wanted, "a section") if isinstance(wanted, type) else "a number"
             raise CatalogError(f"{where}: {field} must be {said}, got {value!r}.")
 
 
@@ -316,7 +265,8 @@ def _unit(path: Path, privacy: Mapping[str, Any]) -> PrivacyUnit:
         )
     if "row" in privacy:
         return each_row(privacy["row"])
-    return PrivacyUnit(column=privacy["unit"], noun=privacy["unit"], ids=privacy.get("ids", 1))
+    unit = privacy["unit"]
+    return PrivacyUnit(column=unit, noun=unit, ids=privacy.get("ids", 1), period=privacy.get("period"))
 
 
 def _relation(path: Path, text: object) -> Relation:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
-from deniable.query.catalog import Declaration
+from deniable.query.catalog import Declaration, Table
 from deniable.query.engines.base import Engine
 from deniable.query.imports.declaration import Csv
+from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
 from deniable.rows.declared import Declared
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deniable.query.engines.duckdb.files import Located
+    from deniable.query.policy import Policy
 
 LATER = ("postgresql://", "postgres://", "spark://")
 
@@ -74,6 +76,34 @@ def _part(source: object, columns: Mapping[str, Declaration], unit: str | None, 
     if isinstance(source, str | Path):
         return DuckDBEngine.located(Path(source).resolve(), **how)
     return _to_arrow(source, _as_declared(columns, unit))
+
+
+def open_policy(
+    policy: "Policy", *, memory: str | None = None, threads: int | None = None
+) -> tuple[Engine, dict[str, Table], Source]:
+    """The engine of a policy, its tables, and what a ledger notes about them."""
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
+
+    parts = {
+        name if policy.several else "": DuckDBEngine.located(
+            each.source, table=each.table, csv=each.csv, partitions=each.partitions
+        )
+        for name, each in (policy.several or {policy.name: policy}).items()
+    }
+    engine = DuckDBEngine.of(parts, memory=memory, threads=threads)
+    if not policy.several:
+        return engine, {policy.name: policy.described(engine.schema())}, noted(engine)
+    several = policy.several
+    tables = declared_tables(
+        several,
+        schema=engine.schema,
+        columns={name: each.columns for name, each in several.items()},
+        public=[name for name, each in several.items() if each.public],
+        unit=policy.unit,
+        promise={word: getattr(policy, word) for word in ("relation", "rows", "groups", "total_rows", "assumed")},
+        paths={name: each.path for name, each in several.items() if each.path},
+    )
+    return engine, tables, noted(engine, tables)
 
 
 def noted(engine: Engine, tables: Iterable[str] = ("",)) -> Source:

@@ -52,6 +52,8 @@ class Known:
         """Whether no two rows of a public relation agree in these columns."""
         if relation.private or self.look is None:
             return False
+        for column in columns:  # what is missing matches nothing
+            relation = Filter(relation, call("not", call("is_null", column)))
         counted = Grouped(relation, tuple(columns), (Total("count", None),))
         count = counted.column("total 0")
         return not self.look(Filter(counted, call("gt", count, literal(1))), count)

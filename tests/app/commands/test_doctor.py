@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
@@ -76,3 +78,27 @@ def test_python_tells_what_an_import_lost(place: Path, capsys: pytest.CaptureFix
     dn.import_csv(place / "lost.csv", dn.Csv(columns={"age": dn.CsvColumn(type="integer")}))
     dn.connect(place / "lost.csv", unit="person", budget=dn.Budget(epsilon=1)).doctor()
     assert "cannot be read as integer" in capsys.readouterr().out
+
+
+def test_each_of_several_tables_is_examined(call: Call, place: Path) -> None:
+    """Lines whose key two people hold count for both, and those of nobody for none: the owner is told."""
+    pq.write_table(pa.table({"key": [1, 1, 2, 3], "who": ["a", "b", "b", None]}), place / "orders.parquet")
+    (place / "lines.csv").write_text("key,x\n1,5\n1,6\n2,99\n3,1\n4,1\n")
+    (place / "two.toml").write_text(
+        '[tables.orders]\nsource = "orders.parquet"\n[tables.lines]\nsource = "lines.csv"\npath = ["key", "orders"]\n'
+        '[tables.lines.columns.key]\ntype = "integer"\n[tables.lines.columns.x]\ntype = "integer"\n'
+        "lower = 0\nupper = 9\n"
+        '[privacy]\nunit = "who"\nrows = 9\n[budget]\nepsilon = 1\n'
+    )
+    assert call("import", "two.toml").exit_code == 0
+    result = call("doctor", "two.toml")
+    assert result.exit_code == 0, result.stderr
+    found = counts(result.stdout)
+    assert found["lines.key rows whose key several hold in orders; they count for each of them"] == 2
+    assert found["lines.key rows of nobody: no who holds their key in orders"] == 2
+    assert found["lines.who most rows of one unit"] == 3
+    assert found["lines.x values above upper=9; they are clamped to it"] == 1
+    sql = "SELECT COUNT(*) AS n FROM lines JOIN orders USING (key)"
+    assert call("explain", "two.toml", sql, "--epsilon", "0.5").exit_code == 0
+    assert call("query", "two.toml", sql, "--epsilon", "0.5").exit_code == 0
+    assert "left epsilon=0.5" in call("budget", "two.toml").stdout

@@ -21,18 +21,14 @@ def doctor(
     """
     declared = read(policy)
     from deniable.query.engines.duckdb.doctor import ALL_WELL, WARNING, DuckDBDoctor
+    from deniable.query.engines.duckdb.engine import DuckDBEngine
+    from deniable.query.source import open_policy
 
-    engine = DuckDBDoctor.from_file(
-        declared.source,
-        table=declared.table,
-        csv=declared.csv,
-        partitions=declared.partitions,
-        memory=memory,
-        threads=threads,
-    )
-    table = declared.described(engine.schema())
+    engine, tables, _ = open_policy(declared, memory=memory, threads=threads)
+    assert isinstance(engine, DuckDBEngine)
+    doctor = DuckDBDoctor.beside(engine)
     with waiting("counting..."):
-        findings = list(engine.examine(table))
+        findings = [finding for table in tables.values() for finding in doctor.examine(table)]
     say(WARNING)
     shown = [finding for finding in findings if everything or finding.odd or finding.normal is None]
     show_table(

@@ -15,12 +15,14 @@ def import_(policy: PolicyFile) -> None:
     whole. Import again when the file or the declaration has changed.
     """
     declared = read(policy)
-    if declared.csv is None:
+    found = [(each.source, each.csv) for each in declared.several.values() or (declared,) if each.csv is not None]
+    if not found:
         raise CatalogError(f"{declared.source.name} is read as it is. Only text files are imported: .csv, .tsv, .txt.")
     from deniable.query.imports.write import import_csv
 
-    with waiting("importing...") as progress:
-        done = import_csv(declared.source, declared.csv, progress=progress)
-    say(WARNING)
-    say(str(done))
+    for source, csv in found:
+        with waiting("importing...") as progress:
+            done = import_csv(source, csv, progress=progress)
+        say(WARNING)
+        say(str(done))
     hint("Now ask: deniable query policy.toml SQL")

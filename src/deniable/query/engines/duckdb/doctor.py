@@ -6,15 +6,17 @@ rows themselves would let its bounds and keys tell about them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deniable.query.catalog import Declaration, Table
+from deniable.query.catalog import Path as KeyPath
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.expression import key_constant, quoted
-from deniable.query.engines.duckdb.relations import Source
+from deniable.query.engines.duckdb.relations import Source, rows_of
 from deniable.query.expression import Column, Expression, Facts, Key, Kind
 from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
+from deniable.query.relation import Scan
 
 WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"
@@ -42,20 +44,30 @@ class Finding:
 class DuckDBDoctor(DuckDBEngine):
     """An engine that also counts, exactly, what is odd about its rows."""
 
+    _held: Source  # the table that is looked at
+
     @classmethod
     def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
         """A doctor for the source of another engine."""
         doctor = cls(engine._open, {name: part.text for name, part in engine._tables.items()}, limited=engine._limited)
-        doctor.source_name = engine.source_name
+        doctor.source_name, doctor.paths = engine.source_name, engine.paths
         return doctor
 
     def examine(self, table: Table) -> Iterator[Finding]:
         """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
-        yield from self._import_losses()
+        several = table.name in self._tables
+        self._held = self._tables[table.name if several else ""]
+        for finding in self._findings(table):
+            yield replace(finding, subject=f"{table.name}.{finding.subject}") if several else finding
+
+    def _findings(self, table: Table) -> Iterator[Finding]:
+        yield from self._import_losses(self.paths.get(table.name, self.source_name))
         yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._held.text}")
-        if table.unit.column is not None:
-            yield from self._units(table, self._held.unit(table.unit.column))
-        for name, kind in self.schema().items():
+        if table.path is not None:
+            yield from self._owners(table, table.path)
+        if table.unit_column is not None:
+            yield from self._units(table, rows_of(Scan(table), self._tables))
+        for name, kind in table.schema.items():
             declared = table.columns.get(name, Declaration())
             chosen = declared.kind or kind
             if chosen is not None:
@@ -69,20 +81,33 @@ class DuckDBDoctor(DuckDBEngine):
                 f"FROM {self._held.text}",
             )
 
-    @property
-    def _held(self) -> Source:
-        """What is looked at: the first table."""
-        return next(iter(self._tables.values()))
-
-    def _import_losses(self) -> Iterator[Finding]:
+    def _import_losses(self, source: str | None) -> Iterator[Finding]:
         """What the import of a text file did not read; its report names the lines."""
-        if self.source_name is None or not is_text_file(Path(self.source_name)):
+        if source is None or not is_text_file(Path(source)):
             return
-        facts = facts_of_import(place_of_import(Path(self.source_name))) or {"losses": []}
+        facts = facts_of_import(place_of_import(Path(source))) or {"losses": []}
         for column, reason, count in facts["losses"]:
             yield Finding(column or "lines", reason, count)
 
-    def _units(self, table: Table, unit: str) -> Iterator[Finding]:
+    def _owners(self, table: Table, path: KeyPath) -> Iterator[Finding]:
+        """Rows at the end of a path that several units hold, or none."""
+        parent = rows_of(Scan(path.parent), self._tables)
+        key = self._held.translator.expression(table.column(path.key))
+        listed = parent.translator.expression(path.parent.column(path.parent_key))
+        unit = parent.unit(path.parent.unit_column or "")
+        held = f"SELECT {listed} AS k, count(DISTINCT {unit}) AS n FROM {parent.text} GROUP BY 1"
+        yield from self._ask(
+            path.key,
+            ["count(*) FILTER (WHERE coalesce(n, 0) = 0)", "count(*) FILTER (WHERE n > 1)"],
+            [
+                (f"rows of nobody: no {table.unit.noun} holds their key in {path.parent.name}", 0),
+                (f"rows whose key several hold in {path.parent.name}; they count for each of them", 0),
+            ],
+            f"FROM (SELECT {key} AS r FROM {self._held.text}) LEFT JOIN ({held}) ON r = k",
+        )
+
+    def _units(self, table: Table, held: Source) -> Iterator[Finding]:
+        unit = held.unit(table.unit_column or "")
         noun, rows, groups = table.unit.noun, table.rows, table.groups
         limit = f"rows={rows} rows; without GROUP BY they count as {rows}"
         if table.total_rows is not None:
@@ -91,16 +116,16 @@ class DuckDBDoctor(DuckDBEngine):
             noun,
             [f"count(*) FILTER (WHERE {unit} IS NULL)", f"count(DISTINCT {unit})"],
             [("rows of nobody: the unit is missing, they are always left out", 0), ("units", None)],
-            f"FROM {self._held.text}",
+            f"FROM {held.text}",
         )
-        if self.schema()[table.unit.column or ""] is Kind.TEXT:
+        if table.schema.get(table.unit.column or "") is Kind.TEXT:
             yield from self._ask(
                 noun,
                 [f"count(DISTINCT {unit}) - count(DISTINCT lower(trim({unit})))"],
                 [("units that differ from another by case or spaces alone", 0)],
-                f"FROM {self._held.text}",
+                f"FROM {held.text}",
             )
-        known = f"FROM {self._held.text} WHERE {unit} IS NOT NULL"
+        known = f"FROM {held.text} WHERE {unit} IS NOT NULL"
         yield from self._ask(
             noun,
             ["coalesce(max(n), 0)", f"count(*) FILTER (WHERE n > {rows})"],

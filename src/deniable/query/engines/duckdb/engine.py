@@ -68,6 +68,7 @@ class DuckDBEngine(Engine):
         import duckdb
 
         self._open = open_connection
+        self.paths: Mapping[str, str] = {}  # of the tables that are files
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
         self._limited = limited
         self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
@@ -149,6 +150,7 @@ class DuckDBEngine(Engine):
 
         sources = {name: held[name] if name in held else files[name].source for name in parts}
         engine = cls(open_connection, sources, limited=memory is not None)
+        engine.paths = {name: part.name for name, part in files.items()}
         if len(files) == len(parts) == 1:
             (part,) = files.values()
             engine.source_name, engine.table = part.name, part.table
