@@ -4,24 +4,56 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from deniable.query.aggregates.aggregate import Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
-from deniable.query.engines.duckdb.expression import FLOATS, KINDS, TYPES, Translator, key_constant
+from deniable.query.engines.dialect import Dialect, P, order
+from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, KINDS, TYPES, Translator, key_constant
 from deniable.query.engines.duckdb.relations import Source, rows_of
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
 
 
+@dataclass(frozen=True)
+class Keyed:
+    """What decides which groups and rows of a unit count: a secret, and the integer that stands for a unit."""
+
+    secret: bytes
+    seed: str
+
+    def ranks(self, place: str = "cell") -> str:
+        """SQL of a 63-bit integer, different for each place in [0, 2^31) of a unit."""
+        return order(self.seed, place, self.secret)
+
+
 class Generator:
     """SQL for questions over declared tables, each by its name; the one table of a source that has no other is ""."""
 
+    dialect: Dialect = DUCKDB
+
     def __init__(self, tables: Mapping[str, Source]) -> None:
         self.tables = tables
+
+    def keyed(self, question: Question, secret: bytes) -> Keyed:
+        """What decides for the units of a question, the same on every engine."""
+        if question.unit is None:
+            return Keyed(secret, "0")
+        kind = self.dialect.kinds.get(self.source(question.rows).types[question.unit])
+        return Keyed(secret, self.seed("u", kind))
+
+    def seed(self, value: str, kind: Kind | None) -> str:
+        """The integer that stands for a value; other engines take whole numbers and text alone."""
+        plain = kind in (Kind.INTEGER, Kind.TEXT)
+        return self.dialect.seed(value, kind) if kind and plain else self.dialect.digest(f"CAST({value} AS VARCHAR)")
+
+    def finished(self, statement: str) -> str:
+        """A statement as the engine reads it."""
+        return statement
 
     def source(self, relation: Relation) -> Source:
         """The rows of a relation."""
@@ -49,8 +81,9 @@ class Generator:
             body = _spread(parts, question.table.total_rows)
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
         else:
-            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {_bounded(question, parts, secret)}"
-        return statement
+            body = _bounded(question, parts, self.keyed(question, secret))
+            statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
+        return self.finished(statement)
 
     def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, code, rows that count), for an aggregate that is chosen by tallies.
@@ -63,15 +96,18 @@ class Generator:
         placed = _placed(question, [part], None if unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if unit is None:
-            return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY ALL"
-        source = _counted(question, layers, secret)
+            counted = "SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY cell, x0"
+            return self.finished(f"WITH {', '.join(layers)} {counted}")
+        keyed = self.keyed(question, secret)
+        source = _counted(question, layers, keyed)
         layers.append(
-            f"ranked AS (SELECT cell, x0, {_mixed(secret)} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
+            f"ranked AS (SELECT cell, x0, {keyed.ranks()} AS h, row_number() OVER (PARTITION BY u, cell ORDER BY x0) "
             f"AS r, count(*) OVER (PARTITION BY u, cell) AS n FROM {source} WHERE x0 IS NOT NULL)"
         )
-        rows, start = table.rows, "CAST(h % n AS BIGINT)"
+        rows, start = table.rows, f"(h // {2**32} % n)"  # the low bits of a rank are the cell
         kept = f"n <= {rows} OR (r * {rows} + {start}) // n > ((r - 1) * {rows} + {start}) // n"
-        return f"WITH {', '.join(layers)} SELECT cell, x0, count(*) FROM ranked WHERE {kept} GROUP BY ALL"
+        counted = f"SELECT cell, x0, count(*) FROM ranked WHERE {kept} GROUP BY cell, x0"
+        return self.finished(f"WITH {', '.join(layers)} {counted}")
 
     def distinct(self, question: Question, part: Priced, *, secret: bytes) -> str:
         """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
@@ -83,13 +119,15 @@ class Generator:
         layers.append(f"placed AS ({_placed(question, [part], None if unit is None else (0, 1))})")
         source = "placed WHERE x0 IS NOT NULL"
         if unit is not None:
+            keyed, argument = self.keyed(question, secret), part.aggregate.argument
+            value = f"(({self.seed('x0', None if argument is None else argument.facts.kind)}) % {P} + {P}) % {P}"
             kept = (
-                f"row_number() OVER (PARTITION BY u, cell ORDER BY {_mixed(secret, 'x0')}, x0) <= {question.table.rows}"
+                f"row_number() OVER (PARTITION BY u, cell ORDER BY {keyed.ranks(value)}, x0) <= {question.table.rows}"
             )
-            own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(question, layers, secret)} WHERE x0 IS NOT NULL"
+            own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(question, layers, keyed)} WHERE x0 IS NOT NULL"
             layers.append(f"own AS ({own}), shown AS (SELECT cell, x0 FROM own QUALIFY {kept})")
             source = "shown"
-        return f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell"
+        return self.finished(f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -237,7 +275,7 @@ def _centred_sum(index: int, part: PricedAggregate) -> str:
     return f"sum(x{index}) - {centre}::HUGEINT * count(x{index})" if centre else f"sum(x{index})"
 
 
-def _bounded(question: Question, parts: Sequence[PricedAggregate], secret: bytes) -> str:
+def _bounded(question: Question, parts: Sequence[PricedAggregate], keyed: Keyed) -> str:
     """Totals where a unit may have many rows.
 
     `pairs` has one row per unit and group. All n rows of a unit in a group carry the weight 1, or `rows` / n where that
@@ -251,7 +289,7 @@ def _bounded(question: Question, parts: Sequence[PricedAggregate], secret: bytes
     layers = [f"pairs AS MATERIALIZED (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
     source = "pairs"
     if table.groups < question.cells:
-        layers += _choose_groups(table.groups, question.cells, secret)
+        layers += _choose_groups(table.groups, keyed)
         source = "hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark"
     return f"{', '.join(layers)} SELECT cell, {totals} FROM {source} GROUP BY cell"
 
@@ -288,35 +326,27 @@ def _shared(value: str, steps: int, count: str, most: int) -> str:
     return f"CASE WHEN {count} > {most} THEN ({value} * {most * steps}) // {count} ELSE {value} * {steps} END"
 
 
-def _choose_groups(groups: int, cells: int, secret: bytes) -> list[str]:
-    """Layers that mark, for each unit with too many groups, the largest hash that still counts.
+def _choose_groups(groups: int, keyed: Keyed) -> list[str]:
+    """Layers that mark, for each unit with too many groups, the largest rank that still counts.
 
-    The low bits of a hash are the group's own number, so no two groups of a unit share one and the mark admits exactly
-    `groups` of them. The bound holds for any hash; the key only keeps the choice unpredictable.
+    No two groups of a unit share a rank, so the mark admits exactly `groups` of them. The bound holds for any ranks;
+    the key only keeps the choice unpredictable.
     """
-    bits = max(1, (cells - 1).bit_length())
-    mixed = f"({_mixed(secret)} & {(2**64 - 1) ^ (2**bits - 1)}::UBIGINT) | cell::UBIGINT"
     return [
-        f"hashed AS (SELECT *, {mixed} AS h FROM pairs)",
+        f"hashed AS (SELECT *, {keyed.ranks()} AS h FROM pairs)",
         f"marks AS (SELECT u, list_last(min(h, {groups})) AS mark FROM hashed GROUP BY u HAVING count(*) > {groups})",
     ]
 
 
-def _counted(question: Question, layers: list[str], secret: bytes) -> str:
+def _counted(question: Question, layers: list[str], keyed: Keyed) -> str:
     """The rows of `placed` in the groups of a unit that count; adds what it needs to `layers`."""
     groups = question.table.groups
     if groups >= question.cells:
         return "placed"
     layers.append("pairs AS MATERIALIZED (SELECT u, cell FROM placed GROUP BY u, cell)")
-    layers += _choose_groups(groups, question.cells, secret)
+    layers += _choose_groups(groups, keyed)
     layers.append("counted AS (SELECT u, cell FROM hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark)")
-    return "placed SEMI JOIN counted USING (u, cell)"
-
-
-def _mixed(secret: bytes, what: str = "cell") -> str:
-    """A keyed hash of unit and group, or value."""
-    first, second = (int.from_bytes(secret[start : start + 8], "big") for start in (0, 8))
-    return f"hash(hash(xor(hash(u), {first}::UBIGINT), xor(hash({what}), {second}::UBIGINT)))"
+    return "placed JOIN counted USING (u, cell)"  # a unit and a group stand there once
 
 
 def _pair_columns(index: int, parts: Sequence[PricedAggregate]) -> list[str]:
