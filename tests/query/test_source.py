@@ -12,7 +12,7 @@ import pytest
 import deniable as dn
 from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.expression import Kind
-from deniable.query.source import _to_arrow, open_source
+from deniable.query.source import _to_arrow, open_source, open_sources
 
 WANTED = {"a": Kind.INTEGER, "b": Kind.REAL, "c": Kind.TEXT}
 DATA = {"a": [1, 2], "b": [0.5, None], "c": ["x", None]}
@@ -98,6 +98,8 @@ def test_named_indices_of_pandas_are_columns() -> None:
     assert open_source(frame.reset_index(drop=True)).schema() == {"a": Kind.INTEGER}
 
 
-def test_servers_are_for_later_and_say_so() -> None:
-    with pytest.raises(SourceError, match="not supported yet"):
+def test_a_server_is_asked_for_one_table_and_is_the_only_source() -> None:
+    with pytest.raises(SourceError, match="say which table"):
         open_source("postgresql://localhost/x")
+    with pytest.raises(SourceError, match="a server is the only source"):
+        open_sources({"a": "postgresql://localhost/x"}, columns={}, unit="who")

@@ -46,6 +46,8 @@ def is_other_table(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 
 
 def _seen_from(folder: Path | None, path: str) -> str:
+    if "://" in path:  # a server
+        return path
     try:
         seen = os.path.relpath(path, folder) if folder is not None else path
     except ValueError:  # another drive

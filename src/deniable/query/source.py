@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from deniable.query.engines.duckdb.files import Located
     from deniable.query.policy import Policy
 
-LATER = ("postgresql://", "postgres://", "spark://")
+SERVERS = ("postgresql://", "postgres://")
 
 
 def open_source(
@@ -48,8 +49,36 @@ def open_source(
     """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
+    if isinstance(source, str) and source.startswith(SERVERS):
+        return _on_server(source, table)
+    if type(source).__module__.startswith("pyspark."):
+        return _on_spark(source)
     part = _part(source, columns or {}, unit, table=table, csv=csv, partitions=partitions)
     return DuckDBEngine.of({"": part}, memory=memory, threads=threads)
+
+
+def _on_server(url: str, table: str | None) -> Engine:
+    """An engine over a table or view of a PostgreSQL server."""
+    from deniable.query.engines.postgres.runner import PostgresRunner
+    from deniable.query.engines.remote import RemoteEngine
+
+    if table is None:
+        raise SourceError("say which table or view of the server is meant: table='schema.name'.")
+    place = urlsplit(url)
+    name = f"postgresql://{place.hostname or ''}{f':{place.port}' if place.port else ''}{place.path}"
+    return RemoteEngine(PostgresRunner(url, table), name=name, table=table.rpartition(".")[2])
+
+
+def _on_spark(frame: Any) -> Engine:
+    """An engine over a DataFrame of Spark, which stays where it is."""
+    from deniable.query.engines.remote import RemoteEngine
+    from deniable.query.engines.spark.runner import SparkRunner
+
+    view = f"deniable_{id(frame)}"
+    frame.createOrReplaceTempView(view)
+    engine = RemoteEngine(SparkRunner(frame.sparkSession, view), name=None, table=view)
+    engine.table = None
+    return engine
 
 
 def open_sources(
@@ -71,8 +100,10 @@ def _part(source: object, columns: Mapping[str, Declaration], unit: str | None, 
     """What an engine of DuckDB reads for one source."""
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
-    if isinstance(source, str) and source.startswith(LATER):
-        raise SourceError("PostgreSQL and Spark are not supported yet. Export the table to Parquet and give its path.")
+    if isinstance(source, str) and "://" in source:
+        raise SourceError(
+            "a server is the only source: dn.connect('postgresql://...', table=...). Join its tables in a view there."
+        )
     if isinstance(source, str | Path):
         return DuckDBEngine.located(Path(source).resolve(), **how)
     return _to_arrow(source, _as_declared(columns, unit))

@@ -146,7 +146,7 @@ class Generator:
             wanted = "BIGINT" if KINDS.get(base) is Kind.INTEGER else "DOUBLE" if base in FLOATS else "VARCHAR"
             items.append(f"CAST({source.unit(unit)} AS {wanted}) AS unit")
             filtered = f" WHERE {source.unit(unit)} IS NOT NULL"
-        return f"SELECT {', '.join(items)} FROM {source.text}{filtered}"
+        return self.finished(f"SELECT {', '.join(items)} FROM {source.text}{filtered}")
 
     def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""

@@ -1,0 +1,85 @@
+"""A statement that was written for DuckDB, as another engine reads it.
+
+What a statement is made of by us (layers, groups, bounds) is parsed by sqlglot, changed where engines differ, and
+printed for the engine. What stands for the analyst's expressions, names and constants is sealed before: it was written
+for the engine by its dialect, appears as a name that nothing else has, and is put in its place at the very end.
+"""
+
+import re
+from collections.abc import Mapping
+
+import sqlglot
+from sqlglot import exp
+
+from deniable.errors import UnsupportedQueryError
+
+NAMES: Mapping[str, str] = {"PostgreSQL": "postgres", "Spark": "spark"}  # of the dialects, in sqlglot
+WIDE = exp.DataType.build("DECIMAL(38, 0)")
+
+
+class Seals:
+    """Pieces of SQL in an engine's own words, each under a name.
+
+    Args:
+        nonce: letters that nobody who writes a query or a policy knows.
+    """
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._pieces: list[str] = []
+
+    def seal(self, sql: str) -> str:
+        """A name for a piece of SQL, quoted as DuckDB has it."""
+        if sql not in self._pieces:
+            self._pieces.append(sql)
+        return f'"seal_{self._nonce}_{self._pieces.index(sql)}"'
+
+    def opened(self, statement: str) -> str:
+        """The statement with the pieces in their places; what is in a piece is looked at no more."""
+        return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda found: self._pieces[int(found[2])], statement)
+
+
+def printed(statement: str, dialect: str) -> str:
+    """A statement of ours for the engine of this name.
+
+    Raises: UnsupportedQueryError if a part of it has no counterpart there.
+    """
+    tree = sqlglot.parse_one(statement, dialect="duckdb")
+    for node in list(tree.walk()):
+        changed = _changed(node, dialect)
+        if changed is not node:
+            node.replace(changed)
+    return tree.sql(dialect=NAMES[dialect])
+
+
+def _changed(node: exp.Expr, dialect: str) -> exp.Expr:
+    """A node with the same meaning on the engine."""
+    match node:
+        case exp.CTE() if dialect == "Spark":
+            node.set("materialized", None)
+        case exp.Try():
+            inner: exp.Expr = node.this  # which is total
+            return inner
+        case exp.TryCast():
+            return exp.Cast(this=node.this, to=node.args["to"])
+        case exp.DataType() if node.this is exp.DataType.Type.INT128:
+            return WIDE.copy()
+        case exp.Sum() if dialect == "Spark":  # which would stop beyond 64 bits
+            node.set("this", exp.Cast(this=node.this, to=WIDE.copy()))
+        case exp.Cast() if dialect == "Spark" and node.to.is_type("bigint") and _is_float(node.this):
+            node.set("this", exp.Anonymous(this="rint", expressions=[node.this]))
+        case exp.Anonymous() if node.name.lower() == "list_last":
+            least = node.expressions[0]
+            rank, count = least.this, least.args["count"]
+            words = {
+                "Spark": f"sort_array(collect_list({rank.sql()}))[{int(count.this) - 1}]",
+                "PostgreSQL": f"(array_agg({rank.sql()} ORDER BY {rank.sql()}))[{count.this}]",
+            }
+            return sqlglot.parse_one(words[dialect], dialect=NAMES[dialect])
+        case exp.Anonymous() if node.name.lower() == "hash":
+            raise UnsupportedQueryError(f"this question cannot be answered on {dialect} yet.")
+    return node
+
+
+def _is_float(node: exp.Expr) -> bool:
+    return any(cast.to.is_type("double") for cast in node.find_all(exp.Cast))

@@ -1,0 +1,58 @@
+"""PostgreSQL as an engine: the same secret integers as from DuckDB, bit for bit, and what it refuses."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import deniable as dn
+from deniable.errors import SourceError, UnsupportedQueryError
+from deniable.query.engines.base import Engine
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.source import open_source
+from tests.postgres import Server
+from tests.query.engines.integers import COLUMNS, KINDS, QUESTIONS, arrow, assert_same, trouble
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture(scope="module")
+def engines(postgres_server: Server) -> Iterator[tuple[Engine, Engine, str]]:
+    rows = trouble()
+    with postgres_server.database() as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            declared = ", ".join(f"{name} {base}" for name, (base, _) in KINDS.items())
+            connection.execute(f"CREATE TABLE t ({declared})".encode())
+            with connection.cursor().copy(f"COPY t ({', '.join(KINDS)}) FROM STDIN".encode()) as copy:
+                for row in zip(*(rows[name] for name in KINDS), strict=True):
+                    copy.write_row(row)
+        yield DuckDBEngine.from_arrow(arrow()), open_source(url, table="t"), url
+
+
+@pytest.mark.parametrize("unit", ["who", "name", None])
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_server_gives_the_same_integers(engines: Any, text: str, unit: str | None) -> None:
+    assert_same(*engines[:2], text, unit)
+
+
+def test_an_answer_and_a_statistic_from_a_server(engines: Any) -> None:
+    *_, url = engines
+    db = dn.connect(url, table="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=4), rows=2, groups=2)
+    answer = db.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=1)
+    assert len(answer) == 7
+    assert len(db.median("x", epsilon=1)) == 1
+    assert "correct" not in f"{db!r}{answer}{db.history()}"
+
+
+def test_what_a_server_cannot_do_is_refused_before_it_is_paid(engines: Any) -> None:
+    *_, url = engines
+    db = dn.connect(url, table="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=1))
+    for text, words in (
+        ("SELECT COUNT(*) FROM (SELECT who, k FROM t) s", "not answered on PostgreSQL yet"),
+        ("SELECT SUM(GREATEST(LEAST(LN(x), 1), 0)) FROM t", "not computed alike"),
+    ):
+        with pytest.raises(UnsupportedQueryError, match=words):
+            db.sql(text, epsilon=1)
+    assert db.ledger.entries() == []
+    with pytest.raises(SourceError, match="say which table"):
+        dn.connect(url, unit="who", budget=dn.Budget(epsilon=1), columns={}, name="t")
