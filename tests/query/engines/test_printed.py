@@ -19,7 +19,7 @@ def test_a_sealed_piece_is_put_in_as_it_is_and_looked_at_no_more() -> None:
     ("engine", "words"),
     [
         ("PostgreSQL", ["DIV(a, b)", "CAST(c AS DECIMAL(38, 0))", "(ARRAY_AGG(h ORDER BY h))[3]", "MATERIALIZED"]),
-        ("Spark", ["a DIV b", "CAST(c AS DECIMAL(38, 0))", "SORT_ARRAY(COLLECT_LIST(h))[2]", "RINT("]),
+        ("Spark", ["a DIV b", "CAST(c AS DECIMAL(38, 0))", "GET(SORT_ARRAY(COLLECT_LIST(h)), 2)", "RINT("]),
     ],
 )
 def test_what_engines_say_differently_is_said_so(engine: str, words: list[str]) -> None:

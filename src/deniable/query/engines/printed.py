@@ -72,7 +72,7 @@ def _changed(node: exp.Expr, dialect: str) -> exp.Expr:
             least = node.expressions[0]
             rank, count = least.this, least.args["count"]
             words = {
-                "Spark": f"sort_array(collect_list({rank.sql()}))[{int(count.this) - 1}]",
+                "Spark": f"get(sort_array(collect_list({rank.sql()})), {int(count.this) - 1})",
                 "PostgreSQL": f"(array_agg({rank.sql()} ORDER BY {rank.sql()}))[{count.this}]",
             }
             return sqlglot.parse_one(words[dialect], dialect=NAMES[dialect])

@@ -14,7 +14,8 @@ from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Tally
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.dialect import Dialect, Translator
-from deniable.query.engines.duckdb.sql import Generator, Source, in_totals
+from deniable.query.engines.duckdb.relations import Source
+from deniable.query.engines.duckdb.sql import Generator, in_totals
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.engines.runner import Runner
 from deniable.query.expression import Expression, Kind
@@ -65,7 +66,7 @@ class RemoteGenerator(Generator):
 
     def source(self, relation: Relation) -> Source:
         match relation:
-            case Scan():
+            case Scan() if relation.unit is None or relation.unit in self.tables[""].types:
                 return self.tables[""]
             case Filter(source=inner, condition=condition):
                 rows = self.source(inner)

@@ -16,6 +16,7 @@ SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
 }
 
 
