@@ -72,5 +72,10 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def load_ipython_extension(ipython: object) -> None:
+    """Add `%%dpsql` to a notebook, for %load_ext deniable."""
+    importlib.import_module("deniable.app.notebook").register(ipython)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -1,0 +1,76 @@
+"""A shell answers what it is told through a pipe, at the price that was said, and completes names."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import deniable as dn
+from deniable.app.cli import app
+from deniable.app.commands.shell import completions, converse, price_of
+from deniable.errors import InvalidParameterError
+from tests.app.conftest import Call, spent
+
+COUNT = "SELECT COUNT(*) AS n\nFROM survey;\n"
+
+
+def told(text: str, *options: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["shell", "policy.toml", *options], input=text)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_pipe_asks_each_question_once_and_pays_once(call: Call) -> None:
+    code, shown, wrong = told(
+        f"\\explain {COUNT}{COUNT}{COUNT}\\budget\n\\history\n\\columns\n\\?\n", "--epsilon", "0.25"
+    )
+    assert (code, wrong) == (0, "")
+    for words in (
+        "cost      epsilon=0.25",
+        "stored answer cost nothing",
+        "left epsilon=0.75",
+        "SELECT COUNT(*)",
+        "region",
+    ):
+        assert words in shown
+    assert "A question ends with a semicolon" in shown
+    assert len(spent(call)["entries"]) == 1
+
+
+def test_a_price_may_change_and_q_ends(call: Call) -> None:
+    lines = "\\price epsilon=0.5 delta=1e-9\n\\price rho=0.01\n\\price epsilon=0.125\n"
+    assert told(f"{lines}{COUNT}\\q\nSELECT SUM(age) FROM survey;")[0] == 0
+    assert [entry["charge"]["epsilon"] for entry in spent(call)["entries"]] == ["1/8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (COUNT, 2, "epsilon"),
+        ("\\price epsilon\n", 2, "a price is written"),
+        ("\\price epsilon=5\n" + COUNT, 3, "would cost epsilon=5"),
+        ("\\price epsilon=0.1\n" + COUNT.replace(";", ""), 2, "no semicolon"),
+        ("\\price epsilon=0.1\nSELECT nothing FROM survey;\n" + COUNT, 2, "no column 'nothing'"),
+    ],
+)
+def test_a_refusal_ends_a_pipe_with_its_code(call: Call, text: str, code: int, words: str) -> None:
+    ended, _, wrong = told(text)
+    assert (ended, words in wrong, spent(call)["entries"]) == (code, True, [])
+
+
+def test_a_person_may_try_again(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = dn.connect(place / "policy.toml")
+    converse(db, {"epsilon": "0.1"}, ["SELECT;", COUNT], patient=True)
+    shown = capsys.readouterr()
+    assert "deniable: " in shown.err
+    assert "left epsilon=0.9" in shown.out
+    assert completions(db, "inc") == ["income"]
+    assert {"survey"} <= set(completions(db, "su"))
+    assert {"MEDIAN("} <= set(completions(db, "med"))
+    assert "\\explain" in completions(db, "\\")
+
+
+def test_a_price_is_words_with_values() -> None:
+    assert price_of(["epsilon=1/2", "delta=1e-6"]) == {"epsilon": "1/2", "delta": "1e-6"}
+    for wrong in ("epsilon=", "eps=1", "fresh=1"):
+        with pytest.raises(InvalidParameterError, match="a price is written"):
+            price_of([wrong])
