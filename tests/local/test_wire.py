@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import MISSING, fields
+from fractions import Fraction
 from inspect import signature
 from typing import Any
 
@@ -22,6 +23,7 @@ from deniable.local import (
     FrequencyProtocol,
     MeanProtocol,
     PrivUnit,
+    ShuffledSum,
     UnaryEncoding,
     best_protocol,
     pack,
@@ -118,6 +120,18 @@ def test_every_protocol_refuses_what_is_not_its_own_and_an_estimate_from_nothing
 def test_text_that_announces_no_protocol_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError):
         protocol_of(text)
+
+
+@pytest.mark.parametrize("protocol", EVERY, ids=lambda each: each.kind)
+def test_a_client_agrees_to_no_more_than_its_own_epsilon(protocol: Any) -> None:
+    """A server that is not trusted may ask for any epsilon, or for messages that hide nothing from it."""
+    text, most = protocol.to_json(), protocol.epsilon
+    assert protocol_of(text) == protocol
+    if not isinstance(protocol, ShuffledSum):
+        assert protocol_of(text, epsilon=most) == protocol
+        most = most * Fraction(99, 100)
+    with pytest.raises(InvalidParameterError, match="tells more than epsilon"):
+        protocol_of(text, epsilon=most)
 
 
 class Slow(io.BytesIO):

@@ -13,7 +13,7 @@ from deniable.local.directions import PrivUnit
 from deniable.local.frequencies import PROTOCOLS
 from deniable.local.means import MeanProtocol
 from deniable.local.prefixes import HeavyHitters
-from deniable.local.protocol import FrequencyProtocol, Protocol
+from deniable.local.protocol import FrequencyProtocol, Protocol, PureProtocol
 from deniable.local.ranges import RangeProtocol
 from deniable.local.sums import ShuffledSum
 from deniable.noise.bits import SECURE, Bits
@@ -185,20 +185,27 @@ def _taken(stream: BinaryIO, length: int) -> bytes:
     return b"".join(parts)
 
 
-def protocol_of(text: str) -> Protocol:
+def protocol_of(text: str, *, epsilon: Real | None = None) -> Protocol:
     """The protocol that a server announced: the inverse of `to_json`.
 
-    Raises: InvalidParameterError if the text is no protocol.
+    Args:
+        epsilon: the most that one report may tell, which a client says who does not trust the server. A protocol with
+            more is refused, and so is a `ShuffledSum`, which without a shuffler tells a server everything.
+
+    Raises: InvalidParameterError if the text is no protocol, or asks for more.
 
     >>> from deniable.local import LocalHashing, protocol_of
     >>> protocol = LocalHashing(values=["red", "blue"], epsilon=1)
-    >>> protocol_of(protocol.to_json()) == protocol
+    >>> protocol_of(protocol.to_json(), epsilon=1) == protocol
     True
     """
     data = read_json(text, "a protocol")
     if not isinstance(data, dict) or (kind := KINDS.get(str(data.pop("protocol", None)))) is None:
         raise InvalidParameterError(f"a protocol is one of {', '.join(KINDS)}, got {shown(text)}")
     protocol: Protocol = kind(**data)
+    most = None if epsilon is None else positive_rational("epsilon", epsilon)
+    if most is not None and not (isinstance(protocol, PureProtocol) and protocol.epsilon <= most):
+        raise InvalidParameterError(f"one report of this {protocol.kind} protocol tells more than epsilon={most}")
     return protocol
 
 
