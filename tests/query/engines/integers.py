@@ -23,6 +23,7 @@ QUESTIONS = [
     "SELECT g, MEDIAN(x), MAX(k), COUNT(*) FROM t WHERE note LIKE '%a%' OR k < 9 GROUP BY g",
     "SELECT MONTH(day) AS m, b, SUM(k), COUNT(*) FROM t WHERE NOT (note = 'it''s') GROUP BY m, b",
     "SELECT VAR_POP(x), COUNT(*) FROM t WHERE CAST(note AS DOUBLE) IS NULL",
+    "SELECT g, COUNT(DISTINCT note), COUNT(DISTINCT k), CORR(x, k) FROM t GROUP BY g",
 ]
 KINDS = {
     "who": ("bigint", pa.int64()), "name": ("text", pa.string()), "g": ("text", pa.string()),
