@@ -1,11 +1,13 @@
 """Several tables are declared as one promise, and paths lead from table to table up to the unit."""
 
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from deniable.errors import CatalogError, UnsupportedQueryError
+import deniable as dn
+from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
 from deniable.privacy import PrivacyUnit
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.promise import declared_tables
@@ -89,3 +91,16 @@ def test_subqueries_in_conditions_read_public_tables_alone(condition: str, words
     engine = engine_of([], [])
     with pytest.raises(UnsupportedQueryError, match=words):
         plan_of(f"SELECT COUNT(*) FROM orders WHERE {condition}", tables_of(engine), engine)
+
+
+def test_the_weaker_promise_of_a_day_is_said_with_every_answer() -> None:
+    held = pa.table({"who": ["a", "a"], "day": [date(2025, 1, 1), date(2025, 1, 2)], "x": [1.0, 2.0]})
+    db = dn.connect(held, name="t", unit=("who", "day"), budget=dn.Budget(epsilon=1))
+    for answer in (
+        db.sql("SELECT COUNT(*) AS n FROM t", epsilon="0.1"),
+        db.median("x", bounds=(0, 3), epsilon="0.1"),
+    ):
+        assert answer.protects == "one who on one day of t (add/remove)"
+        assert "Protected is one who on one day and no more: over k values of day, k times the cost" in str(answer)
+    with pytest.raises(InvalidParameterError, match="a column of dates"):
+        PrivacyUnit(column="who", ids=2, period="day")

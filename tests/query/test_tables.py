@@ -38,6 +38,7 @@ JOINED = {  # the text, and what it counts, by hand: at most 50 rows of a buyer 
     "FROM orders GROUP BY buyer) WHERE low <= high AND (total = 5 OR mean = -2)": [2],
     "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM items WHERE label = 'y' AND item > 0)": [3],
     "SELECT COUNT(*) FROM orders WHERE NOT item IN (SELECT item FROM items WHERE label = 'z')": [6],
+    "SELECT COUNT(*) FROM (SELECT * FROM orders JOIN people USING (buyer)) WHERE region = 'n' AND buyer < 3": [4],
     "SELECT COUNT(*) FROM orders WHERE item = (SELECT MAX(item) FROM items)": [3],
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, COUNT(*) AS n FROM items GROUP BY item) k USING (item) "
     "WHERE n = 2": [3],
@@ -72,6 +73,7 @@ def test_joins_count_what_sql_counts(text: str, found: list[int]) -> None:
         ('SELECT COUNT(*) FROM (SELECT item AS "(UNIT)" FROM orders)', "two columns would be called"),
         ('SELECT COUNT(*) FROM (SELECT item AS "b.(unit)", item FROM items) a JOIN (SELECT buyer, item FROM orders) '
          '"a.b" ON a.item = "a.b".item', "two columns would be called"),
+        ("SELECT COUNT(*) FROM (SELECT * FROM orders o JOIN people p ON o.buyer = p.buyer)", "List the columns"),
         ("SELECT COUNT(*) FROM nowhere JOIN orders USING (item)", "there is no table"),
     ],
 )  # fmt: skip

@@ -293,7 +293,7 @@ class Database(Statistics):
         confidence: float = 0.95,
         dialect: str = "duckdb",
     ) -> Explanation:
-        """Say what `sql` would do and cost, and how accurate its answer would be. Reads no row, spends nothing."""
+        """Say what `sql` would do and cost, and how accurate it would be. Reads no private row, spends nothing."""
         plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
 

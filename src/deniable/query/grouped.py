@@ -15,7 +15,7 @@ from deniable.noise.lattice import Lattice
 from deniable.query.allowlist import checked, spoken
 from deniable.query.catalog import BOUNDS, UNIT, Table, declaring
 from deniable.query.clauses import ResultScope
-from deniable.query.expression import Column, Expression, Facts, Key, Kind, columns_of, literal, text_of
+from deniable.query.expression import Column, Expression, Facts, Kind, columns_of, literal, text_of
 from deniable.query.relation import WHOLE, Relation
 from deniable.query.scope import RowScope
 from deniable.query.sql import translate
@@ -120,21 +120,10 @@ class Grouped(Relation):
     def unit(self) -> str | None:
         return UNIT if self.private else None
 
-    def _below(self, expression: Expression) -> Expression | None:
-        is_key = isinstance(expression, Column) and expression.name.startswith("key ")
-        return self.keys[int(expression.name.split()[1])] if is_key and isinstance(expression, Column) else None
-
-    def _part(self, expression: Expression) -> str | None:
-        below = self._below(expression)
-        return None if below is None else self.source.part(below)
-
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        below = self._below(expression)
-        return None if below is None else self.source.origin(below)
-
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        below = self._below(expression)
-        return None if below is None else self.source.keys_of(below)
+    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+        if not isinstance(expression, Column) or not expression.name.startswith("key "):
+            return None
+        return self.source, self.keys[int(expression.name.split()[1])]
 
     def to_json(self) -> object:
         return {

@@ -67,18 +67,21 @@ class Relation(ABC):
         assert self.unit is not None
         return Column(self.unit, Facts(kind=self.table.unit_kind or Kind.NULL))
 
-    def part(self, expression: Expression) -> str | None:
-        """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
-        return WHOLE if self.private and self.unit is not None and expression == self.owner else self._part(expression)
-
     @property
     def single(self) -> bool:
         """Whether a unit has at most one row, whatever its table promises."""
         return False
 
-    @abstractmethod
-    def _part(self, expression: Expression) -> str | None:
-        """The same of expressions that a query may hold."""
+    def below(self, expression: Expression) -> "tuple[Relation, Expression] | None":
+        """The relation further down, and the expression over it, that gives the value of one over the columns."""
+        return None
+
+    def part(self, expression: Expression) -> str | None:
+        """Which part of the unit an expression over the columns is, as it is stored, so that no two look alike."""
+        if self.private and self.unit is not None and expression == self.owner:
+            return WHOLE
+        found = self.below(expression)
+        return None if found is None else found[0].part(found[1])
 
     def is_unit(self, expression: Expression) -> bool:
         """Whether an expression is the unit as it is stored."""
@@ -86,11 +89,13 @@ class Relation(ABC):
 
     def origin(self, expression: Expression) -> tuple[Table, str] | None:
         """The table and column from which an expression comes unchanged."""
-        return None
+        found = self.below(expression)
+        return None if found is None else found[0].origin(found[1])
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Declared values of an expression over columns, however it is written."""
-        return None
+        found = self.below(expression)
+        return None if found is None else found[0].keys_of(found[1])
 
     @abstractmethod
     def to_json(self) -> object:
@@ -118,11 +123,11 @@ class Scan(Relation):
     def unit(self) -> str | None:
         return self.source.unit_column
 
-    def _part(self, expression: Expression) -> str | None:
+    def part(self, expression: Expression) -> str | None:
         """A column that is read as another kind than its own could make two units one."""
-        table = self.source
-        if not isinstance(expression, Column) or table.path is not None or table.unit.column is None:
-            return None
+        table, whole = self.source, super().part(expression)
+        if whole or not isinstance(expression, Column) or table.path is not None or table.unit.column is None:
+            return whole
         if expression.facts.kind is not table.schema.get(expression.name):
             return None
         if expression.name == table.unit.column:
@@ -153,15 +158,12 @@ class Filter(Relation):
     def table(self) -> Table:
         return self.source.table
 
-    def _part(self, expression: Expression) -> str | None:
-        return self.source.part(expression)
-
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        return self.source.origin(expression)
-
     @property
     def single(self) -> bool:
         return self.source.single
+
+    def below(self, expression: Expression) -> tuple[Relation, Expression]:
+        return self.source, expression
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,9 +175,6 @@ class Filter(Relation):
     @property
     def unit(self) -> str | None:
         return self.source.unit
-
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        return self.source.keys_of(expression)
 
     def to_json(self) -> object:
         return {"filter": self.source.to_json(), "where": self.condition.to_json()}
@@ -207,23 +206,10 @@ class Renamed(Relation):
     def unit(self) -> str | None:
         return None if self.source.unit is None else self.prefix + self.source.unit
 
-    def _part(self, expression: Expression) -> str | None:
-        below = self._below(expression)
-        return None if below is None else self.source.part(below)
-
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        below = self._below(expression)
-        return None if below is None else self.source.origin(below)
-
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        below = self._below(expression)
-        return None if below is None else self.source.keys_of(below)
-
-    def _below(self, expression: Expression) -> Expression | None:
-        """The expression over the columns as they were called before."""
+    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
         if not all(name.startswith(self.prefix) for name in columns_of(expression)):
             return None
-        return renamed(expression, lambda column: column.removeprefix(self.prefix))
+        return self.source, renamed(expression, lambda column: column.removeprefix(self.prefix))
 
     def to_json(self) -> object:
         return {"as": self.prefix, "of": self.source.to_json()}
@@ -260,15 +246,9 @@ class Project(Relation):
     def unit(self) -> str | None:
         return None if self.source.unit is None else UNIT
 
-    def _part(self, expression: Expression) -> str | None:
-        below = self.columns.get(expression.name) if isinstance(expression, Column) else None
-        return None if below is None else self.source.part(below)
-
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        return self.source.origin(self.columns[expression.name]) if isinstance(expression, Column) else None
-
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        return None if not isinstance(expression, Column) else self.source.keys_of(self.columns[expression.name])
+    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+        found = self.columns.get(expression.name) if isinstance(expression, Column) else None
+        return None if found is None else (self.source, found)
 
     def to_json(self) -> object:
         columns = {name: expression.to_json() for name, expression in self.columns.items()}
@@ -340,25 +320,15 @@ class Join(Relation):
     def unit(self) -> str | None:
         return self.left.unit if self.left.private else self.right.unit
 
-    def _part(self, expression: Expression) -> str | None:
+    def below(self, expression: Expression) -> tuple[Relation, Expression] | None:
+        """The side whose columns an expression is over."""
+        read = set(columns_of(expression))
+        return next(((side, expression) for side in (self.left, self.right) if read <= {*side.names, side.unit}), None)
+
+    def part(self, expression: Expression) -> str | None:
         """Where both sides are private, an inner join makes their units equal."""
-        left, right = (
-            None if self.side(expression) is not side else side.part(expression) for side in (self.left, self.right)
-        )
-        return left if left is not None or self.outer else right
-
-    def side(self, expression: Expression) -> Relation | None:
-        """The side of which a column is."""
-        if not isinstance(expression, Column):
-            return None
-        return next((side for side in (self.left, self.right) if expression.name in (*side.names, side.unit)), None)
-
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        side = self.side(expression)
-        return None if side is None else side.origin(expression)
-
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        return self.left.keys_of(expression) or self.right.keys_of(expression)
+        found = self.below(expression)
+        return super().part(expression) if found is None or found[0] is self.left or not self.outer else None
 
     def to_json(self) -> object:
         pairs = [[one.to_json(), other.to_json()] for one, other in self.on]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 
 from sqlglot import exp
 
@@ -41,7 +42,7 @@ class Known:
         if len(relation.names) != 1 or self.look is None:
             raise UnsupportedQueryError(f"a subquery here gives one column, and this one {len(relation.names)}.")
         once = Grouped(relation, (relation.column(relation.names[0]),), ())
-        found = self.look(once, once.column("key 0"))
+        found = [each for each in self.look(once, once.column("key 0")) if each not in (inf, -inf)]
         if len(found) > MOST_VALUES:
             raise UnsupportedQueryError(
                 f"the subquery gives {len(found):,} values; at most {MOST_VALUES:,} are taken. JOIN the table instead."
@@ -160,7 +161,10 @@ def _columns(select: exp.Select, scope: Scope, items: Sequence[Item]) -> dict[st
     columns: dict[str, Expression] = {}
     for number, node in enumerate(select.expressions, 1):
         if isinstance(node, exp.Star):
-            columns |= {name: item.column(name) for item in items for name in item.relation.names}
+            every = [(name, item) for item in items for name in item.relation.names if item.shows(name)]
+            columns |= {name: item.column(name) for name, item in every}
+            if len(columns) < len(every):
+                raise UnsupportedQueryError("several tables have a column of one name. List the columns instead of *.")
             continue
         body = checked(node).this if isinstance(node, exp.Alias) else node
         name = node.alias if isinstance(node, exp.Alias) else getattr(body, "name", "") or f"column_{number}"

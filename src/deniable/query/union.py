@@ -69,11 +69,13 @@ class Union(Relation):
     def unit(self) -> str | None:
         return UNIT if self.private else None
 
-    def _part(self, expression: Expression) -> str | None:
-        if not isinstance(expression, Column):
-            return None
+    def part(self, expression: Expression) -> str | None:
+        """What an expression is in every source alike."""
+        whole = super().part(expression)
+        if whole or not isinstance(expression, Column):
+            return whole
         pairs = zip(self.sources, self._below(expression.name), strict=True)
-        parts = {source.part(below) for source, below in pairs}
+        parts = {source.part(column) for source, column in pairs}
         return parts.pop() if len(parts) == 1 else None
 
     def _below(self, name: str) -> list[Expression]:
