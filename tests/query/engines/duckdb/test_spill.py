@@ -49,3 +49,18 @@ def test_only_what_nobody_uses_is_removed(tmp_path: Path, monkeypatch: pytest.Mo
             time.sleep(0.01)
             spill_folder()
     assert not folders[1].exists()
+
+
+def test_a_process_holds_one_folder_and_one_lock_however_many_connections_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os; from deniable.query.engines.duckdb.spill import spill_folder; spill_folder(); "
+    code += "before = os.listdir('/dev/fd'); own = {spill_folder() for _ in range(9)}; "
+    code += "print(len(own), len(os.listdir('/dev/fd')) - len(before), flush=True); "
+    code += "child = os.fork(); print(spill_folder(), flush=True); child and os.waitpid(child, 0)"
+    process = started(code)
+    folders, *places = process.communicate()[0].splitlines()
+    assert folders == "9 0"
+    assert len({Path(place).parent for place in places}) == len(places) == 2  # the child's is not its parent's
+    assert not list(tmp_path.iterdir())

@@ -12,13 +12,24 @@ LOCKS = find_spec("fcntl") is not None  # not on Windows, where nothing tells wh
 PREFIX = "deniable-spill-"
 
 
+_FOLDERS: dict[int, str] = {}  # by process: a fork begins with that of its parent, and must not use it
+
+
 def spill_folder() -> str:
     """A new folder of this process alone, removed when it ends; those that earlier processes left are removed now.
 
-    A folder is locked for as long as its process, or one forked from it, lives, however that ends: the system lets go
-    of the lock. What is not locked belongs to nobody. Folders of other people are left alone.
+    All that a process asks for lie in one folder, locked for as long as the process, or one forked from it, lives,
+    however that ends: the system lets go of the lock. What is not locked belongs to nobody. Folders of other people are
+    left alone.
     """
     _remove_left()
+    process = os.getpid()
+    if process not in _FOLDERS or not os.path.isdir(_FOLDERS[process]):
+        _FOLDERS[process] = _folder_of_process()
+    return tempfile.mkdtemp(dir=_FOLDERS[process])
+
+
+def _folder_of_process() -> str:
     while True:
         folder = tempfile.mkdtemp(prefix=PREFIX)
         if not LOCKS or _locked(folder) is not None:
