@@ -45,6 +45,7 @@ QUERIES = [
     "SELECT COUNT(*), COUNT(i), COUNT(DISTINCT person), SUM(i), AVG(x), SUM(x * i), AVG(i + 1) FROM t",
     "SELECT s, COUNT(*), SUM(x) FROM t GROUP BY s",
     "SELECT b, QUARTER(d) AS q, COUNT(*) FROM t GROUP BY b, QUARTER(d)",
+    "SELECT b, MODE(s), MODE(i > 2) FILTER (WHERE x > 0) FROM t GROUP BY b",
     "SELECT WIDTH_BUCKET(x, -9, 9, 4) AS bin, COUNT(*) FROM t GROUP BY 1",
     "SELECT s, SUM(x) / COUNT(*) AS ratio FROM t GROUP BY s HAVING COUNT(*) > 1 ORDER BY ratio DESC LIMIT 2",
     "SELECT VAR_POP(x), STDDEV(i), CORR(x, i), COVAR_SAMP(x, i + 1), COUNTIF(b) FROM t",

@@ -97,6 +97,7 @@ ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Log: frozenset({"this", "expression"}),
     exp.Median: frozenset({"this"}),
+    exp.Mode: frozenset({"this"}),
     exp.Null: frozenset(),
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),

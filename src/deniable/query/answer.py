@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
 from deniable.privacy.budget import Remaining
+from deniable.query.aggregates.mode import Mode
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
 from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query
@@ -57,6 +58,9 @@ def check_outcome(query: Query) -> None:
     for expression in (*(ordering.expression for ordering in outcome.order), outcome.having):
         if expression is not None:
             check_result(expression)
+            for name in _bases(expression):
+                if isinstance(chosen.get(name), Mode):
+                    raise UnsupportedQueryError(f"{chosen[name]} can be shown, and neither order nor choose rows.")
 
 
 def build_release(
@@ -77,7 +81,7 @@ def build_release(
         part.column(f"base {index}", values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
     )
     keys = _key_columns(plan)
-    estimates = {base.name: base for base in bases if isinstance(base, Estimate)}
+    estimates = {base.name: base for base in bases if not isinstance(base, Noisy)}
     parts = tuple(_part(output, keys, estimates) for output in outcome.outputs)
     release = Release(
         parts=parts,
@@ -89,7 +93,8 @@ def build_release(
         notes=(*notes, FREE) if stored else notes,
         protects=plan.query.question.table.protects,
     )
-    known = {base.name: base.estimates if isinstance(base, Estimate) else base.values for base in bases}
+    known = {base.name: base.estimates for base in bases if isinstance(base, Estimate)}
+    known |= {base.name: base.values for base in bases if isinstance(base, Noisy)}
     environment = {**{name: values.astype(np.float64) for name, values in known.items()}, **keys}
     rows, chosen = _rows(outcome, environment, len(release))
     return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
@@ -110,7 +115,7 @@ def _key_columns(plan: PricedPlan) -> dict[str, Array]:
     return columns
 
 
-def _part(output: Output, keys: dict[str, Array], estimates: Mapping[str, Estimate]) -> Key | Measure | Estimate:
+def _part(output: Output, keys: dict[str, Array], estimates: Mapping[str, Estimate | Key]) -> Key | Measure | Estimate:
     expression = output.expression
     bases = _bases(expression)
     if not bases:

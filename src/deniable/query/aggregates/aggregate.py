@@ -15,7 +15,7 @@ from deniable.noise.bits import Bits
 from deniable.noise.lattice import Lattice
 from deniable.privacy import PrivacyLoss, Sensitivity
 from deniable.query.expression import Expression, text_of
-from deniable.release import Estimate, Noisy
+from deniable.release import Estimate, Key, Noisy
 
 if TYPE_CHECKING:
     from deniable.query.plan import Question
@@ -74,7 +74,7 @@ class Priced(Protocol):
         """
         ...
 
-    def column(self, name: str, values: NDArray[Any]) -> Noisy | Estimate:
+    def column(self, name: str, values: NDArray[Any]) -> Noisy | Estimate | Key:
         """What was released, as a column."""
         ...
 

@@ -24,7 +24,7 @@ from deniable.query.aggregates.sums import summand
 from deniable.query.allowlist import checked
 from deniable.query.expression import Expression, Facts, Kind, Literal, text_of
 from deniable.query.sql import translate
-from deniable.release import Estimate
+from deniable.release import Estimate, Key
 from deniable.statistics.order.extremes import Maximum, Minimum
 from deniable.statistics.order.grid import ValueGrid
 from deniable.statistics.order.quantile import Quantile, known_ends
@@ -89,6 +89,10 @@ class Order(Aggregate):
         times = min(table.groups * (2 if replaced else 1), question.cells)
         return BoundedOrder(aggregate=self, times=times, cells=question.cells, rows=table.rows, relation=table.relation)
 
+    def at(self, bounded: "BoundedOrder", price: Price) -> "PricedOrder":
+        """The same with the mechanism for a price of one group."""
+        return PricedOrder(bounded=bounded, price=price)
+
     def to_json(self) -> dict[str, object]:
         return {**super().to_json(), "share": str(self.share)}
 
@@ -117,7 +121,7 @@ class BoundedOrder(Bounded):
         each = [price.split(*[1] * self.times)[0]]
         if price.delta and self.times > 1:
             each.append(price.concentrated().split(*[1] * self.times)[0])
-        return max((PricedOrder(bounded=self, price=one) for one in each), key=lambda part: part.statistic.epsilons[0])
+        return max((self.aggregate.at(self, one) for one in each), key=lambda part: part.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +159,11 @@ class PricedOrder(Priced):
         )
 
     @property
+    def rate(self) -> float:
+        """The larger, the nearer the choice."""
+        return float(self.statistic.epsilons[0])
+
+    @property
     def loss(self) -> PrivacyLoss:
         return compose([self.statistic.privacy_loss] * self.bounded.times)
 
@@ -167,7 +176,7 @@ class PricedOrder(Priced):
         ]
         return np.array(drawn, dtype=np.int64).reshape(-1, 3)
 
-    def column(self, name: str, values: NDArray[Any]) -> Estimate:
+    def column(self, name: str, values: NDArray[Any]) -> Estimate | Key:
         grid = self.aggregate.grid
         low, code, high = values.reshape(-1, 3).T
         return Estimate(name=name, estimates=grid.points(code), ends=partial(known_ends, LEVEL, grid, low, high))

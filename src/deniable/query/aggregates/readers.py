@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deniable.query.aggregates.counts import read_count, read_countif
+from deniable.query.aggregates.mode import read_mode
 from deniable.query.aggregates.moments import read_correlation, read_covariance, read_variance
 from deniable.query.aggregates.order import read_maximum, read_median, read_minimum, read_quantile, read_within
 from deniable.query.aggregates.sums import read_average, read_sum
@@ -27,6 +28,7 @@ READERS: Mapping[type[exp.Expr], Reader] = {
     exp.Max: read_maximum,
     exp.Median: read_median,
     exp.Min: read_minimum,
+    exp.Mode: read_mode,
     exp.PercentileCont: read_quantile,
     exp.Quantile: read_quantile,
     exp.Stddev: partial(read_variance, sample=True, root=True),
