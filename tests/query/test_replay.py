@@ -7,6 +7,7 @@ types, numbers, notes, warnings and errors.
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -84,7 +85,8 @@ def asking(text: str, **options: Any) -> Callable[[pa.Table], object]:
         settings = {"unit": "person", "columns": COLUMNS, "rows": 2, **options}
         db = dn.connect(table, name="t", budget=dn.Budget(epsilon=9), **settings)
         db._bits = DeterministicBits(1)
-        return db.sql(text, epsilon=1)
+        with patch.object(type(db.ledger), "secret", lambda self, name: bytes(32)):  # the same groups of a unit
+            return db.sql(text, epsilon=1)
 
     return ask
 
