@@ -113,7 +113,9 @@ def test_examples_of_docstrings_run(place: Path) -> None:
     for extra, module in {"torch": "deniable.learning.torch", "flwr": "deniable.learning.federated.flower"}.items():
         if importlib.util.find_spec(extra) is None:
             modules.remove(module)
-    run = [doctest.testmod(importlib.import_module(name)) for name in ["deniable", *modules]]
+    loaded = [importlib.import_module(name) for name in ["deniable", *modules]]
+    shown = [module for module in loaded if ">>>" in Path(str(module.__file__)).read_text(encoding="utf-8")]
+    run = [doctest.testmod(module) for module in shown]  # to look into all others takes as long again
     assert sum(found.attempted for found in run) > 40
     assert not sum(found.failed for found in run)
 
