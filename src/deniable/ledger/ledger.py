@@ -235,6 +235,14 @@ class Ledger:
                 check([_record(link, answered) for link, answered in chain.entries(connection)])
             return self._append(connection, entry, charge)
 
+    def check_affordable(self, loss: PrivacyLoss) -> None:
+        """Refuse a loss that the budget does not admit now, before any part of it is paid.
+
+        Raises: BudgetExceededError.
+        """
+        with self._storage.transaction(write=False) as connection:
+            self._account(connection).pay(self.budget.price(loss), cure=_CURE)
+
     def _checked(self, entry: Entry) -> Charge:
         """What a question costs here."""
         if self.relation not in entry.loss.relations:

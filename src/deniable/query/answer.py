@@ -86,7 +86,7 @@ def build_release(
     release = Release(
         parts=parts,
         noisy=tuple(base for base in bases if isinstance(base, Noisy)),
-        cost=compose([]) if stored else plan.loss,
+        cost=compose([]) if stored else plan.total,
         budget_left=left,
         text=plan.query.text,
         safe=safe,

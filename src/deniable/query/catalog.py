@@ -6,8 +6,8 @@ name that is not declared cannot be used.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
@@ -34,6 +34,7 @@ class Declaration:
     upper: Fraction | None = None
     keys: tuple[Key, ...] | None = None
     null: Fraction | None = None  # what a missing number counts as; None: it is left out
+    auto: bool = False  # bounds are found privately where a question needs them
 
     def __post_init__(self) -> None:
         if (self.lower is None) != (self.upper is None):
@@ -64,6 +65,7 @@ def Number(  # noqa: N802
 ) -> Declaration:
     """A number. `lower` and `upper` are public bounds that any sum or average needs; values beyond them are clamped.
 
+    "auto" for both has them found privately by the first question that needs them, for a quarter of its price.
     `integer` says how text files and mixed columns are read; None leaves it to the schema of the source. A missing
     value or NaN is left out of sums and averages, unless `null` says what it counts as.
 
@@ -72,6 +74,8 @@ def Number(  # noqa: N802
     0 120
     """
     kind = None if integer is None else Kind.INTEGER if integer else Kind.REAL
+    if (lower, upper) == ("auto", "auto"):
+        return Declaration(kind=kind, null=_bound("null", null), auto=True)
     return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
 
 
@@ -327,7 +331,7 @@ class Table:
             yield (
                 name + marks.get(name, ""),
                 "not usable" if kind is None else kind.value,
-                f"{_plain(lower)} to {_plain(upper)}" if known else "",  # type: ignore[arg-type]
+                f"{_plain(lower)} to {_plain(upper)}" if known else "auto" * declared.auto,  # type: ignore[arg-type]
                 ", ".join(said[:5]) + (f", ... ({len(said):,} in all)" if len(said) > 5 else ""),
                 "" if declared.null is None else f"count as {_plain(declared.null)}",
             )
@@ -372,6 +376,16 @@ class Table:
             return column
         whole = kind is Kind.INTEGER and declared.null.denominator == 1
         return call("coalesce", column, literal(int(declared.null) if whole else declared.null))
+
+
+def changed(tables: Mapping[str, Table], change: Callable[[Table], Table]) -> dict[str, Table]:
+    """The tables, each changed, on key paths too."""
+
+    def along(table: Table) -> Table:
+        made = change(table)
+        return made if made.path is None else replace(made, path=replace(made.path, parent=along(made.path.parent)))
+
+    return {name: along(table) for name, table in tables.items()}
 
 
 def _form(expression: Expression) -> str:

@@ -12,7 +12,7 @@ from deniable.errors import CatalogError, InvalidParameterError
 from deniable.numbers.rationals import exact_rational
 from deniable.privacy import PrivacyLoss
 from deniable.query.asking import SAMPLES
-from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
+from deniable.query.catalog import BOUNDS, KEYS, Declaration, Table, declaring
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.relation import Scan
@@ -135,7 +135,7 @@ class Chosen:
         pairs = [self._pair(name) for name in self._names(word)]
         return pairs if self._is_table(word) else pairs[0]
 
-    def _pair(self, name: str) -> tuple[object, object]:
+    def _pair(self, name: str) -> object:
         facts = self.expressions[name].facts
         if facts.kind is Kind.BOOLEAN:
             return 0, 1
@@ -143,6 +143,8 @@ class Chosen:
             raise CatalogError(
                 f"{self.function.__name__} takes numbers, and {name!r} is a column of kind {facts.kind.value}."
             )
+        if self.table.columns.get(name, Declaration()).auto:
+            return "auto"
         if facts.lower is None or facts.upper is None:
             raise CatalogError(
                 f"{self.function.__name__} of {name!r} needs public bounds. Declare them, as in "

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,7 @@ from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
+from deniable.query.auto import WIDE, Search, bounded, searches, settle
 from deniable.query.catalog import Declaration, Table
 from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
@@ -30,7 +31,7 @@ from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
 from deniable.query.listing import Listing, pairs_as_html
 from deniable.query.options import stricter, without_options
-from deniable.query.plan import PricedPlan
+from deniable.query.plan import PricedPlan, Query
 from deniable.query.policy import assumed, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.relation import Relation as Rows
@@ -295,7 +296,7 @@ class Database(Statistics):
     ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate it would be. Reads no private row, spends nothing."""
         plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
-        return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan) is not None)
+        return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan.key) is not None)
 
     def sql(
         self,
@@ -330,7 +331,8 @@ class Database(Statistics):
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
+        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect, pay=True)
+        bounds = tuple(f"The bounds of {each.column} are {each}." for each in plan.searches)
         answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
         return build_release(
             plan,
@@ -338,7 +340,7 @@ class Database(Statistics):
             left=self.ledger.left(),
             safe=self._bits.safe,
             stored=stored,
-            notes=self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table),
+            notes=(*bounds, *self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table)),
         )
 
     def _plan(
@@ -351,6 +353,7 @@ class Database(Statistics):
         error: Target | None = None,
         confidence: float = 0.95,
         dialect: str = "duckdb",
+        pay: bool = False,
     ) -> PricedPlan:
         tables, plain = self.tables, text
         if not isinstance(text, Ask):
@@ -362,21 +365,40 @@ class Database(Statistics):
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
-        query = plain.query() if isinstance(plain, Ask) else parse(plain, tables, self._look, dialect)
-        check_outcome(query)
-        if error is None:
-            plan = price(query, asked, self.ledger.budget)
-        else:
-            plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
-        self._engine.check(plan)
+
+        def read(tables: Mapping[str, Table]) -> Query:
+            return plain.query(tables) if isinstance(plain, Ask) else parse(plain, tables, self._look, dialect)
+
+        def priced(found: tuple[Search, ...], asked: Price) -> PricedPlan:
+            ends = {(each.table.name, each.column): each.known or WIDE for each in found}
+            query = read(bounded(tables, ends) if ends else tables)
+            check_outcome(query)
+            if error is None:
+                plan = price(query, asked, self.ledger.budget)
+            else:
+                plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
+            self._engine.check(plan)
+            return replace(plan, searches=found)
+
+        found, prices = searches(read, tables, asked, self._recall)
+        if found and error is not None:
+            raise InvalidParameterError("error= needs declared bounds: how far an answer is off depends on them.")
+        due = sum(each.due for each in found)
+        plans = [priced(found, left) for left in (prices if not due else [prices[due]])]
+        plan = next((each for each in plans[1:] if self._recall(each.key) is not None), plans[0])
+        if pay and due:
+            for each in found:
+                self.ledger.check_unit(f"a search for the bounds of {each.column}", units=True)
+            self.ledger.check_affordable(plan.total)
+            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due])
         return plan
 
     def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
         """A column of a public relation."""
         return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
 
-    def _recall(self, plan: PricedPlan) -> str | None:
-        return self.ledger.recall(plan.key, safe=self._bits.safe)
+    def _recall(self, question: str) -> str | None:
+        return self.ledger.recall(question, safe=self._bits.safe)
 
     def _entry(self, plan: PricedPlan) -> Entry:
         described: Json = [part.entry() for part in plan.parts]

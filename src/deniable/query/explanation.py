@@ -29,6 +29,8 @@ class Explanation:
         if bounding is not None:
             yield "bounding", bounding
         yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
+        for search in plan.searches:
+            yield f"bounds of {search.column}", str(search)
         for number, part in enumerate(plan.parts):
             readers = self._readers(number)
             shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""
@@ -47,7 +49,7 @@ class Explanation:
             "text": self.plan.query.text,
             "groups": self.plan.query.question.cells,
             "stored": self.stored,
-            "cost": self.plan.loss.charge().to_data(),
+            "cost": self.plan.total.charge().to_data(),
             "left": str(self.left),
             "noise": [
                 {**part.explained(), "columns": self._readers(number)} for number, part in enumerate(self.plan.parts)
@@ -69,7 +71,7 @@ class Explanation:
 
 def cost_text(plan: PricedPlan) -> str:
     """What the plan's loss charges, in the currencies in which it is known, and what is odd about it."""
-    charge = plan.loss.charge()
+    charge = plan.total.charge()
     parts = []
     if charge.epsilon is not None:
         parts.append(f"epsilon={decimal_text(charge.epsilon)}")

@@ -120,7 +120,7 @@ class Frame:
         if name not in database.tables:
             near = did_you_mean(name, database.tables) if isinstance(name, str) else ""
             raise UnsupportedQueryError(f"there is no table {name!r}.{near} The tables: {', '.join(database.tables)}.")
-        return cls(database, f"table({name!r})", lambda known: _rows_of(database.tables[name]))
+        return cls(database, f"table({name!r})", lambda known: _rows_of(known.tables[name]))
 
     def _then(self, said: str, step: Callable[[Rows, Known], Rows]) -> "Frame":
         frame = Frame(self.database, f"{self.said}.{said}", lambda known: step(self.read(known), known))
@@ -128,9 +128,9 @@ class Frame:
             frame.rows()
         return frame
 
-    def rows(self) -> Rows:
-        """What it reads, as the tables are declared now."""
-        return self.read(Known(self.database.tables, self.database._look))
+    def rows(self, tables: Mapping[str, Table] | None = None) -> Rows:
+        """What it reads of these tables; by default, as they are declared."""
+        return self.read(Known(tables or self.database.tables, self.database._look))
 
     @property
     def columns(self) -> list[str]:
@@ -264,10 +264,10 @@ class Ask:
         """Show the first groups of the answer alone."""
         return self._with(f"head({count})", "limit", exp.Limit(expression=node_of(count)))
 
-    def query(self) -> Query:
+    def query(self, tables: Mapping[str, Table]) -> Query:
         """The plan that it asks for."""
         with _spoken():
-            rows = self.frame.rows()
+            rows = self.frame.rows(tables)
             if rows.where is not None:
                 rows = Rows(Filter(rows.relation, rows.where), rows.bases, rows.shown, None)
             return read_select(self.frame.said + self.said, self.select, rows)
@@ -283,7 +283,8 @@ class Ask:
     collect = release
 
 
-def _rows_of(table: Table) -> Rows:
+def _rows_of(table: Table | Relation) -> Rows:
+    assert isinstance(table, Table)
     scan = Scan(table)
     usable = [name for name, kind in table.schema.items() if kind is not None or name in table.columns]
     return Rows(scan, (table.name,), {name: scan.column(name) for name in usable}, None)

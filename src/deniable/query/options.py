@@ -10,7 +10,7 @@ from typing import Any
 import sqlglot
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.catalog import Table, did_you_mean
+from deniable.query.catalog import Table, changed, did_you_mean
 
 KNOWN = ("epsilon", "delta", "privacy_unit_column", "max_groups_contributed")
 _CLAUSE = ("SELECT", "WITH", "DIFFERENTIAL_PRIVACY", "OPTIONS", "(")
@@ -84,8 +84,7 @@ def stricter(tables: Mapping[str, Table], options: Mapping[str, str]) -> Mapping
         raise UnsupportedQueryError(f"max_groups_contributed must be {limit}, got {most}.")
 
     def lowered(table: Table) -> Table:
-        path = None if table.path is None else replace(table.path, parent=lowered(table.path.parent))
         assumed = tuple(word for word in table.assumed if word != "groups")
-        return table if table.public else replace(table, groups=int(most), path=path, assumed=assumed)
+        return table if table.public else replace(table, groups=int(most), assumed=assumed)
 
-    return {name: lowered(table) for name, table in tables.items()}
+    return changed(tables, lowered)

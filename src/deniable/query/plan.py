@@ -8,9 +8,10 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from deniable.mechanisms.price import Price
-from deniable.privacy import PrivacyLoss
+from deniable.privacy import PrivacyLoss, compose
 from deniable.query.aggregates.aggregate import Aggregate, Priced
 from deniable.query.catalog import Table
 from deniable.query.expression import Expression, Key
@@ -102,12 +103,23 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedPlan:
-    """A question with its price. Nothing here was computed from a private row."""
+    """A question with its price. Nothing here was computed from a private row.
+
+    Args:
+        searches: for bounds that it needs, see `auto.Search`.
+    """
 
     query: Query
     parts: tuple[Priced, ...]
     loss: PrivacyLoss
     price: Price
+    searches: tuple[Any, ...] = ()
+
+    @property
+    def total(self) -> PrivacyLoss:
+        """The loss with that of the searches which this question pays for."""
+        searched = [one.loss for one in self.searches if one.due]
+        return compose([*searched, self.loss]) if searched else self.loss
 
     @cached_property
     def key(self) -> str:

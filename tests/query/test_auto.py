@@ -1,0 +1,104 @@
+"""Bounds that nobody declared: paid for once, before a row is read, and said in the answer."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import deniable as dn
+from deniable.errors import BudgetExceededError, DeniableError, ExecutionError, UnprovedError
+from deniable.query.auto import Search
+from deniable.query.database import Database
+from deniable.query.engines.duckdb.engine import DuckDBEngine
+
+PEOPLE = np.arange(4000)
+SOURCE = pa.table({"person": PEOPLE // 2, "cost": 100.0 + PEOPLE % 100, "age": PEOPLE % 90})
+AUTO = {"cost": dn.Number(lower="auto", upper="auto"), "age": dn.Number(lower="auto", upper="auto")}
+SUM = "SELECT SUM(cost) AS total FROM t"
+
+
+def database(**options: Any) -> Database:
+    settings: dict[str, Any] = {"unit": "person", "rows": 2, "columns": AUTO, "budget": dn.Budget(epsilon=2)}
+    return dn.connect(SOURCE, name="t", **(settings | options))
+
+
+def test_bounds_are_found_once_charged_and_shown() -> None:
+    db = database()
+    told = str(db.explain(SUM, epsilon=1))
+    assert "bounds of cost  found privately first" in told
+    assert "epsilon=1" in told.rsplit("cost  ", maxsplit=1)[-1]
+    assert not len(db.history())
+    first = db.sql(SUM, epsilon=1)
+    assert [row["cost"] for row in db.history()] == ["epsilon=0.25", "epsilon=0.75"]
+    assert first.cost.charge().epsilon == 1
+    assert "The bounds of cost are 64 and 256, found privately" in str(first)
+    assert first.scalar() == pytest.approx(598_000, rel=0.05)
+    again = db.sql(SUM, epsilon=1)
+    assert again.scalar() == first.scalar()
+    assert "stored answer cost nothing" in str(again)
+    assert "64 and 256, found privately" in str(db.explain("SELECT AVG(cost) FROM t", epsilon=0.5))
+    db.table("t").select(dn.col("cost").mean()).release(epsilon="0.5")
+    assert [row["cost"] for row in db.history()][2:] == ["epsilon=0.5"]
+
+
+def test_only_what_is_needed_is_searched_for() -> None:
+    db = database()
+    db.sql("SELECT COUNT(cost) FROM t WHERE age > 30", epsilon=0.1)
+    db.sql("SELECT SUM(LEAST(GREATEST(cost, 0), 9)) FROM t", epsilon=0.1)
+    assert len(db.history()) == 2
+    both = db.explain("SELECT SUM(cost), SUM(age) FROM t", epsilon=1).plan.searches
+    assert [each.column for each in both] == ["cost", "age"]
+    assert [each.column for each in db.explain("SELECT SUM(age) FROM t", epsilon=1).plan.searches] == ["age"]
+
+
+def test_two_searches_and_the_answer_cost_what_was_said() -> None:
+    db = database()
+    db.sql("SELECT SUM(cost), SUM(age) FROM t", epsilon=1)
+    assert [row["cost"] for row in db.history()] == ["epsilon=0.25", "epsilon=0.1875", "epsilon=0.5625"]
+    concentrated = database(budget=dn.Budget(rho=1))
+    concentrated.sql("SELECT SUM(cost), MEDIAN(age) FROM t", rho=0.5)
+    assert len(concentrated.history()) == 3
+    assert float(concentrated.ledger.spent().rho or 9) == pytest.approx(0.5, rel=1e-6)
+
+
+def test_what_is_refused_costs_nothing_and_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBEngine, "columns", lambda *_: pytest.fail("a row was read"))
+    db = database(budget=dn.Budget(epsilon=0.9))
+    with pytest.raises(BudgetExceededError):
+        db.sql(SUM, epsilon=1)
+    for text, words in {
+        "SELECT SUM(cost), SUM(none) FROM t": "no column",
+        "SELECT SUM(cost) FROM u": "no table",
+    }.items():
+        with pytest.raises(DeniableError, match=words):
+            db.sql(text, epsilon=0.5)
+    with pytest.raises(DeniableError, match="needs declared bounds"):
+        db.sql(SUM, error=5)
+    household = database(unit=dn.PrivacyUnit(column="person", noun="household", ids=2))
+    with pytest.raises(UnprovedError, match="bounds of cost"):
+        household.sql(SUM, epsilon=1)
+    assert not len(db.history()) + len(household.history())
+
+
+def test_a_failure_in_a_search_says_nothing_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    monkeypatch.setattr(DuckDBEngine, "columns", lambda *_: 1 / 0)
+    with pytest.raises(ExecutionError):
+        db.sql(SUM, epsilon=1)
+    assert [row["answer kept"] for row in db.history()] == ["no"]
+
+
+def test_a_search_is_as_private_as_its_count_of_rows_says() -> None:
+    """The loss is that of one noisy histogram in which a unit has `rows` values: the scale is rows over epsilon."""
+    (search,) = database().explain(SUM, epsilon=1).plan.searches
+    assert isinstance(search, Search)
+    assert search.loss.charge().epsilon == pytest.approx(0.25)
+    assert search.bounding.mechanism.scale == 8
+    (one,) = database(rows=1).explain(SUM, epsilon=1).plan.searches
+    assert one.bounding.mechanism.scale == 4
+    assert one.question != search.question
+
+
+def test_a_statistic_takes_the_word_of_the_catalogue() -> None:
+    assert "bounds='auto'" in database().mean("cost", epsilon=1).text
