@@ -143,6 +143,8 @@ def connect(
 
 
 def _whose(unit: str | tuple[str, str]) -> PrivacyUnit:
+    if not isinstance(unit, str) and (not isinstance(unit, tuple | list) or len(unit) != 2):
+        raise CatalogError(f'unit is a column, or a column and one of dates, as in ("user", "day"), got {unit!r}.')
     column, period = (unit, None) if isinstance(unit, str) else unit
     return PrivacyUnit(column=column, noun=column, period=period)
 
