@@ -30,11 +30,7 @@ class Distinct(Aggregate):
                 "groups. Declare rows and groups, not total_rows."
             )
         reach = of_count(
-            rows=table.rows,
-            groups=table.groups,
-            relation=table.relation,
-            cells=question.cells,
-            ids=table.unit.ids,
+            rows=table.rows, groups=table.groups, relation=table.relation, cells=question.cells, ids=table.unit.ids
         )
         return BoundedAggregate(aggregate=self, lattice=WHOLE, lower=0, upper=1, sensitivity=reach)
 

@@ -47,9 +47,9 @@ class PricedMode(PricedOrder):
     """One choice a group among the counts of all values. A unit adds at most `rows` to them, and takes none away."""
 
     @property
-    def mode(self) -> Mode:
+    def values(self) -> tuple[Key, ...]:
         assert isinstance(self.aggregate, Mode)
-        return self.aggregate
+        return self.aggregate.values
 
     @property
     def reach(self) -> Sensitivity:
@@ -72,22 +72,19 @@ class PricedMode(PricedOrder):
 
     def release(self, exact: Tally, *, bits: Bits) -> NDArray[Any]:
         """The place of a value for each group. Public."""
-        mechanism, scores = self.mechanism, np.zeros((self.bounded.cells, len(self.mode.values)), dtype=np.int64)
+        mechanism, scores = self.mechanism, np.zeros((self.bounded.cells, len(self.values)), dtype=np.int64)
         scores[exact.cells, exact.codes] = exact.counts
         return np.array([mechanism.release(each, bits=bits).value for each in scores], dtype=np.int64)
 
     def column(self, name: str, values: NDArray[Any]) -> KeyColumn:
-        return KeyColumn(name=name, values=tuple(self.mode.values[place] for place in values.tolist()))
-
-    def to_json(self) -> object:
-        return [self.bounded.times, str(self.price)]
+        return KeyColumn(name=name, values=tuple(self.values[place] for place in values.tolist()))
 
     def entry(self) -> dict[str, Any]:
         return {"aggregate": str(self.aggregate), "mechanism": self.mechanism.to_json(), "grid": "values"}
 
     def spoken(self) -> str:
-        gap = self.mechanism.gap_bound(len(self.mode.values), failure=0.05)  # type: ignore[attr-defined]
-        return f"one of {len(self.mode.values)} values, 95% within {gap:.4g} rows of the most frequent"
+        gap = self.mechanism.gap_bound(len(self.values), failure=0.05)  # type: ignore[attr-defined]
+        return f"one of {len(self.values)} values, 95% within {gap:.4g} rows of the most frequent"
 
     def explained(self) -> dict[str, object]:
         return {"aggregate": str(self.aggregate), "mechanism": self.mechanism.kind, "rate": self.rate}

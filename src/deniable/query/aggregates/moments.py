@@ -6,7 +6,6 @@ ranges, and a square above 0: these are the bounds of its sum. Everything else i
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -92,16 +91,14 @@ class _Rows:
     def _kept(self, value: Expression, *read: Expression) -> Expression:
         """`value`, which is missing where one of those is that it reads, in these rows alone."""
         present = [call("not", call("is_null", each)) for each in self.values if each not in read]
-        conditions = present if self.where is None else [self.where, *present]
-        return self.scope.kept(reduce(_and, conditions) if conditions else None, value)
+        where = self.where
+        for each in present:
+            where = each if where is None else call("and", where, each)
+        return self.scope.kept(where, value)
 
 
-def _rows(node: exp.Expr, arguments: tuple[exp.Expr, ...], where: Expression | None, scope: "ResultScope") -> _Rows:
-    return _Rows(tuple(summand(called(node), each, None, scope) for each in arguments), where, scope)
-
-
-def _and(one: Expression, other: Expression) -> Expression:
-    return call("and", one, other)
+def _rows(node: exp.Expr, read: tuple[exp.Expr, ...], where: Expression | None, scope: "ResultScope") -> _Rows:
+    return _Rows(tuple(summand(called(node), each, None, scope) for each in read), where, scope)
 
 
 def _of_sample(spread: Expression, count: Expression) -> Expression:
