@@ -50,6 +50,7 @@ SAME: list[tuple[Expr, str]] = [
     (col("d").year() + col("d").quarter() + col("d").month(), "YEAR(d) + QUARTER(d) + MONTH(d)"),
     (col("d").week() + col("d").day() + col("d").weekday(), "WEEK(d) + DAY(d) + DAYOFWEEK(d)"),
     (col("t").hour() + col("s").cast(int), "HOUR(t) + CAST(s AS BIGINT)"),
+    (col("d").truncate("month"), "DATE_TRUNC('month', d)"),
     (col("d") > date(2025, 1, 2), "d > '2025-01-02'"),
     (col("t") > datetime(2025, 1, 2, 3), "t > '2025-01-02 03:00:00'"),
     (dn.when(col("i") > 1).then(col("x")).otherwise(None), "CASE WHEN i > 1 THEN x END"),
@@ -69,6 +70,7 @@ def test_an_expression_is_that_of_sql(expression: Expr, text: str) -> None:
 def test_an_aggregate_keeps_the_filter_of_its_value() -> None:
     kept = col("x").filter(col("i") > 1)
     assert str(kept.quantile(0.9)) == "QUANTILE_CONT(x, 0.9) FILTER(WHERE i > 1)"
+    assert str(kept.corr(col("i"))) == "CORR(x, i) FILTER(WHERE i > 1)"
     assert str(dn.len().filter(col("b"))) == "COUNT(*) FILTER(WHERE b)"
     assert str(col("x").n_unique() + kept.count()) == "COUNT(DISTINCT x) + COUNT(x) FILTER(WHERE i > 1)"
 

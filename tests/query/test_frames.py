@@ -143,5 +143,7 @@ def test_a_refusal_is_in_the_words_of_a_frame(wrong: Callable[[], object], words
 def test_a_frame_is_never_changed() -> None:
     before = ORDERS.columns
     ORDERS.filter(col("paid") > 1).with_columns(twice=col("paid") * 2).join(PEOPLE, on="buyer")
+    assert repr(ORDERS) == "<Frame table('orders'): buyer, paid, item>"
+    assert repr(ORDERS.select(COUNT)).startswith("<Ask table('orders').agg(COUNT(*) AS len); .explain")
     assert ORDERS.columns == before == ["buyer", "paid", "item"]
     assert ORDERS.join(PEOPLE.with_columns(paid=1), on="buyer").columns == [*before, "region", "paid_right"]

@@ -129,6 +129,11 @@ def test_one_person_changes_nothing_along_a_path() -> None:
     same(ask, False, True)
 
 
+def test_one_person_changes_nothing_of_bounds_that_are_found() -> None:
+    auto = {name: dn.Number(lower="auto", upper="auto") for name in "ix"}
+    same(asking("SELECT SUM(x), AVG(i), COUNT(*) FROM t", columns=auto), SOURCE, with_rows(SOURCE, NASTY, 2))
+
+
 @pytest.mark.parametrize("text", QUERIES[:3])
 def test_an_empty_table_is_like_one_with_a_row(text: str) -> None:
     same(asking(text), SOURCE.slice(0, 0), with_rows(SOURCE.slice(0, 0), NASTY, 1))

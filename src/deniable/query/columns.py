@@ -92,6 +92,10 @@ class Expr:
     day = _value(_of(exp.Day), "Return the day of the month.")
     weekday = _value(_of(exp.DayOfWeek), "Return the day of the week, Sunday as 0.")
     hour = _value(_of(exp.Hour), "Return the hour of the moment.")
+    truncate = _value(
+        lambda one, unit: exp.TimestampTrunc(this=one, unit=unit),
+        'Return the first day of the "month", "week" or "year".',
+    )
     is_null = _value(lambda one: exp.Is(this=one, expression=exp.Null()), "Tell whether the value is missing.")
     is_between = _value(lambda one, low, high: exp.Between(this=one, low=low, high=high), "Tell it, ends included.")
     fill_null = _value(lambda one, other: exp.Coalesce(this=one, expressions=[other]), "Put a value for a missing one.")
@@ -105,7 +109,8 @@ class Expr:
     max = _total(_of(exp.Max), "Return a value near the largest.")
     var = _total(_of(exp.Variance), "Return the sample variance.")
     std = _total(_of(exp.Stddev), "Return the sample standard deviation.")
-    n_unique = _total(lambda one: exp.Count(this=exp.Distinct(expressions=[one])), "Count the units, by their column.")
+    corr = _total(_of(exp.Corr), "Return the correlation with another value.")
+    n_unique = _total(lambda one: exp.Count(this=exp.Distinct(expressions=[one])), "Count the different values.")
 
     def is_in(self, values: Iterable[object]) -> "Expr":
         """Tell whether the value is one of these constants."""

@@ -106,7 +106,7 @@ class Rows(RowScope):
         return {self.relation.column(name) for name in self.shown if name in self.relation.names}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frame:
     """Rows of declared tables to ask about; every method returns another frame. Made by `Database.table`."""
 
@@ -127,6 +127,9 @@ class Frame:
         with _spoken():
             frame.rows()
         return frame
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.said}: {', '.join(self.columns)}>"
 
     def rows(self, tables: Mapping[str, Table] | None = None) -> Rows:
         """What it reads of these tables; by default, as they are declared."""
@@ -232,7 +235,7 @@ class Grouped:
         return Ask(self.frame, select, f".group_by({_text(self.keys)}).agg({_text(found)})".replace(".group_by()", ""))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ask:
     """A question, which costs nothing until `release`. Made by `Grouped.agg`.
 
@@ -263,6 +266,9 @@ class Ask:
     def head(self, count: int) -> "Ask":
         """Show the first groups of the answer alone."""
         return self._with(f"head({count})", "limit", exp.Limit(expression=node_of(count)))
+
+    def __repr__(self) -> str:
+        return f"<Ask {self.frame.said}{self.said}; .explain(epsilon=...) says what it costs>"
 
     def query(self, tables: Mapping[str, Table]) -> Query:
         """The plan that it asks for."""
