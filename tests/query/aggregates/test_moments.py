@@ -122,6 +122,6 @@ def test_one_unit_moves_no_sum_further_than_the_plan_says(options: dict[str, Any
         return plan, engine.exact(plan, secret=SECRET)
 
     plan, here = totals(NASTY[:1] if options.get("relation") is Replace else [])
-    for rows in [[row] * copies for row in NASTY for copies in (1, 4)]:
+    for rows in [[row] * 4 for row in NASTY] + [NASTY]:
         for part, one, other in zip(plan.parts, here, totals(rows)[1], strict=True):
             assert abs(int(one[0]) - int(other[0])) <= part.sensitivity.linf
