@@ -129,12 +129,12 @@ class DuckDBEngine(Engine):
         cls, parts: Mapping[str, "Located | pa.Table"], *, memory: str | None = None, threads: int | None = None
     ) -> Self:
         """An engine over files and tables in memory, by name."""
-        from deniable.query.engines.duckdb.arrow import readable
-
         files = {name: part for name, part in parts.items() if isinstance(part, Located)}
         frames: dict[str, pa.Table] = {}
         for name, part in parts.items():
             if not isinstance(part, Located):
+                from deniable.query.engines.duckdb.arrow import readable  # loads pyarrow
+
                 check_names(part.column_names)
                 frames[name] = readable(part)
         held = {name: f"frame{number}" for number, name in enumerate(frames)}
