@@ -160,7 +160,7 @@ TARGETS: dict[str, dict[str, Any]] = {
     "snapping": {"epsilon": 1, "bound": 5},
     "sparse_vector": {"epsilon": 1, "answers": 2, "value_share": "0.5"},
     "stable_selection": {"epsilon": 1, "delta": "1e-3"},
-    "stability_histogram": {"epsilon": 1, "delta": "1e-3", "groups": 2},
+    **{name: {"epsilon": 1, "delta": "1e-3", "groups": 2} for name in ("stability_histogram", "weighted_keys")},
     "top_k": {"epsilon": 1, "count": 2},
     "truncated_laplace": {"epsilon": 1, "delta": "1e-3"},
     **{name: {"epsilon": 1, "lower": 0, "upper": 10} for name in ("inverse_median", "inverse_quantile")},

@@ -103,16 +103,19 @@ def build_release(
 def _key_columns(plan: PricedPlan) -> dict[str, Array]:
     """The value of every key in every group, in the order of the groups."""
     columns: dict[str, Array] = {}
-    values = plan.query.question.key_values
-    inner = plan.query.question.cells
-    outer = 1
-    for index, keys in enumerate(values):
-        inner //= len(keys)
-        column = np.empty(len(keys), dtype=object)
-        column[:] = keys
-        columns[f"key {index}"] = np.tile(np.repeat(column, inner), outer)
-        outer *= len(keys)
-    return columns
+    question = plan.query.question
+    inner, outer = question.cells, 1
+    for axis in question.axes:
+        values = axis.values or ()
+        inner //= max(1, len(values))
+        for place, keys in zip(axis.places, zip(*values, strict=True), strict=bool(values)):
+            column = np.empty(len(keys), dtype=object)
+            column[:] = keys
+            columns[f"key {place}"] = np.tile(np.repeat(column, inner), outer)
+        outer *= len(values)
+    return {
+        f"key {place}": columns.get(f"key {place}", np.empty(0, dtype=object)) for place in range(len(question.keys))
+    }
 
 
 def _part(output: Output, keys: dict[str, Array], estimates: Mapping[str, Estimate | Key]) -> Key | Measure | Estimate:

@@ -33,6 +33,7 @@ from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
 MOST_DERIVED_KEYS = 10_000
+MOST_BESIDE = 1_000  # declared groups for every key that is found
 
 
 @dataclass
@@ -107,14 +108,14 @@ class ResultScope(Scope):
         return value if where is None else call("case", where, value, literal(None))
 
 
-def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
-    """The plan of a SELECT whose FROM is already resolved."""
+def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = False) -> Query:
+    """The plan of a SELECT whose FROM is already resolved; see `parse`."""
     if not rows.relation.private:
         raise UnsupportedQueryError("every table of the query is public: count their rows without noise, elsewhere.")
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT in SELECT is not supported: GROUP BY lists each group once.")
     where = select.args.get("where")
-    keys, listed = _keys(select, rows)
+    keys, listed = _keys(select, rows, find)
     scope = ResultScope(rows, keys)
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
     counted = {a.argument for a in scope.aggregates if isinstance(a, Count) and a.argument is not None}
@@ -123,7 +124,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope) -> Query:
     ordered = sorted(scope.aggregates, key=_place)
     scope = ResultScope(rows, keys, counted=frozenset(counted), aggregates=ordered)  # one order, however it is written
     outcome = _outcome(select, scope)
-    if not scope.aggregates:
+    if not scope.aggregates and all(key.facts.keys is not None for key in listed):
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
     kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
     question = Question(
@@ -154,8 +155,8 @@ def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
     )
 
 
-def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-    """The keys of GROUP BY as they are written, and with their public values."""
+def _keys(select: exp.Select, rows: RowScope, find: bool) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    """The keys of GROUP BY as they are written, and with their public values, if these are known."""
     group = select.args.get("group")
     if group is None:
         return (), ()
@@ -164,12 +165,16 @@ def _keys(select: exp.Select, rows: RowScope) -> tuple[tuple[Expression, ...], t
         meant = meant_key(node, select, rows)
         with placed(node):
             keys.append(translate(meant, rows))
-            listed.append(with_keys(keys[-1], rows.keys_of(keys[-1]), declarable(meant)))
+            listed.append(with_keys(keys[-1], rows.keys_of(keys[-1]), declarable(meant), find))
     if not keys:
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
         raise UnsupportedQueryError("GROUP BY names the same column twice.")
-    cells = prod(len(key.facts.keys or ()) for key in listed)
+    cells = prod(len(key.facts.keys) for key in listed if key.facts.keys is not None)
+    if any(key.facts.keys is None for key in listed) and cells > MOST_BESIDE:
+        raise UnsupportedQueryError(
+            f"GROUP BY makes {cells:,} groups of every value that is found; at most {MOST_BESIDE:,} are answered."
+        )
     if cells > LARGEST_KEYS:
         raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once.")
     return tuple(keys), tuple(listed)
@@ -190,8 +195,13 @@ def meant_key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
     return node
 
 
-def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, text: str = "") -> Expression:
+def with_keys(
+    expression: Expression, declared: tuple[Key, ...] | None = None, text: str = "", find: bool = False
+) -> Expression:
     """A GROUP BY expression, written `text`, whose values are publicly listed: as declared, else as its facts say.
+
+    Args:
+        find: whether they may be found, too; then they are not listed.
 
     Raises: UnsupportedQueryError if they are not known.
     """
@@ -208,6 +218,9 @@ def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, t
         keys = tuple(map(date.fromordinal, range(int(facts.lower), int(facts.upper) + 1)))
         if len(keys) <= MOST_DERIVED_KEYS:
             return replace(expression, facts=replace(facts, keys=keys))
+    findable = facts.kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE)
+    if find and findable:
+        return replace(expression, facts=replace(facts, keys=None))
     moments = (Kind.DATE, Kind.TIMESTAMP)
     dated = isinstance(expression, Call) and (expression.operator == "year" or facts.kind is Kind.DATE)
     if isinstance(expression, Call) and dated and isinstance(expression.arguments[0], Column):
@@ -224,6 +237,7 @@ def with_keys(expression: Expression, declared: tuple[Key, ...] | None = None, t
     raise UnsupportedQueryError(
         f"GROUP BY {text_of(expression)} needs a public list of groups. Declare it: {cure}, or group by an expression "
         "with few values (CASE, EXTRACT(month ...), a condition, FLOOR of a bounded number)."
+        + (" Or give delta too, such as delta=1e-6: groups that many units have are then found." if findable else "")
     )
 
 

@@ -1,6 +1,5 @@
 """The front door: a private table, a budget, and questions."""
 
-import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import CatalogError, InvalidParameterError
+from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
 from deniable.ledger import Entry, Ledger, Source
 from deniable.ledger.entry import Json
 from deniable.mechanisms.price import Price
@@ -40,6 +39,7 @@ from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_policy, open_source, open_sources
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
+from deniable.query.stored import answer_text, found_of, noisy_of
 from deniable.release import Release
 from deniable.release.display import price as price_text
 
@@ -336,13 +336,18 @@ class Database(Statistics):
         plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect, pay=True)
         bounds = tuple(f"The bounds of {each.column} are {each}." for each in plan.searches)
         answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
+        searched = () if plan.key_search is None else (plan.key_search.note,)
         return build_release(
-            plan,
-            _from_json(answer),
+            plan.on(found_of(answer, plan)),
+            noisy_of(answer),
             left=self.ledger.left(),
             safe=self._bits.safe,
             stored=stored,
-            notes=(*bounds, *self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table)),
+            notes=(
+                *searched,
+                *bounds,
+                *self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table),
+            ),
         )
 
     def _plan(
@@ -367,9 +372,12 @@ class Database(Statistics):
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
+        find = bool(asked.delta)
 
         def read(tables: Mapping[str, Table]) -> Query:
-            return plain.query(tables) if isinstance(plain, Ask) else parse(plain, tables, self._look, dialect)
+            if isinstance(plain, Ask):
+                return plain.query(tables, find=find)
+            return parse(plain, tables, self._look, dialect, find=find)
 
         def priced(found: tuple[Search, ...], asked: Price) -> PricedPlan:
             ends = {(each.table.name, each.column): each.known or WIDE for each in found}
@@ -379,6 +387,8 @@ class Database(Statistics):
                 plan = price(query, asked, self.ledger.budget)
             else:
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
+            if plan.key_search is not None and not self._engine.finds_keys:
+                raise UnsupportedQueryError("this engine finds no groups. Declare them: columns={...: dn.Keys([...])}.")
             self._engine.check(plan)
             return replace(plan, searches=found)
 
@@ -403,16 +413,23 @@ class Database(Statistics):
         return self.ledger.recall(question, safe=self._bits.safe)
 
     def _entry(self, plan: PricedPlan) -> Entry:
-        described: Json = [part.entry() for part in plan.parts]
+        searched = () if plan.key_search is None else (plan.key_search,)
+        described: Json = [part.entry() for part in (*searched, *plan.parts)]
         return Entry(
             question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
         )
 
     def _exact(self, plan: PricedPlan, progress: Progress | None) -> str:
         """Look and add noise: after the payment."""
-        exact = self._engine.exact(plan, secret=self.ledger.secret("groups of a unit"), progress=progress)
-        parts = zip(plan.parts, exact, strict=True)
-        return _to_json([part.release(value, bits=self._bits) for part, value in parts])
+        secret = self.ledger.secret("groups of a unit")
+        if plan.key_search is not None:
+            plan = plan.on(plan.key_search.release(*self._engine.keys(plan, secret=secret), bits=self._bits))
+        question = plan.query.question
+        noisy: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64) for _ in plan.parts]
+        if plan.parts and question.cells:
+            parts = zip(plan.parts, self._engine.exact(plan, secret=secret, progress=progress), strict=True)
+            noisy = [part.release(value, bits=self._bits) for part, value in parts]
+        return answer_text(noisy, question)
 
     def _notes(self, *, grouped: bool, table: Table | None = None) -> tuple[str, ...]:
         """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
@@ -427,14 +444,3 @@ class Database(Statistics):
                 f'ledger="{self._table.name}.ledger" keeps it for good.'
             )
         return tuple(notes)
-
-
-def _to_json(noisy: list[NDArray[Any]]) -> str:
-    return json.dumps({"noisy": [values.tolist() for values in noisy]})
-
-
-def _from_json(text: str) -> list[NDArray[Any]]:
-    columns = [np.array(values, dtype=object) for values in json.loads(text)["noisy"]]
-    return [
-        column.astype(np.int64) if all(abs(value) < 2**62 for value in column.flat) else column for column in columns
-    ]

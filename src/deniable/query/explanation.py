@@ -28,7 +28,10 @@ class Explanation:
         bounding = table.bounding(grouped=bool(question.keys))
         if bounding is not None:
             yield "bounding", bounding
-        yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
+        if plan.key_search is not None:
+            yield "groups", plan.key_search.spoken()
+        else:
+            yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for search in plan.searches:
             yield f"bounds of {search.column}", str(search)
         for number, part in enumerate(plan.parts):
@@ -45,9 +48,10 @@ class Explanation:
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
+        search = self.plan.key_search
         return {
             "text": self.plan.query.text,
-            "groups": self.plan.query.question.cells,
+            "groups": self.plan.query.question.cells if search is None else search.explained(),
             "stored": self.stored,
             "cost": self.plan.total.charge().to_data(),
             "left": str(self.left),

@@ -270,13 +270,13 @@ class Ask:
     def __repr__(self) -> str:
         return f"<Ask {self.frame.said}{self.said}; .explain(epsilon=...) says what it costs>"
 
-    def query(self, tables: Mapping[str, Table]) -> Query:
-        """The plan that it asks for."""
+    def query(self, tables: Mapping[str, Table], *, find: bool = False) -> Query:
+        """The plan that it asks for; see `parse`."""
         with _spoken():
             rows = self.frame.rows(tables)
             if rows.where is not None:
                 rows = Rows(Filter(rows.relation, rows.where), rows.bases, rows.shown, None)
-            return read_select(self.frame.said + self.said, self.select, rows)
+            return read_select(self.frame.said + self.said, self.select, rows, find=find)
 
     def explain(self, **price: Any) -> "Explanation":
         """Say what it would do and cost, at a price as `Database.explain` takes it. Reads no row, spends nothing."""

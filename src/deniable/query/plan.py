@@ -15,16 +15,36 @@ from deniable.privacy import PrivacyLoss, compose
 from deniable.query.aggregates.aggregate import Aggregate, Priced
 from deniable.query.catalog import Table
 from deniable.query.expression import Expression, Key
+from deniable.query.keys import KeySearch
 from deniable.query.relation import Filter, Relation
+
+MANY = 2**40  # groups, where they are not known yet
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Keys and the public values that they have together; None if these are not known yet.
+
+    Args:
+        places: of the keys in the question.
+    """
+
+    places: tuple[int, ...]
+    values: tuple[tuple[Key, ...], ...] | None
 
 
 @dataclass(frozen=True)
 class Question:
-    """The part that touches private rows: filter, public groups, aggregates."""
+    """The part that touches private rows: filter, groups, aggregates.
+
+    Args:
+        found: the values of the keys that are not declared; None before they are found.
+    """
 
     source: Relation
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
+    found: tuple[tuple[Key, ...], ...] | None = None
 
     @property
     def table(self) -> Table:
@@ -48,12 +68,34 @@ class Question:
 
     @property
     def key_values(self) -> tuple[tuple[Key, ...], ...]:
-        """The public values of each key, in the order in which groups are numbered."""
+        """The declared values of each key."""
         return tuple(key.facts.keys or () for key in self.keys)
 
     @property
+    def unknown(self) -> tuple[int, ...]:
+        """The places of keys whose values are not declared."""
+        return tuple(place for place, key in enumerate(self.keys) if key.facts.keys is None)
+
+    @property
+    def searched(self) -> bool:
+        """Whether keys are still to be found."""
+        return self.found is None and len(self.unknown) > 0
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The keys in the order in which groups are numbered; those that are not declared go together."""
+        unknown = self.unknown
+        axes = []
+        for place, key in enumerate(self.keys):
+            if key.facts.keys is not None:
+                axes.append(Axis((place,), tuple((value,) for value in key.facts.keys)))
+            elif place == unknown[0]:
+                axes.append(Axis(unknown, self.found))
+        return tuple(axes)
+
+    @property
     def cells(self) -> int:
-        return prod(len(values) for values in self.key_values)
+        return prod(MANY if axis.values is None else len(axis.values) for axis in self.axes)
 
     def to_json(self) -> object:
         return {
@@ -64,7 +106,7 @@ class Question:
             "total rows": self.table.total_rows,
             "where": None if self.where is None else self.where.to_json(),
             "keys": [key.to_json() for key in self.keys],
-            "key values": [[_plain(value) for value in values] for values in self.key_values],
+            "key values": [[plain_key(value) for value in values] for values in self.key_values],
             "aggregates": [aggregate.to_json() for aggregate in self.aggregates],
         }
 
@@ -106,6 +148,7 @@ class PricedPlan:
     """A question with its price. Nothing here was computed from a private row.
 
     Args:
+        key_search: of keys that are not declared.
         searches: for bounds that it needs, see `auto.Search`.
     """
 
@@ -114,6 +157,11 @@ class PricedPlan:
     loss: PrivacyLoss
     price: Price
     searches: tuple[Any, ...] = ()
+    key_search: KeySearch | None = None
+
+    def on(self, found: tuple[tuple[Key, ...], ...] | None) -> "PricedPlan":
+        """The plan once its keys were found."""
+        return replace(self, query=replace(self.query, question=replace(self.query.question, found=found)))
 
     @property
     def total(self) -> PrivacyLoss:
@@ -130,8 +178,11 @@ class PricedPlan:
             "mechanisms": [part.entry()["mechanism"] for part in self.parts],
             "grids": [part.to_json() for part in self.parts],
         }
+        if self.key_search is not None:
+            canonical["search"] = self.key_search.to_json()
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 
 
-def _plain(value: Key) -> object:
+def plain_key(value: Key) -> object:
+    """A key as JSON has it."""
     return value if isinstance(value, bool | int | str | None) else str(value)

@@ -51,12 +51,20 @@ CASTS = {
 }
 
 
-def parse(text: str, tables: Mapping[str, Table], look: Look | None = None, dialect: str = "duckdb") -> "Query":
+def parse(
+    text: str,
+    tables: Mapping[str, Table],
+    look: Look | None = None,
+    dialect: str = "duckdb",
+    *,
+    find: bool = False,
+) -> "Query":
     """The plan that `text` asks for, over `tables`.
 
     Args:
         look: reads a column of a public relation; None where no subquery may need it.
         dialect: of the text.
+        find: whether groups may be found that are not declared, which takes a price with delta.
 
     Raises: UnsupportedQueryError if the text is not one SELECT made of listed parts over declared names.
     """
@@ -65,7 +73,7 @@ def parse(text: str, tables: Mapping[str, Table], look: Look | None = None, dial
 
     try:
         select = _one_select(text, dialect)
-        return read_select(text, select, read_from(select, Known(tables, look)))
+        return read_select(text, select, read_from(select, Known(tables, look)), find=find)
     except RecursionError:
         raise UnsupportedQueryError("the query is too deeply nested. Write it with fewer nested expressions.") from None
     except UnsupportedQueryError as error:

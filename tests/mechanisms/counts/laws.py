@@ -50,10 +50,11 @@ def weaker_keys(mechanism: Any) -> Any:
     return replace(mechanism, noise=noise)
 
 
-LAWS: dict[str, Law] = {"tree_of_counts": of_tree, "stability_histogram": of_keys}
+LAWS: dict[str, Law] = {"tree_of_counts": of_tree, "stability_histogram": of_keys, "weighted_keys": of_keys}
 WEAKER: dict[str, Weaker] = {
     "tree_of_counts": lambda mechanism: replace(
         mechanism, noise=replace(mechanism.noise, scale=mechanism.noise.scale * Fraction(7, 10))
     ),
     "stability_histogram": weaker_keys,
+    "weighted_keys": weaker_keys,
 }

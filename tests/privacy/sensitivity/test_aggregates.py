@@ -8,7 +8,7 @@ import pytest
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import AddRemove, Relation, Replace, Sensitivity, of_clipped_sum, of_count
-from deniable.privacy.sensitivity import of_clamped_unit_sum, of_distinct_units, of_spread_sum
+from deniable.privacy.sensitivity import of_clamped_unit_sum, of_distinct_units, of_spread_sum, of_weights
 
 Vector = tuple[int, ...]
 
@@ -188,3 +188,24 @@ def test_rows_that_may_lie_anywhere(
     l1, l2_squared, linf, _ = norms(changes(vectors, relation, ids))
     assert (bound.l1, bound.l2_squared, bound.linf) == (l1, l2_squared, linf)
     assert bound.coordinates == cells
+
+
+@pytest.mark.parametrize("relation", [AddRemove, Replace])
+@pytest.mark.parametrize(("steps", "groups", "ids"), [(5, 1, 1), (5, 2, 1), (5, 4, 1), (7, 3, 1), (4, 2, 2)])
+def test_weights_that_are_shared_among_the_groups_of_a_unit(
+    relation: Relation, steps: int, groups: int, ids: int
+) -> None:
+    """All vectors of at most steps / sqrt(m) in m of four cells: only roots are rounded."""
+    cells, vectors = 4, set()
+    for m in range(groups + 1):
+        most = int((steps**2 / m) ** 0.5) if m else 0
+        for used in itertools.combinations(range(cells), m):
+            for values in itertools.product({1, most}, repeat=m):
+                vectors.add(tuple(dict(zip(used, values, strict=True)).get(cell, 0) for cell in range(cells)))
+    bound = of_weights(steps=steps, groups=groups, relation=relation, ids=ids)
+    l1, l2_squared, linf, changed = norms(changes(vectors, relation, ids))
+    assert (bound.linf, linf) == (ids * steps, ids * steps)
+    assert 0.5 * bound.l1 < l1 <= bound.l1
+    assert 0.5 * bound.l2_squared < l2_squared <= bound.l2_squared
+    assert bound.coordinates is not None
+    assert changed <= bound.coordinates

@@ -2,7 +2,8 @@
 
 from deniable.mechanisms.counts.stability_histogram import StabilityHistogram
 from deniable.mechanisms.counts.tree import TreeOfCounts
+from deniable.mechanisms.counts.weighted_keys import WeightedKeys
 
-COUNTS = (TreeOfCounts, StabilityHistogram)
+COUNTS = (TreeOfCounts, StabilityHistogram, WeightedKeys)
 
-__all__ = ["StabilityHistogram", "TreeOfCounts"]
+__all__ = ["StabilityHistogram", "TreeOfCounts", "WeightedKeys"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import inf, nextafter
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +81,18 @@ class StabilityHistogram(Mechanism):
             threshold = int(sensitivity.linf) + noise.half_width(level)
             yield cls(noise=noise, threshold=threshold, groups=groups, failure=half, epsilon=epsilon, delta=half)
 
+    @classmethod
+    def above(cls, noise: AdditiveNoise, sensitivity: Sensitivity, *, groups: int, failure: Fraction) -> Self:
+        """The lowest threshold above which noise without a bound lifts keys of one unit alone with chance `failure`."""
+        keys = positive_integer("groups", groups)
+        needed = cls._needed(noise, sensitivity, keys, failure)
+        return cls(noise=noise, threshold=needed, groups=keys, failure=failure)
+
+    @classmethod
+    def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
+        """A threshold for which `groups` keys that one unit alone has pass with probability `failure` at most."""
+        return int(sensitivity.linf) + noise.half_width(max(1 - 2 * failure / groups, Fraction(0)))
+
     def privacy_loss(self, sensitivity: Sensitivity) -> PrivacyLoss:
         """The loss when one unit moves the counts of all keys, also of those that do not occur, by `sensitivity`.
 
@@ -92,8 +104,7 @@ class StabilityHistogram(Mechanism):
         loss = self.noise.privacy_loss(sensitivity)
         if isinstance(self.noise, TruncatedLaplace) and self.noise.bound <= self.threshold:
             return loss
-        level = max(1 - 2 * self.failure / self.groups, Fraction(0))
-        needed = int(sensitivity.linf) + self.noise.half_width(level) if self.failure else inf
+        needed = self._needed(self.noise, sensitivity, self.groups, self.failure) if self.failure else inf
         if self.threshold < needed:
             raise InvalidParameterError(
                 f"threshold must be at least {needed} for failure={float(self.failure):g}, got {self.threshold}"

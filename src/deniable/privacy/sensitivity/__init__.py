@@ -9,6 +9,7 @@ from deniable.privacy.sensitivity.aggregates import (
     of_group_deviations,
     of_rank_difference,
     of_spread_sum,
+    of_weights,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "of_group_deviations",
     "of_rank_difference",
     "of_spread_sum",
+    "of_weights",
 ]

@@ -234,6 +234,31 @@ def of_spread_sum(
 
 
 @in_words
+def of_weights(*, steps: int, groups: int, relation: Relation, ids: int = 1) -> Sensitivity:
+    """Sums per cell of at most steps / sqrt(m) of each of the m <= groups cells of a unit, and of at least 0.
+
+    Args:
+        steps: the weight of a unit with one cell.
+
+    Guarantee: l2 = steps and l1 = steps * sqrt(m). Replace: vectors of length `steps` without negative entries are at
+        most sqrt(2) * steps apart.
+    """
+    steps, groups, ids = (
+        positive_integer("steps", steps),
+        positive_integer("groups", groups),
+        positive_integer("ids", ids),
+    )
+    sides = 1 if Relation.checked(relation) is Relation.ADD_REMOVE else 2
+    return Sensitivity(
+        l1=Fraction(ids * sides * (math.isqrt(steps**2 * groups - 1) + 1)),
+        l2_squared=Fraction(ids**2 * sides * steps**2),
+        linf=Fraction(ids * steps),
+        relation=relation,
+        coordinates=ids * sides * groups,
+    )
+
+
+@in_words
 def of_group_deviations(*, span: int | Fraction, rows: int, relation: Relation) -> Sensitivity:
     """sum_j n_j |mean_j - mean|, or sum |x - mean of its group|, of values in an interval of length `span`, in groups.
 

@@ -117,14 +117,16 @@ class Tally:
     Args:
         cells: of the groups, with repetitions, in order; codes: different ones in each group, in order; counts: rows of
             each, above 0.
+        size: the number of groups.
     """
 
     cells: NDArray[np.int64]
     codes: NDArray[np.int64]
     counts: NDArray[np.int64]
+    size: int
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int]]) -> "Tally":
+    def of(cls, rows: Sequence[tuple[int, int, int]], size: int) -> "Tally":
         """The tally with these rows (cell, code, count), in any order; counts of one code add up."""
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         table = table[np.lexsort((table[:, 1], table[:, 0]))]
@@ -132,11 +134,11 @@ class Tally:
         first[1:] = np.any(table[1:, :2] != table[:-1, :2], axis=1)
         starts = np.flatnonzero(first)
         counts = np.add.reduceat(table[:, 2], starts) if len(table) else table[:, 2]
-        return cls(table[starts, 0], table[starts, 1], counts)
+        return cls(table[starts, 0], table[starts, 1], counts, size)
 
-    def groups(self, cells: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Codes and counts of every group, of `cells` groups."""
-        ends = np.searchsorted(self.cells, np.arange(cells + 1))
+    def groups(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Codes and counts of every group."""
+        ends = np.searchsorted(self.cells, np.arange(self.size + 1))
         for start, end in pairwise(ends.tolist()):
             yield self.codes[start:end], self.counts[start:end]
 

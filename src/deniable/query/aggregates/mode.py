@@ -72,7 +72,7 @@ class PricedMode(PricedOrder):
 
     def release(self, exact: Tally, *, bits: Bits) -> NDArray[Any]:
         """The place of a value for each group. Public."""
-        mechanism, scores = self.mechanism, np.zeros((self.bounded.cells, len(self.values)), dtype=np.int64)
+        mechanism, scores = self.mechanism, np.zeros((exact.size, len(self.values)), dtype=np.int64)
         scores[exact.cells, exact.codes] = exact.counts
         return np.array([mechanism.release(each, bits=bits).value for each in scores], dtype=np.int64)
 

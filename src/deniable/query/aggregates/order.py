@@ -87,7 +87,7 @@ class Order(Aggregate):
             )
         replaced = table.relation is Relation.REPLACE
         times = min(table.groups * (2 if replaced else 1), question.cells)
-        return BoundedOrder(aggregate=self, times=times, cells=question.cells, rows=table.rows, relation=table.relation)
+        return BoundedOrder(aggregate=self, times=times, rows=table.rows, relation=table.relation)
 
     def at(self, bounded: "BoundedOrder", price: Price) -> "PricedOrder":
         """The same with the mechanism for a price of one group."""
@@ -112,7 +112,6 @@ class BoundedOrder(Bounded):
 
     aggregate: Order
     times: int
-    cells: int
     rows: int
     relation: Relation
 
@@ -170,10 +169,7 @@ class PricedOrder(Priced):
     def release(self, exact: Tally, *, bits: Bits) -> NDArray[Any]:
         """Codes of shape (groups, 3): the lower end, the point, the upper end. Public."""
         statistic, grid = self.statistic, self.aggregate.grid
-        drawn = [
-            statistic.chosen(grid, partial(_seen, codes, counts), bits=bits)
-            for codes, counts in exact.groups(self.bounded.cells)
-        ]
+        drawn = [statistic.chosen(grid, partial(_seen, codes, counts), bits=bits) for codes, counts in exact.groups()]
         return np.array(drawn, dtype=np.int64).reshape(-1, 3)
 
     def column(self, name: str, values: NDArray[Any]) -> Estimate | Key:

@@ -4,12 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deniable.errors import ExecutionError
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Relation
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 Progress = Callable[[float], object]  # takes the share that is done, above 0 and at most 1
 # The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
@@ -31,6 +34,7 @@ class Engine(ABC):
     """
 
     table: str | None = None  # inside the source, where that holds several
+    finds_keys: bool = False  # whether `keys` is offered
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod
@@ -58,6 +62,14 @@ class Engine(ABC):
 
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
+
+    def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
+        """The values that occur of the keys that are not declared, and the weight of each, as the plan's search says.
+
+        Only asked for where `finds_keys`.
+        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
+        """
+        raise ExecutionError
 
     @abstractmethod
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":

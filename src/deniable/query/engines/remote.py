@@ -105,7 +105,7 @@ class RemoteEngine(Engine):
         for places, statement in self._statements(plan, secret):
             rows = [tuple(int(value) for value in row) for row in self._runner.run(statement)]
             if not in_totals(plan.parts[places[0]]) and not plan.parts[places[0]].aggregate.additive:
-                found[places[0]] = Tally.of(rows)  # type: ignore[arg-type]
+                found[places[0]] = Tally.of(rows, plan.query.question.cells)  # type: ignore[arg-type]
                 continue
             totals = np.zeros((len(places), plan.query.question.cells), dtype=object)
             for cell, *values in rows:

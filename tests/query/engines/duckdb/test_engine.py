@@ -440,7 +440,7 @@ def test_a_lack_of_memory_multiplies_nothing(monkeypatch: pytest.MonkeyPatch) ->
     engine = DuckDBEngine.from_arrow(frame())
     run, turns = engine._run, []
 
-    def once_too_little(statement: str) -> list[tuple[object, ...]]:
+    def once_too_little(statement: str, **given: object) -> list[tuple[object, ...]]:
         turns.append(statement)
         if len(turns) == 1:
             raise duckdb.OutOfMemoryException
@@ -613,7 +613,7 @@ def test_the_shares_that_are_told_follow_from_public_facts_alone(
     assert told(DuckDBEngine.from_file(paths[0])) == ([], 4000)
     run, turns = engine._run, []
 
-    def third_pass_needs_too_much(statement: str) -> list[tuple[object, ...]]:
+    def third_pass_needs_too_much(statement: str, **given: object) -> list[tuple[object, ...]]:
         turns.append(statement)
         if len(turns) == 4:  # the first asks for the limit
             raise duckdb.OutOfMemoryException

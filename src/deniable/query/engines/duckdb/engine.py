@@ -4,6 +4,8 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,10 +19,10 @@ from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
-from deniable.query.engines.duckdb.sql import Generator, in_totals
-from deniable.query.expression import Expression, Kind
+from deniable.query.engines.duckdb.sql import FOUND, Generator, in_totals
+from deniable.query.expression import Expression, Key, Kind
 from deniable.query.imports.declaration import Csv
-from deniable.query.plan import PricedPlan
+from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
+SAMPLES: Mapping[Kind, Key] = {Kind.INTEGER: 0, Kind.TEXT: "", Kind.DATE: date(2000, 1, 1)}  # of keys to be found
 TWIN = "memory.main.twin"  # and a number: a table without rows that has the columns of a source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
 # too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
@@ -63,6 +66,8 @@ class DuckDBEngine(Engine):
         sources: SQL for the rows of each table; that of the only one stands under "".
         limited: whether the caller set a limit of memory.
     """
+
+    finds_keys = True
 
     def __init__(self, open_connection: Opener, sources: Mapping[str, str], *, limited: bool = False) -> None:
         import duckdb
@@ -169,7 +174,13 @@ class DuckDBEngine(Engine):
         import duckdb
 
         generator, question = Generator(self._twins), plan.query.question
-        statements = [
+        statements, found = [], None
+        if plan.key_search is not None:
+            statements.append(generator.keys(question, plan.key_search, secret=bytes(16)))
+            plan = plan.on((tuple(SAMPLES[question.keys[place].facts.kind] for place in question.unknown),))
+            question = plan.query.question
+            found = _found(question)
+        statements += [
             (generator.distinct if part.aggregate.additive else generator.tally)(question, part, secret=bytes(16))
             for part in plan.parts
             if not in_totals(part)
@@ -180,7 +191,7 @@ class DuckDBEngine(Engine):
         try:
             self._run(self._twin)  # an engine that was replaced has lost it
             for statement in statements:
-                self._run(f"EXPLAIN {statement}")
+                self._run(f"EXPLAIN {statement}", found=found)
         except duckdb.Error:
             possible = False
         if not possible:
@@ -196,10 +207,46 @@ class DuckDBEngine(Engine):
         alone, and of one pass, whose only share would be the end. If a pass needs more memory than allowed, and that is
         up to the rows, silence follows: to begin anew would say so, silence may as well be one long pass.
         """
+        found = _found(plan.query.question)
+
+        def sums(passes: int, progress: Progress | None) -> list[Any] | None:
+            return self._sum(plan, secret, passes, progress, found)
+
+        return self._in_passes(plan, sums, progress)
+
+    def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        generator, search, question = Generator(self._tables), plan.key_search, plan.query.question
+        assert search is not None
+        names = [f"k{place}" for place in question.unknown]
+        types = [pa.type_for_alias(ARROW[question.keys[place].facts.kind]) for place in question.unknown]
+
+        def tables(passes: int, _: Progress | None) -> list[pa.Table] | None:
+            found: list[pa.Table] = []
+            for turn in range(passes):
+                statement = generator.keys(question, search, secret=secret, share=(turn, passes))
+                if not self._fits(partial(self._append, found, statement)):
+                    return None
+            return found
+
+        parts = self._in_passes(plan, tables, None)
+        whole = pa.concat_tables(parts)
+        if len(parts) > 1:
+            whole = whole.group_by(names).aggregate([("weight", "sum")]).rename_columns([*names, "weight"])
+        keys = whole.select(names).cast(pa.schema(zip(names, types, strict=True)))
+        weights = pc.cast(whole.column("weight"), pa.int64(), safe=False)
+        return keys, weights.to_numpy()
+
+    def _in_passes(
+        self, plan: PricedPlan, attempt: Callable[[int, Progress | None], list[Any] | None], progress: Progress | None
+    ) -> list[Any]:
+        """What `attempt` finds in some number of passes; None of it means that one needs more memory than allowed."""
         turns = plan.query.question.unit is not None  # else nothing to take turns by, and little memory is needed
         passes = self._passes() if turns else 1
         while passes <= (MOST_PASSES if turns else 1):
-            found = self._sum(plan, secret, passes, progress if self._public and passes > 1 else None)
+            found = attempt(passes, progress if self._public and passes > 1 else None)
             if found is not None:
                 return found
             passes, progress = passes * 4, None
@@ -232,29 +279,55 @@ class DuckDBEngine(Engine):
         available = 0.6 * float(number) * float(1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
         return min(max(1, math.ceil(self._rows * ROW_BYTES / available)), MOST_PASSES)
 
-    def _run(self, statement: str, fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples) -> Any:
-        """All rows of a statement. An engine that broke down over a private row is replaced: the next question must
-        not learn of it.
+    def _run(
+        self,
+        statement: str,
+        fetch: Callable[["duckdb.DuckDBPyConnection", str], Any] = _tuples,
+        found: "pa.Table | None" = None,
+    ) -> Any:
+        """All rows of a statement, which may read the keys that were found. An engine that broke down over a private
+        row is replaced: the next question must not learn of it.
         """
         import duckdb
 
         with self._lock:
             try:
+                if found is not None:
+                    self._connection.register(FOUND, found)
                 return fetch(self._connection, statement)
             except (duckdb.InternalException, duckdb.FatalException):
                 self._connection = self._open()
                 raise
 
-    def _sum(
-        self, plan: PricedPlan, secret: bytes, passes: int, progress: Progress | None = None
-    ) -> "list[NDArray[Any] | Tally] | None":
-        """Totals and tallies over all passes, each of a share of the units; None if one needs more memory than allowed.
+    def _append(self, found: "list[pa.Table]", statement: str) -> None:
+        found.append(self._run(statement, _arrow))
+
+    def _fits(self, step: Callable[[], object]) -> bool:
+        """Take a step; False if it needs more memory than allowed.
 
         Raises: ExecutionError for any other cause; it is raised outside of the handler, so that the engine's own text,
             which may quote a value, is not attached to it.
         """
         import duckdb
 
+        failed = False
+        try:
+            step()
+        except (duckdb.OutOfMemoryException, MemoryError):
+            return False
+        except Exception:
+            failed = True
+        if failed:
+            raise ExecutionError
+        return True
+
+    def _sum(
+        self, plan: PricedPlan, secret: bytes, passes: int, progress: Progress | None, found: "pa.Table | None"
+    ) -> "list[NDArray[Any] | Tally] | None":
+        """Totals and tallies over all passes, each of a share of the units; None if one needs more memory than allowed.
+
+        Raises: ExecutionError for any other cause.
+        """
         generator, question = Generator(self._tables), plan.query.question
         totals = {place: [0] * question.cells for place, part in enumerate(plan.parts) if in_totals(part)}
         distinct = {
@@ -265,35 +338,45 @@ class DuckDBEngine(Engine):
         tallies: dict[int, list[tuple[int, int, int]]] = {
             place: [] for place, part in enumerate(plan.parts) if not part.aggregate.additive
         }
+
+        def step(share: tuple[int, int]) -> None:
+            for place, number in distinct.items() if share[0] == 0 else ():
+                statement = generator.distinct(question, plan.parts[place], secret=secret)
+                for cell, value in self._run(statement, found=found):
+                    number[cell] = value
+            if totals:
+                for cell, *values in self._run(generator.plan(plan, secret=secret, share=share), found=found):
+                    for total, value in zip(totals.values(), values, strict=True):
+                        total[cell] += value
+            for place, counted in tallies.items():
+                part = plan.parts[place]
+                counted.extend(self._run(generator.tally(question, part, secret=secret, share=share), found=found))
+
         for turn in range(passes):
-            failure: type[Exception] | None = None
-            try:
-                for place, number in distinct.items() if turn == 0 else ():
-                    for cell, value in self._run(generator.distinct(question, plan.parts[place], secret=secret)):
-                        number[cell] = value
-                if totals:
-                    for cell, *values in self._run(generator.plan(plan, secret=secret, share=(turn, passes))):
-                        for total, value in zip(totals.values(), values, strict=True):
-                            total[cell] += value
-                for place, counted in tallies.items():
-                    part = plan.parts[place]
-                    counted.extend(self._run(generator.tally(question, part, secret=secret, share=(turn, passes))))
-            except (duckdb.OutOfMemoryException, MemoryError):
-                failure = MemoryError
-            except Exception:
-                failure = ExecutionError
-            if failure is MemoryError:
+            if not self._fits(partial(step, (turn, passes))):
                 return None
-            if failure is not None:
-                raise failure
             if progress is not None:
                 with suppress(Exception):  # a paid answer is not lost for want of a bar
                     progress((turn + 1) / passes)
         whole = totals | distinct
         return [
-            Tally.of(tallies[place]) if place in tallies else _integers(whole[place])
+            Tally.of(tallies[place], question.cells) if place in tallies else _integers(whole[place])
             for place in range(len(plan.parts))
         ]
+
+
+def _found(question: Question) -> "pa.Table | None":
+    """The keys that were found, with their positions."""
+    import pyarrow as pa
+
+    if not question.found:
+        return None
+    columns = [
+        pa.array(values, pa.type_for_alias(ARROW[question.keys[place].facts.kind]))
+        for place, values in zip(question.unknown, zip(*question.found, strict=True), strict=True)
+    ]
+    names = [f"k{place}" for place in question.unknown]
+    return pa.table([*columns, pa.array(range(len(question.found)), pa.int32())], [*names, "position"])
 
 
 def _integers(values: list[int]) -> NDArray[Any]:

@@ -14,9 +14,12 @@ from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.dialect import Dialect, P, order
 from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, KINDS, TYPES, Translator, key_constant
 from deniable.query.engines.duckdb.relations import Source, rows_of
-from deniable.query.expression import Expression, Key, Kind
-from deniable.query.plan import PricedPlan, Question
+from deniable.query.expression import Expression, Kind
+from deniable.query.keys import KeySearch
+from deniable.query.plan import Axis, PricedPlan, Question
 from deniable.query.relation import Relation
+
+FOUND = "found"  # the table of keys that were found, with their positions
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,37 @@ class Generator:
             source = "shown"
         return self.finished(f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
 
+    def keys(self, question: Question, search: KeySearch, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
+        """The statement whose rows are (values of the keys that are not declared, weight), for those that occur.
+
+        A unit with more than `groups` of them keeps those with the smallest keyed hashes; should two hashes be equal,
+        their keys decide, so that never more than `groups` remain.
+        """
+        names = [f"k{place}" for place in question.unknown]
+        listed = ", ".join(names)
+        picked = self._picked(question, [])
+        placed = _placed(question, [], None if question.unit is None else share)
+        layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
+        if question.unit is None:
+            return f"WITH {', '.join(layers)} SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
+        place = "0"
+        for name, number in zip(names, question.unknown, strict=True):
+            place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {P}) % {P}"
+        ranks = self.keyed(question, secret).ranks(place)
+        layers += [
+            f"pairs AS MATERIALIZED (SELECT u, {listed} FROM placed GROUP BY u, {listed})",
+            "many AS MATERIALIZED (SELECT u, count(*) AS m FROM pairs GROUP BY u HAVING count(*) > 1)",
+            f"ranked AS (SELECT {listed}, row_number() OVER (PARTITION BY u ORDER BY {ranks}, {listed}) AS r "
+            f"FROM pairs SEMI JOIN (FROM many WHERE m > {search.groups}) USING (u))",
+        ]
+        weight = f"floor({search.steps - 1} / sqrt(least(m, {search.groups})::DOUBLE))" if search.steps > 1 else "1"
+        kept = (
+            f"SELECT {listed}, CAST({weight} AS BIGINT) AS w FROM (SELECT {listed}, coalesce(m, 1) AS m FROM pairs "
+            f"LEFT JOIN many USING (u)) WHERE m <= {search.groups} UNION ALL "
+            f"SELECT {listed}, CAST({weight.replace('m, ', '')} AS BIGINT) AS w FROM ranked WHERE r <= {search.groups}"
+        )
+        return f"WITH {', '.join(layers)} SELECT {listed}, sum(w) AS weight FROM ({kept}) GROUP BY {listed}"
+
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
         unit.
@@ -227,15 +261,15 @@ def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] 
         for index, part in enumerate(parts)
         if part.aggregate.argument is not None and _value_of(index, parts) == index
     ]
-    positions: list[str] = []
     joins: list[str] = []
     filters: list[str] = []
-    for index, keys in enumerate(question.key_values):
-        kind = question.keys[index].facts.kind
-        positions.append(_position(index, keys, kind, joins, filters))
+    positions = [_position(axis, question, joins, filters) for axis in question.axes]
     cell = "0"
-    for position, keys in zip(positions, question.key_values, strict=True):
-        cell = position if cell == "0" else f"({cell}) * {len(keys)} + {position}"
+    for position, axis in zip(positions, question.axes, strict=True):
+        cell = position if cell == "0" else f"({cell}) * {len(axis.values or ())} + {position}"
+    if question.searched:
+        cell = "0"
+        carried += [f"k{place}" for place in question.unknown]
     if share is not None:
         turn, passes = share
         carried.append("u")
@@ -245,10 +279,20 @@ def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] 
     return f"SELECT {items} FROM picked{''.join(joins)}{where}"
 
 
-def _position(index: int, keys: Sequence[Key], kind: Kind, joins: list[str], filters: list[str]) -> str:
-    """SQL for the position of key `index` in its public list; adds what it needs to `joins` and `filters`."""
+def _position(axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
+    """SQL for the position of a row's keys among their public values; adds what it needs to `joins` and `filters`."""
+    index, values = axis.places[0], axis.values
+    if question.keys[index].facts.keys is None:
+        filters.extend(f"k{place} IS NOT NULL" for place in axis.places)
+        if values is None:
+            return "0"
+        joins.append(f" JOIN {FOUND} USING ({', '.join(f'k{place}' for place in axis.places)})")
+        return f"{FOUND}.position"
+    assert values is not None
+    keys = [value for (value,) in values]
     first = keys[0]
-    if kind is Kind.INTEGER and isinstance(first, int) and list(keys) == list(range(first, first + len(keys))):
+    kind = question.keys[index].facts.kind
+    if kind is Kind.INTEGER and isinstance(first, int) and keys == list(range(first, first + len(keys))):
         filters.append(f"k{index} BETWEEN {first} AND {first + len(keys) - 1}")
         return f"(k{index} - {first})"
     rows = ", ".join(f"({key_constant(key)}, {position})" for position, key in enumerate(keys))

@@ -1,0 +1,61 @@
+"""The keys that occur, where a unit with many keys counts less for each of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isqrt
+from typing import ClassVar
+
+from deniable.mechanisms.additive import Gaussian
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.base import WorstCase
+from deniable.mechanisms.counts.stability_histogram import StabilityHistogram
+from deniable.privacy import AddRemove, Sensitivity
+from deniable.privacy.sensitivity import of_weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedKeys(StabilityHistogram):
+    """Show the keys that occur and have a noisy weight above a threshold, where each of a unit's m keys weighs
+    1 / sqrt(m).
+
+    A unit moves the weights by 1 in l2, as if it had one key, whatever `groups` is. The exact input holds sums of whole
+    numbers of steps, at most linf / sqrt(m) for each key of a unit with m keys.
+
+    Guarantee: the loss of the noise, composed with a failure. The threshold holds for the worst number of keys.
+    Proof: docs/theory/query/keys.md.
+    Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin (2020), "Differentially Private Set Union",
+        arXiv:2002.09745: weighted Gaussian.
+    """
+
+    kind: ClassVar[str] = "weighted_keys"
+
+    @classmethod
+    def _candidates(
+        cls, sensitivity: Sensitivity, epsilon: Fraction, delta: Fraction, groups: int
+    ) -> Iterator["WeightedKeys"]:
+        half = delta / 2
+        noise = Gaussian.calibrated(sensitivity, epsilon=epsilon, delta=half)
+        found = cls.above(noise, sensitivity, groups=groups, failure=half)
+        yield replace(found, epsilon=epsilon, delta=half)
+
+    @classmethod
+    def _needed(cls, noise: AdditiveNoise, sensitivity: Sensitivity, groups: int, failure: Fraction) -> int:
+        """The weight of one of m keys and a half-width, for the worst m; in (most / 2, most] at most what is taken."""
+        needed, most, squared = 0, groups, int(sensitivity.linf) ** 2
+        while most:
+            width = noise.half_width(max(1 - 2 * failure / most, Fraction(0)))
+            needed = max(needed, isqrt(squared // (most // 2 + 1)) + width)
+            most //= 2
+        return needed
+
+    @classmethod
+    def worst_case(cls) -> WorstCase:
+        """Two keys of two steps each, one of which the unit alone has; the loss is above either of its parts."""
+        return WorstCase(
+            mechanism=cls(noise=Gaussian(sigma_squared=Fraction(4)), threshold=9, groups=2, failure=Fraction(1, 100)),
+            sensitivity=of_weights(steps=4, groups=2, relation=AddRemove),
+            exact=(2, 9),
+            neighbour=(0, 7),
+            attains=False,
+        )

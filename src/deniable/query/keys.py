@@ -1,0 +1,162 @@
+"""Groups that nobody declared: which values of GROUP BY occur is private, and found for a part of the price.
+
+Those that were found are public, and the rest of the question is answered as if they had been declared. Each unit is in
+at most `groups` of them, whatever it has: see docs/theory/query/keys.md.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, UnsupportedQueryError
+from deniable.mechanisms import Gaussian, StabilityHistogram, TruncatedLaplace, WeightedKeys
+from deniable.mechanisms.additive.base import AdditiveNoise
+from deniable.mechanisms.base import NO_ANSWER
+from deniable.mechanisms.price import Price
+from deniable.noise.bits import Bits
+from deniable.privacy import ApproximateLoss, PrivacyLoss, Sensitivity, compose, of_count
+from deniable.privacy.sensitivity import of_weights
+from deniable.query.catalog import Table
+from deniable.query.expression import Key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEPS = 2**16  # of the weight of a unit with one key
+Noises = tuple[AdditiveNoise, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeySearch:
+    """What shows the keys that occur, and how much of a unit it sees.
+
+    Args:
+        steps: the weight of a unit with one key. With 1, a unit counts 1 for each of its keys; with more, each of its
+            m keys weighs steps / sqrt(m) at most.
+        groups: the most keys of one value of the unit column that are seen.
+        price: of the noise; where a unit's keys have weights, of that of all totals too.
+    """
+
+    mechanism: StabilityHistogram
+    sensitivity: Sensitivity
+    steps: int
+    groups: int
+    noun: str
+    price: Price
+
+    def losses(self, totals: Sequence[PrivacyLoss]) -> list[PrivacyLoss]:
+        """What is lost by the search and by totals with noise of their own.
+
+        Raises: InvalidParameterError if the threshold is too low.
+        """
+        self.mechanism.privacy_loss(self.sensitivity)
+        noise = self.mechanism.noise.privacy_loss(self.sensitivity)
+        if self.steps == 1:
+            return [self.price.stated(noise), *totals]
+        return [self.price.stated(compose([noise, *totals])), ApproximateLoss(0, self.mechanism.failure)]
+
+    def release(self, keys: "pa.Table", weights: NDArray[np.int64], *, bits: Bits) -> tuple[tuple[Key, ...], ...]:
+        """The keys that are shown, sorted. Public.
+
+        Args:
+            keys: those that occur, and how much of the units has them. SECRET.
+        """
+        noisy = self.mechanism.release(weights, bits=bits).value
+        shown = keys.take(np.flatnonzero(noisy != NO_ANSWER))
+        return tuple(sorted(zip(*(column.to_pylist() for column in shown.columns), strict=True)))
+
+    def needed(self, keys: int, level: float) -> int:
+        """How many units, each with this many keys, a key needs to be found with probability `level` at least.
+
+        Args:
+            level: at least 0.5.
+        """
+        weight = self.steps // sqrt(keys) if self.steps > 1 else 1
+        above = self.mechanism.threshold + 1 + (self.mechanism.noise.half_width(2 * level - 1) if level > 0.5 else 0)
+        return int(-(-above // weight))
+
+    def to_json(self) -> object:
+        return [self.mechanism.to_json(), self.steps, self.groups]
+
+    def entry(self) -> dict[str, Any]:
+        """What the ledger says of it."""
+        return {"aggregate": "keys", "mechanism": self.mechanism.to_json(), "grid": f"1/{self.steps}"}
+
+    def spoken(self) -> str:
+        """Which keys are found, for people."""
+        each = "" if self.groups == 1 else f" of {self.groups} groups each"
+        half, sure = (self.needed(self.groups, level) for level in (0.5, 0.99))
+        fewer = ""
+        if self.steps > 1:
+            fewer = f"; of one group each, {self.needed(1, 0.5):,} and {self.needed(1, 0.99):,}"
+        return (
+            f"those that occur are found where their noisy number of {self.noun}s is above "
+            f"{self.mechanism.threshold / self.steps:.4g}: with 50% if {half:,} {self.noun}s{each} have one, with 99% "
+            f"if {sure:,} have{fewer}"
+        )
+
+    @property
+    def note(self) -> str:
+        """What a reader of the answer must know."""
+        return (
+            f"Groups were found in the data: those with few {self.noun}s are left out, and one that "
+            f"{self.needed(self.groups, 0.99):,} {self.noun}s have is shown with 99%."
+        )
+
+    def explained(self) -> dict[str, object]:
+        """The same as data."""
+        return {
+            "mechanism": type(self.mechanism).__name__,
+            "threshold": self.mechanism.threshold / self.steps,
+            "scale": self.mechanism.noise.standard_deviation() / self.steps,
+            "groups": self.groups,
+            "units_50": self.needed(self.groups, 0.5),
+            "units_99": self.needed(self.groups, 0.99),
+        }
+
+
+def key_searches(table: Table, price: Price, others: Sequence[Sensitivity]) -> Iterator[tuple[KeySearch, Noises]]:
+    """Ways to pay for the search and, at equal shares, for totals, the better one first.
+
+    The units that a key needs, times the standard deviations of the totals, say which is better. Counts get noise with
+    a bound, and all of delta; weights get Gaussian noise, like the totals, and half of delta for keys of one unit.
+
+    Raises: UnsupportedQueryError if the price has no delta.
+    """
+    if price.epsilon is None or not price.delta:
+        raise UnsupportedQueryError(
+            "groups that nobody declared are found for epsilon with delta alone: give both, such as epsilon=1 with "
+            "delta=1e-6, or declare the groups with dn.Keys([...])."
+        )
+    groups = table.groups if table.total_rows is None else table.total_rows
+    keys = groups * table.unit.ids
+    found: list[tuple[KeySearch, Noises]] = []
+    relation, ids = table.relation, table.unit.ids
+    counted = of_count(rows=1, groups=groups, relation=relation, ids=ids)
+    weighed = of_weights(steps=STEPS, groups=groups, relation=relation, ids=ids)
+    search = partial(KeySearch, groups=groups, noun=table.unit.noun)
+    share = price.epsilon / (1 + len(others))
+    with suppress(InvalidParameterError):  # noise that cannot be drawn; the other may be
+        noise = TruncatedLaplace.calibrated(counted, epsilon=share, delta=price.delta)
+        mechanism = StabilityHistogram(noise=noise, threshold=noise.bound, groups=keys)
+        rest = Price(epsilon=price.epsilon - share).noises(others) if others else ()
+        alone = Price(epsilon=share, delta=price.delta)
+        found.append((search(mechanism=mechanism, sensitivity=counted, steps=1, price=alone), rest))
+    joint = Price(epsilon=price.epsilon, delta=price.delta / 2)
+    kind = WeightedKeys if table.unit.ids == 1 else StabilityHistogram
+    for first, *totals in joint.choices([weighed, *others]):
+        if isinstance(first, Gaussian):
+            weights = kind.above(first, weighed, groups=keys, failure=joint.delta)
+            found.append((search(mechanism=weights, sensitivity=weighed, steps=STEPS, price=joint), tuple(totals)))
+    return iter(sorted(found, key=_error))
+
+
+def _error(choice: tuple[KeySearch, Noises]) -> float:
+    search, noises = choice
+    return float(np.log([search.needed(search.groups, 0.5), *(n.standard_deviation() + 1e-9 for n in noises)]).sum())
