@@ -238,3 +238,24 @@ def test_it_is_explained_before_it_is_paid() -> None:
     groups: Any = said.to_dict()["groups"]
     assert groups["units_50"] < groups["units_99"] < 60
     assert f"{groups['units_99']:,} have" in text
+
+
+def test_columns_of_public_tables_have_the_keys_of_their_rows() -> None:
+    people = pa.table({"person": [1, 2, 3, 4], "code": ["a", "b", "b", "z"]})
+    codes = pa.table({"code": ["b", "a", "c", None], "region": ["south", "north", "west", None], "x": [0.5, 1, 2, 3]})
+    db = dn.connect(
+        {"people": people, "codes": codes}, unit="person", public=["codes"], budget=dn.Budget(epsilon=9000), groups=1
+    )
+    joined = "FROM people JOIN codes USING (code)"
+    found = db.sql(f"SELECT region, COUNT(*) AS n {joined} GROUP BY region", epsilon=1000)
+    assert list(zip(found["region"].tolist(), found["n"].tolist(), strict=True)) == [
+        ("north", 1),
+        ("south", 2),
+        ("west", 0),
+    ]
+    for column in ("x", "people.code"):
+        with pytest.raises(UnsupportedQueryError, match="needs a public list"):
+            db.sql(f"SELECT COUNT(*) {joined} GROUP BY {column}", epsilon=1)
+    assert db.sql(f"SELECT codes.code AS c, COUNT(*) AS n {joined} GROUP BY codes.code", epsilon=9)["c"].tolist() == [
+        *"abc"
+    ]

@@ -59,10 +59,17 @@ class Item:
 class RowScope(Scope):
     """Inside WHERE, GROUP BY and the arguments of aggregates: names are columns of the rows that FROM gives."""
 
-    def __init__(self, relation: Relation, items: Sequence[Item], values: Values | None = None) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        items: Sequence[Item],
+        values: Values | None = None,
+        public: Callable[[Relation, Expression], tuple[Key, ...] | None] | None = None,
+    ) -> None:
         self.relation = relation
         self.items = items
         self._values = values
+        self._public = public
 
     def values(self, query: exp.Expr) -> Sequence[Literal]:
         return super().values(query) if self._values is None else self._values(query)
@@ -73,8 +80,11 @@ class RowScope(Scope):
         return (name.casefold() for item in self.items for name in item.relation.names)
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        """Declared values of an expression."""
-        return self.relation.keys_of(expression)
+        """Public values of an expression: as declared, or those of a column in the rows of a public table."""
+        declared = self.relation.keys_of(expression)
+        if declared is None and self._public is not None and expression.facts.keys is None:
+            return self._public(self.relation, expression)
+        return declared
 
     def resolve(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):

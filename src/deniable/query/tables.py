@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import checked, placed, spoken
-from deniable.query.catalog import Table, did_you_mean
+from deniable.query.catalog import LARGEST_KEYS, Table, did_you_mean
 from deniable.query.clauses import meant_key
-from deniable.query.expression import Expression, Literal, literal
+from deniable.query.expression import Expression, Key, Kind, Literal, literal
 from deniable.query.grouped import Grouped, Total, TotalScope
 from deniable.query.operators import call
 from deniable.query.promise import along_paths
@@ -22,6 +23,7 @@ from deniable.query.sql import Look, condition, translate
 from deniable.query.union import Union
 
 MOST_VALUES = 1_000
+KINDS_OF_KEYS = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DATE})
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ class Known:
                 f"the subquery gives {len(found):,} values; at most {MOST_VALUES:,} are taken. JOIN the table instead."
             )
         return [literal(Fraction(value) if isinstance(value, float) else value) for value in found]
+
+    def keys(self, relation: Relation, expression: Expression) -> tuple[Key, ...] | None:
+        """The values in the rows of a public table of a column that comes from there; None of any other expression."""
+        origin = relation.origin(expression)
+        if origin is None or not origin[0].public or self.look is None or expression.facts.kind not in KINDS_OF_KEYS:
+            return None
+        scan = Scan(origin[0])
+        once = Grouped(scan, (scan.column(origin[1]),), ())
+        found: list[Any] = [each for each in self.look(once, once.column("key 0")) if each is not None]
+        return tuple(sorted(found)) if 0 < len(found) <= LARGEST_KEYS else None
 
     def is_unique(self, relation: Relation, columns: Sequence[Expression]) -> bool:
         """Whether no two rows of a public relation agree in these columns."""
@@ -83,13 +95,13 @@ def read_from(select: exp.Select, tables: Known) -> RowScope:
     joins = [checked(join) for join in select.args.get("joins") or ()]
     items = [_item(node, known) for node in (checked(source).this, *(join.this for join in joins))]
     if not joins:
-        return RowScope(items[0].relation, items, known.values)
+        return RowScope(items[0].relation, items, known.values, known.keys)
     items = _prefixed(items)
     relation: Relation = Renamed(items[0].relation, items[0].prefix)
     for number, join in enumerate(joins, 1):
         with placed(join):
             relation, items[number] = _joined(relation, items[: number + 1], join, known)
-    return RowScope(relation, items, known.values)
+    return RowScope(relation, items, known.values, known.keys)
 
 
 def _item(node: exp.Expr, known: Known) -> Item:
