@@ -259,3 +259,17 @@ def test_columns_of_public_tables_have_the_keys_of_their_rows() -> None:
     assert db.sql(f"SELECT codes.code AS c, COUNT(*) AS n {joined} GROUP BY codes.code", epsilon=9)["c"].tolist() == [
         *"abc"
     ]
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64()])
+def test_units_and_keys_of_any_width_are_ranked(kind: pa.DataType) -> None:
+    """Ranks of groups are computed in 64 bits, whatever the type of the unit: up to 2^63 - 1."""
+    most = {pa.int8(): 127, pa.int32(): 2**31 - 1, pa.int64(): 2**63 - 1}[kind]
+    source = pa.table(
+        {"u": pa.array([1, 1, most, most], kind), "k": ["a", "b", "a", "b"], "z": pa.array([1, 2, most, 3], kind)}
+    )
+    db = dn.connect(
+        source, name="t", unit="u", columns={"k": dn.Keys(["a", "b"])}, budget=dn.Budget(epsilon=9, delta="0.1")
+    )
+    db.sql("SELECT z FROM t GROUP BY z", epsilon=1, delta="1e-3")
+    assert len(db.sql("SELECT k, COUNT(*) FROM t GROUP BY k", epsilon=1)) == 2

@@ -266,7 +266,10 @@ def order(seed: str, cell: str, secret: bytes) -> str:
         secret: at least 16 bytes.
     """
     k = [1 + int.from_bytes(secret[start : start + 4], "big") % (P - 1) for start in range(0, 16, 4)]
-    one, other = (f"((({seed}) % {prime} + {prime}) * {a} + {b}) % {P}" for prime, a, b in ((P, *k[:2]), (Q, *k[2:])))
+    one, other = (
+        f"((CAST(({seed}) % {prime} AS BIGINT) + {prime}) * {a} + {b}) % {P}"
+        for prime, a, b in ((P, *k[:2]), (Q, *k[2:]))
+    )
     t = f"(({one} + ({cell}) * ({other})) % {P})"
     return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({cell}))"
 

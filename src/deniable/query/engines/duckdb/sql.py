@@ -19,6 +19,7 @@ from deniable.query.keys import KeySearch
 from deniable.query.plan import Axis, PricedPlan, Question
 from deniable.query.relation import Relation
 
+WIDE = f"CAST({P} AS BIGINT)"  # so that units and values of fewer bits are added in 64
 FOUND = "found"  # the table of keys that were found, with their positions
 
 
@@ -123,7 +124,7 @@ class Generator:
         source = "placed WHERE x0 IS NOT NULL"
         if unit is not None:
             keyed, argument = self.keyed(question, secret), part.aggregate.argument
-            value = f"(({self.seed('x0', None if argument is None else argument.facts.kind)}) % {P} + {P}) % {P}"
+            value = f"(({self.seed('x0', None if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
             kept = (
                 f"row_number() OVER (PARTITION BY u, cell ORDER BY {keyed.ranks(value)}, x0) <= {question.table.rows}"
             )
@@ -147,7 +148,7 @@ class Generator:
             return f"WITH {', '.join(layers)} SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
         place = "0"
         for name, number in zip(names, question.unknown, strict=True):
-            place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {P}) % {P}"
+            place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {WIDE}) % {P}"
         ranks = self.keyed(question, secret).ranks(place)
         layers += [
             f"pairs AS MATERIALIZED (SELECT u, {listed} FROM placed GROUP BY u, {listed})",
