@@ -81,6 +81,14 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(monkeypatch: pytest.Mon
     assert not len(db.history()) + len(household.history())
 
 
+@pytest.mark.parametrize("value", [0, 2**60, 1e300, -1e300])
+def test_whatever_is_found_gives_an_answer_that_was_paid(value: float) -> None:
+    source, columns = pa.table({"person": PEOPLE, "cost": [value] * 4000}), {"cost": AUTO["cost"]}
+    db = dn.connect(source, name="t", unit="person", columns=columns, budget=dn.Budget(epsilon=100))
+    for aggregate in ("MEDIAN", "SUM"):
+        assert len(db.sql(f"SELECT {aggregate}(cost) AS a FROM t", epsilon=40)) == 1
+
+
 def test_a_failure_in_a_search_says_nothing_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     monkeypatch.setattr(DuckDBEngine, "columns", lambda *_: 1 / 0)

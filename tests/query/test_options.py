@@ -62,6 +62,7 @@ REFUSED = {
     google("epsilon=1, privacy_unit_column=ward"): "the declared one is 'person'",
     google("epsilon=1, max_groups_contributed=3"): "from 1 to the declared 2, got 3",
     google("epsilon=1, max_groups_contributed=0"): "from 1 to",
+    google("epsilon=1, max_groups_contributed=0000000019"): "from 1 to",
     google("epsilon=1, max_groups_contributed='two'"): "from 1 to",
     google("epsilon=1, epsilon=2"): "takes epsilon once",
     google("epsilom=1"): "Did you mean 'epsilon'",

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from deniable.mechanisms.price import Price
 from deniable.query.catalog import Keys, Number, Text
 from deniable.query.engines.duckdb.engine import DuckDBEngine
@@ -66,6 +68,19 @@ def test_everything_else_matters() -> None:
         plan(BASE, columns=reordered),
     ]
     assert len({each.key for each in plans}) == len(plans)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT MEDIAN(age) FROM t",
+        "SELECT COUNT(*) FROM (SELECT person, SUM(income) AS x FROM t GROUP BY person) WHERE x > 3",
+    ],
+)
+def test_bounds_matter_where_they_are_not_in_the_text(text: str) -> None:
+    bounds = [(0, 100), (1, 100), (0, 99)]
+    columns = [{"age": Number(lower=low, upper=high), "income": Number(lower=low, upper=high)} for low, high in bounds]
+    assert len({plan(text, columns=each).key for each in columns}) == 3
 
 
 def test_the_kind_of_a_column_matters() -> None:

@@ -34,6 +34,7 @@ JOINED = {  # the text, and what it counts, by hand: at most 50 rows of a buyer 
     "SELECT COUNT(*) FROM (SELECT buyer, SUM(item) AS total, COUNT(*) AS n FROM orders GROUP BY 1 HAVING n > 1) "
     "WHERE total = 3": [2],
     "SELECT COUNT(*) FROM (SELECT DISTINCT buyer, region FROM people)": [4],
+    "SELECT COUNT(k) FROM lines LEFT JOIN (SELECT item, 1 AS k FROM orders) o USING (item)": [8 * 2**20],
     "SELECT COUNT(*) FROM (SELECT buyer, MIN(paid) AS low, MAX(paid) AS high, AVG(paid) AS mean, SUM(paid) AS total "
     "FROM orders GROUP BY buyer) WHERE low <= high AND (total = 5 OR mean = -2)": [2],
     "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM items WHERE label = 'y' AND item > 0)": [3],

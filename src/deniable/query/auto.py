@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from math import ceil, floor
 
 from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.ledger import Entry, Ledger
@@ -19,6 +20,7 @@ from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
 from deniable.query.catalog import LARGEST_BOUND, Table, changed
 from deniable.query.engines.base import Engine
+from deniable.query.expression import Kind
 from deniable.query.plan import Query
 from deniable.query.relation import Scan
 from deniable.rows import numbers
@@ -74,7 +76,11 @@ class Search:
             pass
         if ends is None:
             raise ExecutionError
-        return json.dumps([min(max(end, -LARGEST_BOUND), LARGEST_BOUND) for end in ends])
+        low, high = min(ends), max(ends)
+        if self.table.column(self.column).facts.kind is Kind.INTEGER:
+            low, high = floor(low), ceil(high)
+        most = LARGEST_BOUND  # no question may be refused for the bounds after they are paid: they stay apart
+        return json.dumps([max(min(low, most // 2), -most), min(max(high, -most // 2), most)])
 
     def settled(self, answer: str) -> "Search":
         lower, upper = json.loads(answer)

@@ -20,7 +20,7 @@ from deniable.query.columns import Expr, col, condition_of, lit, node_of
 from deniable.query.expression import Expression
 from deniable.query.operators import call
 from deniable.query.plan import Query
-from deniable.query.relation import Filter, Project, Relation, Renamed, Scan, renamed
+from deniable.query.relation import Filter, Project, Relation, Renamed, Scan, missing_too, renamed
 from deniable.query.scope import RowScope
 from deniable.query.sql import condition, translate
 from deniable.query.tables import Known
@@ -197,7 +197,8 @@ class Frame:
             taken, shown = set(left.names), dict(left.shown)
             for name in right.shown:
                 if not on or name not in second:
-                    shown[name + suffix if name.casefold() in taken else name] = right.shown[name]
+                    value = missing_too(right.shown[name]) if how == "left" else right.shown[name]
+                    shown[name + suffix if name.casefold() in taken else name] = value
             return Rows(relation, (*left.bases, *right.bases), shown, left.where).filtered(right.where)
 
         return self._then(f"join({other.said}, {', '.join(first)}, {how})", step)

@@ -78,7 +78,9 @@ class Total:
         return step, floor(lower / step) * step, ceil(upper / step) * step
 
     def to_json(self) -> object:
-        return [self.function, None if self.argument is None else self.argument.to_json()]
+        grid = self.argument is not None and self.function in ("sum", "avg") and self.argument.facts.kind is Kind.REAL
+        said = [str(number) for number in self.grid] if grid else []
+        return [self.function, None if self.argument is None else self.argument.to_json(), *said]
 
 
 @dataclass(frozen=True)

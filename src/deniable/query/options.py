@@ -79,7 +79,8 @@ def stricter(tables: Mapping[str, Table], options: Mapping[str, str]) -> Mapping
         raise UnsupportedQueryError(f"privacy_unit_column is {unit!r}, and the declared one is {declared}.")
     if most is None:
         return tables
-    if private.total_rows is not None or not most.isdecimal() or not 1 <= int(most[:9]) <= private.groups:
+    whole = most.isdecimal() and len(most) < 10
+    if private.total_rows is not None or not whole or not 1 <= int(most) <= private.groups:
         limit = f"from 1 to the declared {private.groups}" if private.total_rows is None else "not beside total_rows"
         raise UnsupportedQueryError(f"max_groups_contributed must be {limit}, got {most}.")
 

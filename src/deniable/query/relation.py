@@ -314,7 +314,9 @@ class Join(Relation):
         return (*self.left.names, *self.right.names)
 
     def column(self, name: str) -> Expression:
-        return (self.left if name in self.left.names else self.right).column(name)
+        if name in self.left.names:
+            return self.left.column(name)
+        return missing_too(self.right.column(name)) if self.outer else self.right.column(name)
 
     @property
     def unit(self) -> str | None:
@@ -351,6 +353,11 @@ def named(name: str, known: Mapping[str, object]) -> str:
             f"the subquery has no column {name!r}.{did_you_mean(name, known)} Its columns: {', '.join(known)}."
         )
     return found
+
+
+def missing_too(column: Expression) -> Expression:
+    """A column of the right side of a LEFT JOIN: NULL where there is no partner, whatever made it."""
+    return Column(column.name, replace(column.facts, nullable=True)) if isinstance(column, Column) else column
 
 
 def renamed(expression: Expression, rename: Callable[[str], str]) -> Expression:

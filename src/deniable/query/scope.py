@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.expression import Expression, Key, Literal
-from deniable.query.relation import Relation, renamed
+from deniable.query.relation import Relation, missing_too, renamed
 
 Values = Callable[[exp.Expr], Sequence[Literal]]
 
@@ -36,12 +36,14 @@ class Item:
         aliases: what the query calls it, the wanted name first.
         prefix: of its columns' names in the relation of the whole FROM.
         merged: columns that another item shows already, by USING.
+        outer: whether its columns may be missing, by LEFT JOIN.
     """
 
     aliases: tuple[str, ...]
     relation: Relation
     prefix: str = ""
     merged: frozenset[str] = frozenset()
+    outer: bool = False
 
     @property
     def alias(self) -> str:
@@ -53,7 +55,8 @@ class Item:
         return folded not in self.merged and any(each.casefold() == folded for each in self.relation.names)
 
     def column(self, name: str) -> Expression:
-        return renamed(self.relation.column(name), lambda column: self.prefix + column)
+        found = renamed(self.relation.column(name), lambda column: self.prefix + column)
+        return missing_too(found) if self.outer else found
 
 
 class RowScope(Scope):

@@ -219,7 +219,8 @@ def _joined(left: Relation, items: list[Item], join: exp.Join, known: Known) -> 
     if not pairs:
         raise UnsupportedQueryError("JOIN needs ON or USING: the columns that both tables share.")
     merged = frozenset(name.casefold() for name in names)
-    return known.joined(left, right, tuple(pairs), outer=side == "LEFT"), replace(item, merged=merged)
+    outer = side == "LEFT"
+    return known.joined(left, right, tuple(pairs), outer=outer), replace(item, merged=merged, outer=outer)
 
 
 def _pair(node: exp.Expr, before: RowScope, after: RowScope) -> tuple[Expression, Expression]:

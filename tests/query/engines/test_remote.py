@@ -1,14 +1,16 @@
 """PostgreSQL as an engine: the same secret integers as from DuckDB, bit for bit, and what it refuses."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import deniable as dn
-from deniable.errors import SourceError, UnsupportedQueryError
+from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
 from deniable.query.engines.base import Engine
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.postgres.runner import PostgresRunner
 from deniable.query.source import open_source
 from tests.postgres import Server
 from tests.query.engines.integers import COLUMNS, KINDS, QUESTIONS, arrow, assert_same, trouble
@@ -33,6 +35,21 @@ def engines(postgres_server: Server) -> Iterator[tuple[Engine, Engine, str]]:
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_a_server_gives_the_same_integers(engines: Any, text: str, unit: str | None) -> None:
     assert_same(*engines[:2], text, unit)
+
+
+def test_no_text_of_a_query_reaches_a_server_but_as_a_constant(engines: Any) -> None:
+    """A key that is spelled like a sealed piece would end a constant in the middle, and the rest would be obeyed."""
+    *_, url = engines
+    db = dn.connect(url, table="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=1))
+    nonce = hashlib.sha256(b"seals" + bytes(16)).hexdigest()[:16]
+    for place in range(4):
+        text = (
+            "SELECT CASE WHEN note = ', 0)) AS d0(value, position) ON TRUE) SELECT 1; SELECT 1 / (0 * COUNT(*)) --' "
+            f"""THEN '"seal_{nonce}_{place}"' ELSE 'z' END AS said, COUNT(*) FROM t GROUP BY said"""
+        )
+        assert db.explain(text, epsilon=1).plan.query.question.cells == 2
+    with pytest.raises(ExecutionError):
+        PostgresRunner(url, "t").run("SELECT 1; SELECT 2")
 
 
 def test_an_answer_and_a_statistic_from_a_server(engines: Any) -> None:

@@ -178,7 +178,8 @@ class PricedOrder(Priced):
         return Estimate(name=name, estimates=grid.points(code), ends=partial(known_ends, LEVEL, grid, low, high))
 
     def to_json(self) -> object:
-        return [str(self.aggregate.step), LEVEL, self.bounded.times, str(self.price)]
+        ends = [str(end) for end in self.aggregate.ends]  # what is kept are places between them
+        return [str(self.aggregate.step), LEVEL, self.bounded.times, str(self.price), ends]
 
     def entry(self) -> dict[str, Any]:
         draws = self.statistic.epsilons

@@ -18,7 +18,7 @@ from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.sql import Generator, in_totals
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.engines.runner import Runner
-from deniable.query.expression import Expression, Kind
+from deniable.query.expression import Expression, Key, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Filter, Relation, Scan
 
@@ -78,6 +78,9 @@ class RemoteGenerator(Generator):
 
     def seed(self, value: str, kind: Kind | None) -> str:
         return self._seals.seal(f"({self.dialect.seed(value, kind or Kind.NULL)})")
+
+    def constant(self, key: Key) -> str:
+        return self._seals.seal(self.dialect.constant(key))
 
     def finished(self, statement: str) -> str:
         return self._seals.opened(printed(statement, self.dialect.name))

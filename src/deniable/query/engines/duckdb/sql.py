@@ -3,7 +3,7 @@
 Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/query/bounding.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable.query.aggregates.aggregate import Priced, PricedAggregate
@@ -14,7 +14,7 @@ from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.dialect import Dialect, P, order
 from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, KINDS, TYPES, Translator, key_constant
 from deniable.query.engines.duckdb.relations import Source, rows_of
-from deniable.query.expression import Expression, Kind
+from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.plan import Axis, PricedPlan, Question
 from deniable.query.relation import Relation
@@ -55,6 +55,10 @@ class Generator:
         plain = kind in (Kind.INTEGER, Kind.TEXT)
         return self.dialect.seed(value, kind) if kind and plain else self.dialect.digest(f"CAST({value} AS VARCHAR)")
 
+    def constant(self, key: Key) -> str:
+        """A public key: text that an analyst or an owner wrote."""
+        return key_constant(key)
+
     def finished(self, statement: str) -> str:
         """A statement as the engine reads it."""
         return statement
@@ -76,7 +80,7 @@ class Generator:
         unit = question.unit
         parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and in_totals(part)]
         picked = self._picked(question, parts)
-        placed = _placed(question, parts, None if unit is None else share)
+        placed = _placed(question, parts, self.constant, None if unit is None else share)
         if unit is None:
             sums = ", ".join(_whole_total(index, parts) for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
@@ -97,7 +101,7 @@ class Generator:
         """
         unit, table = question.unit, question.table
         picked = self._picked(question, [part])
-        placed = _placed(question, [part], None if unit is None else share)
+        placed = _placed(question, [part], self.constant, None if unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if unit is None:
             counted = "SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY cell, x0"
@@ -120,7 +124,7 @@ class Generator:
         """
         unit = question.unit
         layers = [f"picked AS ({self._picked(question, [part])})"]
-        layers.append(f"placed AS ({_placed(question, [part], None if unit is None else (0, 1))})")
+        layers.append(f"placed AS ({_placed(question, [part], self.constant, None if unit is None else (0, 1))})")
         source = "placed WHERE x0 IS NOT NULL"
         if unit is not None:
             keyed, argument = self.keyed(question, secret), part.aggregate.argument
@@ -142,7 +146,7 @@ class Generator:
         names = [f"k{place}" for place in question.unknown]
         listed = ", ".join(names)
         picked = self._picked(question, [])
-        placed = _placed(question, [], None if question.unit is None else share)
+        placed = _placed(question, [], self.constant, None if question.unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if question.unit is None:
             return f"WITH {', '.join(layers)} SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
@@ -255,7 +259,9 @@ def _value_of(index: int, parts: Sequence[Priced]) -> int:
 # Groups -----------------------------------------------------------------------------------------------------------
 
 
-def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] | None) -> str:
+def _placed(
+    question: Question, parts: Sequence[Priced], constant: Callable[[Key], str], share: tuple[int, int] | None
+) -> str:
     """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
     carried = [
         f"x{index}"
@@ -264,7 +270,7 @@ def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] 
     ]
     joins: list[str] = []
     filters: list[str] = []
-    positions = [_position(axis, question, joins, filters) for axis in question.axes]
+    positions = [_position(axis, question, constant, joins, filters) for axis in question.axes]
     cell = "0"
     for position, axis in zip(positions, question.axes, strict=True):
         cell = position if cell == "0" else f"({cell}) * {len(axis.values or ())} + {position}"
@@ -280,7 +286,9 @@ def _placed(question: Question, parts: Sequence[Priced], share: tuple[int, int] 
     return f"SELECT {items} FROM picked{''.join(joins)}{where}"
 
 
-def _position(axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
+def _position(
+    axis: Axis, question: Question, constant: Callable[[Key], str], joins: list[str], filters: list[str]
+) -> str:
     """SQL for the position of a row's keys among their public values; adds what it needs to `joins` and `filters`."""
     index, values = axis.places[0], axis.values
     if question.keys[index].facts.keys is None:
@@ -296,7 +304,7 @@ def _position(axis: Axis, question: Question, joins: list[str], filters: list[st
     if kind is Kind.INTEGER and isinstance(first, int) and keys == list(range(first, first + len(keys))):
         filters.append(f"k{index} BETWEEN {first} AND {first + len(keys) - 1}")
         return f"(k{index} - {first})"
-    rows = ", ".join(f"({key_constant(key)}, {position})" for position, key in enumerate(keys))
+    rows = ", ".join(f"({constant(key)}, {position})" for position, key in enumerate(keys))
     joins.append(f" JOIN (VALUES {rows}) AS d{index}(value, position) ON k{index} IS NOT DISTINCT FROM d{index}.value")
     return f"d{index}.position"
 

@@ -65,6 +65,7 @@ class PostgresRunner(Runner):
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
             with psycopg.connect(self._url, options=options, connect_timeout=10) as connection:
-                return list(connection.execute(statement.encode(), values).fetchall())
+                found = connection.execute(statement.encode(), values, prepare=True)  # one statement, or none
+                return list(found.fetchall())
         except Exception:
             return None
