@@ -172,6 +172,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM t QUALIFY 1 = 1": "QUALIFY",
     "SELECT COUNT(*) FROM t FOR UPDATE": "FOR UPDATE",
     "SELECT age, COUNT(*) FROM t GROUP BY income": "needs a public list",
+    "SELECT COUNT(*) FROM t GROUP BY FLOOR(income * 1e15)": "needs a public list",
     "SELECT note, COUNT(*) FROM t GROUP BY note": "needs a public list",
     "SELECT COUNT(*) FROM t; DROP TABLE t": "2 statements",
     "DROP TABLE t": "only SELECT",

@@ -211,11 +211,11 @@ def with_keys(
     if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
         return expression
     if facts.kind is Kind.INTEGER and facts.lower is not None and facts.upper is not None:
-        keys: tuple[Key, ...] = tuple(range(ceil(facts.lower), floor(facts.upper) + 1))
-        if 0 < len(keys) <= MOST_DERIVED_KEYS:
-            return replace(expression, facts=replace(facts, keys=keys))
+        whole = range(ceil(facts.lower), floor(facts.upper) + 1)  # listed only if it is short
+        if whole and whole[-1] - whole[0] < MOST_DERIVED_KEYS:
+            return replace(expression, facts=replace(facts, keys=tuple(whole)))
     if facts.kind is Kind.DATE and facts.lower is not None and facts.upper is not None:
-        keys = tuple(map(date.fromordinal, range(int(facts.lower), int(facts.upper) + 1)))
+        keys: tuple[Key, ...] = tuple(map(date.fromordinal, range(int(facts.lower), int(facts.upper) + 1)))
         if len(keys) <= MOST_DERIVED_KEYS:
             return replace(expression, facts=replace(facts, keys=keys))
     findable = facts.kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE)
