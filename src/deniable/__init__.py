@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from deniable.privacy import Budget as Budget
     from deniable.privacy import PrivacyUnit as PrivacyUnit
     from deniable.privacy import Replace as Replace
-    from deniable.query.catalog import Boolean as Boolean
-    from deniable.query.catalog import Date as Date
-    from deniable.query.catalog import Keys as Keys
-    from deniable.query.catalog import Number as Number
-    from deniable.query.catalog import Text as Text
-    from deniable.query.catalog import Timestamp as Timestamp
     from deniable.query.catalog import each_row as each_row
     from deniable.query.columns import col as col
     from deniable.query.columns import len as len
@@ -38,6 +32,12 @@ if TYPE_CHECKING:
     from deniable.query.columns import when as when
     from deniable.query.database import Database as Database
     from deniable.query.database import connect as connect
+    from deniable.query.declarations import Boolean as Boolean
+    from deniable.query.declarations import Date as Date
+    from deniable.query.declarations import Keys as Keys
+    from deniable.query.declarations import Number as Number
+    from deniable.query.declarations import Text as Text
+    from deniable.query.declarations import Timestamp as Timestamp
     from deniable.query.imports.declaration import Csv as Csv
     from deniable.query.imports.declaration import CsvColumn as CsvColumn
     from deniable.query.imports.guess import guess_csv as guess_csv
@@ -49,7 +49,8 @@ __version__ = "0.1.0"
 # Where each public name lives. Loaded at first use, so that `import deniable` costs nothing.
 _HOMES = {
     **dict.fromkeys(("AddRemove", "Budget", "PrivacyUnit", "Replace"), "deniable.privacy"),
-    **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp", "each_row"), "deniable.query.catalog"),
+    **dict.fromkeys(("Boolean", "Date", "Keys", "Number", "Text", "Timestamp"), "deniable.query.declarations"),
+    "each_row": "deniable.query.catalog",
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
     **dict.fromkeys(("col", "len", "lit", "when"), "deniable.query.columns"),
     **dict.fromkeys(("Csv", "CsvColumn"), "deniable.query.imports.declaration"),

@@ -9,7 +9,8 @@ import pytest
 
 from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
-from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import columns_of
 from deniable.query.plan import PricedPlan

@@ -7,8 +7,8 @@ import pytest
 
 from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
-from deniable.query.catalog import Keys, Number
 from deniable.query.clauses import with_keys
+from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column, Facts, Key, Kind
 from deniable.query.rules import price

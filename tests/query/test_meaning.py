@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from deniable.query.catalog import Number
+from deniable.query.declarations import Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from tests.query.conftest import SECRET, plan_of, table_of
 

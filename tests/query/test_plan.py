@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.mechanisms.price import Price
-from deniable.query.catalog import Keys, Number, Text
+from deniable.query.declarations import Keys, Number, Text
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price

@@ -12,7 +12,8 @@ from deniable.errors import UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import exact_rational
 from deniable.privacy import AddRemove, PrivacyUnit, Relation, Replace
-from deniable.query.catalog import Keys, Number, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.promise import declared_tables

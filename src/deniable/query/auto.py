@@ -18,7 +18,8 @@ from deniable.ledger import Entry, Ledger
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
 from deniable.privacy import PrivacyLoss
-from deniable.query.catalog import LARGEST_BOUND, Table, changed
+from deniable.query.catalog import Table, changed
+from deniable.query.declarations import LARGEST_BOUND
 from deniable.query.engines.base import Engine
 from deniable.query.expression import Kind
 from deniable.query.plan import Query

@@ -12,7 +12,8 @@ from deniable.errors import CatalogError, InvalidParameterError
 from deniable.numbers.rationals import exact_rational
 from deniable.privacy import PrivacyLoss
 from deniable.query.asking import SAMPLES
-from deniable.query.catalog import BOUNDS, KEYS, Declaration, Table, declaring
+from deniable.query.catalog import BOUNDS, KEYS, Table, declaring
+from deniable.query.declarations import Declaration
 from deniable.query.engines.base import ARROW
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.relation import Scan

@@ -14,7 +14,8 @@ from deniable.query.aggregates.aggregate import Aggregate
 from deniable.query.aggregates.counts import Count
 from deniable.query.aggregates.readers import READERS
 from deniable.query.allowlist import called, checked, instead, placed, spoken
-from deniable.query.catalog import BOUNDS, KEYS, LARGEST_KEYS, declaring
+from deniable.query.catalog import BOUNDS, KEYS, declaring
+from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.expression import (
     Call,
     Column,

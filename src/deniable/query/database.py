@@ -22,7 +22,8 @@ from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release, check_outcome
 from deniable.query.auto import WIDE, Search, bounded, searches, settle
-from deniable.query.catalog import Declaration, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration
 from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation

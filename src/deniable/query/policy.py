@@ -13,18 +13,8 @@ from typing import Any
 from deniable.errors import CatalogError
 from deniable.ledger.postgres import is_url
 from deniable.privacy import Budget, PrivacyUnit, Relation
-from deniable.query.catalog import (
-    Boolean,
-    Date,
-    Declaration,
-    Keys,
-    Number,
-    Table,
-    Text,
-    Timestamp,
-    did_you_mean,
-    each_row,
-)
+from deniable.query.catalog import Table, did_you_mean, each_row
+from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
 from deniable.query.expression import Kind
 from deniable.query.imports.declaration import CSV_FIELDS, Csv, CsvColumn
 from deniable.query.imports.imported import is_text_file

@@ -7,7 +7,8 @@ from typing import Any
 
 from deniable.errors import CatalogError
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Declaration, Path, Table, did_you_mean, listed
+from deniable.query.catalog import Path, Table, did_you_mean, listed
+from deniable.query.declarations import Declaration
 from deniable.query.expression import Kind
 from deniable.query.relation import Pairs, Relation
 

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
-from deniable.query.catalog import Declaration, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
 from deniable.query.imports.declaration import Csv
 from deniable.query.promise import declared_tables

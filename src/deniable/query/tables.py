@@ -11,8 +11,9 @@ from sqlglot import exp
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.allowlist import checked, placed, spoken
-from deniable.query.catalog import LARGEST_KEYS, Table, did_you_mean
+from deniable.query.catalog import Table, did_you_mean
 from deniable.query.clauses import meant_key
+from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.expression import Expression, Key, Kind, Literal, literal
 from deniable.query.grouped import Grouped, Total, TotalScope
 from deniable.query.operators import call

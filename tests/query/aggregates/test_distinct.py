@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deniable.errors import UnsupportedQueryError
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.aggregates.aggregate import Priced
-from deniable.query.catalog import Keys
+from deniable.query.declarations import Keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from tests.query.aggregates.test_aggregate import bounded
 from tests.query.conftest import NAN, SECRET, Exact, asked, plan_of, table_of

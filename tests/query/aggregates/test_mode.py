@@ -14,7 +14,7 @@ from deniable.mechanisms.price import Price
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.aggregates.aggregate import Tally
 from deniable.query.aggregates.mode import PricedMode
-from deniable.query.catalog import Keys
+from deniable.query.declarations import Keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.rules import price
 from deniable.query.sql import parse

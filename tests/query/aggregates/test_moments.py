@@ -12,7 +12,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import Replace
 from deniable.privacy.budget import Remaining
 from deniable.query.answer import build_release
-from deniable.query.catalog import Declaration, Keys, Number
+from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.plan import PricedPlan

@@ -18,7 +18,7 @@ from deniable.noise.bits import DeterministicBits
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.aggregates.aggregate import Tally
 from deniable.query.aggregates.order import Order, PricedOrder
-from deniable.query.catalog import Keys, Number
+from deniable.query.declarations import Keys, Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.rules import price

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from deniable.query.catalog import Number
+from deniable.query.declarations import Number
 from tests.query.aggregates.test_aggregate import bounded
 from tests.query.conftest import COLUMNS
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 import deniable as dn
 from deniable.query.aggregates.aggregate import Tally
-from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.base import Engine
 from tests.query.conftest import SECRET, plan_of
 

@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Declaration, Keys, Number, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration, Keys, Number
 from deniable.query.engines.duckdb.doctor import DuckDBDoctor
 from deniable.query.expression import Column
 from tests.query.conftest import COLUMNS, TROUBLE, frame

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
 from deniable.privacy import AddRemove, Relation, Replace
-from deniable.query.catalog import Boolean, Date, Keys, Number, Timestamp
+from deniable.query.declarations import Boolean, Date, Keys, Number, Timestamp
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind

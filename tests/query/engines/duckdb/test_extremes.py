@@ -16,7 +16,8 @@ from deniable.mechanisms.price import Price
 from deniable.query.aggregates.aggregate import Aggregate
 from deniable.query.aggregates.counts import Count
 from deniable.query.allowlist import UNARY
-from deniable.query.catalog import Keys, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Keys
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.expression import Column, Expression, Kind, literal

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.privacy import PrivacyUnit
-from deniable.query.catalog import Number, Table
+from deniable.query.catalog import Table
+from deniable.query.declarations import Number
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.plan import PricedPlan
 from deniable.query.sql import parse

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deniable.query.catalog import Declaration, Table
 from deniable.query.catalog import Path as KeyPath
+from deniable.query.catalog import Table
+from deniable.query.declarations import Declaration
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.expression import key_constant, quoted
 from deniable.query.engines.duckdb.relations import Source, rows_of

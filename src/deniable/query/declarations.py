@@ -1,0 +1,173 @@
+"""What the owner declares about a column: public facts, and nothing learned from the rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+
+from deniable.errors import CatalogError
+from deniable.numbers.rationals import exact_rational
+from deniable.query.expression import Key, Kind
+
+LARGEST_BOUND = 2**53  # integers up to here are exact in every engine and in float64
+LARGEST_KEYS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`."""
+
+    kind: Kind | None = None  # None: as the source's schema says
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    keys: tuple[Key, ...] | None = None
+    null: Fraction | None = None  # what a missing number counts as; None: it is left out
+    auto: bool = False  # bounds are found privately where a question needs them
+
+    def __post_init__(self) -> None:
+        if (self.lower is None) != (self.upper is None):
+            raise CatalogError("bounds come in pairs: give both lower and upper, or neither.")
+        if self.lower is not None and self.upper is not None:
+            if self.lower >= self.upper:
+                raise CatalogError(
+                    f"lower must be below upper, got lower={plain(self.lower)} and upper={plain(self.upper)}."
+                )
+            if max(abs(self.lower), abs(self.upper)) > LARGEST_BOUND:
+                raise CatalogError("bounds must lie within -2**53 and 2**53. Use another unit (thousands, millions).")
+        if self.null is not None and not self._holds(self.null):
+            raise CatalogError(
+                "null, what a missing value counts as, must lie within the bounds, or within -2**53 and 2**53."
+            )
+        if self.keys is not None:
+            _check_keys(self.keys)
+
+    def _holds(self, value: Fraction) -> bool:
+        """Whether a value lies within the bounds, or within those of every number if there are none."""
+        lower = Fraction(-LARGEST_BOUND) if self.lower is None else self.lower
+        upper = Fraction(LARGEST_BOUND) if self.upper is None else self.upper
+        return lower <= value <= upper
+
+
+def Number(  # noqa: N802
+    *, lower: object = None, upper: object = None, integer: bool | None = None, null: object = None
+) -> Declaration:
+    """A number. `lower` and `upper` are public bounds that any sum or average needs; values beyond them are clamped.
+
+    "auto" for both has them found privately by the first question that needs them, for a quarter of its price.
+    `integer` says how text files and mixed columns are read; None leaves it to the schema of the source. A missing
+    value or NaN is left out of sums and averages, unless `null` says what it counts as.
+
+    >>> age = Number(lower=0, upper=120, integer=True)
+    >>> print(age.lower, age.upper)
+    0 120
+    """
+    kind = None if integer is None else Kind.INTEGER if integer else Kind.REAL
+    if (lower, upper) == ("auto", "auto"):
+        return Declaration(kind=kind, null=_bound("null", null), auto=True)
+    return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
+
+
+def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: N802
+    """A column whose public list of values may be a GROUP BY. Rows with another value belong to no group.
+
+    `null=True` adds a group for missing values.
+
+    >>> Keys(["north", "south"], null=True).keys
+    ('north', 'south', None)
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
+    keys = (*values, None) if null else tuple(values)
+    _check_keys(keys)
+    known = [key for key in keys if key is not None]
+    if known and all(_kind_of_key(key) is Kind.INTEGER for key in known):
+        whole = [Fraction(key) for key in known if isinstance(key, int)]
+        lower, upper = min(whole), max(whole)
+        return Declaration(
+            kind=Kind.INTEGER, lower=lower if lower < upper else None, upper=upper if lower < upper else None, keys=keys
+        )
+    return Declaration(kind=_kind_of_key(known[0]), keys=keys)
+
+
+def Text() -> Declaration:  # noqa: N802
+    """A column of text that may be filtered on.
+
+    >>> print(Text().kind.value)
+    text
+    """
+    return Declaration(kind=Kind.TEXT)
+
+
+def Boolean() -> Declaration:  # noqa: N802
+    """A column of true and false; its groups are known.
+
+    >>> print(Boolean().kind.value)
+    boolean
+    """
+    return Declaration(kind=Kind.BOOLEAN)
+
+
+def Date(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+    """A column of calendar dates. `lower` and `upper` are the first and the last public day.
+
+    With both, days and years are groups: GROUP BY d, GROUP BY YEAR(d). Rows of other days belong to none of them.
+
+    >>> from datetime import date
+    >>> day = Date(lower=date(2025, 1, 1), upper=date(2025, 12, 31))
+    >>> print(day.kind.value)
+    date
+    """
+    return Declaration(kind=Kind.DATE, lower=_day("lower", lower), upper=_day("upper", upper))
+
+
+def Timestamp(*, lower: date | None = None, upper: date | None = None) -> Declaration:  # noqa: N802
+    """A column of moments in time. `lower` and `upper`, the first and the last public day, make its years groups.
+
+    >>> print(Timestamp().kind.value)
+    timestamp
+    """
+    return Declaration(kind=Kind.TIMESTAMP, lower=_day("lower", lower), upper=_day("upper", upper))
+
+
+def plain(value: Fraction) -> str:
+    """A bound, for people."""
+    return f"{float(value):g}"
+
+
+def _bound(name: str, value: object) -> Fraction | None:
+    return None if value is None else exact_rational(name, value)
+
+
+def _day(name: str, value: object) -> Fraction | None:
+    """A day as its number, counted from 0001-01-01, so that bounds of all kinds are numbers."""
+    if value is not None and (not isinstance(value, date) or isinstance(value, datetime)):
+        raise CatalogError(f"{name} must be a date, got {value!r}. Write datetime.date(2025, 12, 31).")
+    return None if value is None else Fraction(value.toordinal())
+
+
+def _check_keys(keys: tuple[Key, ...]) -> None:
+    known = [key for key in keys if key is not None]
+    if not known:
+        raise CatalogError("keys must list at least one value.")
+    if len(keys) > LARGEST_KEYS:
+        raise CatalogError(f"keys must list at most {LARGEST_KEYS:,} values, got {len(keys):,}.")
+    if len({_kind_of_key(key) for key in known}) > 1:
+        raise CatalogError("keys must be of one kind: all whole numbers, all text, all true/false or all dates.")
+    if len(set(keys)) < len(keys):
+        raise CatalogError("keys must differ from each other; one is listed twice.")
+
+
+def _kind_of_key(key: Key) -> Kind:
+    match key:
+        case bool():
+            return Kind.BOOLEAN
+        case int() if abs(key) <= LARGEST_BOUND:
+            return Kind.INTEGER
+        case str():
+            return Kind.TEXT
+        case date() if type(key) is date:
+            return Kind.DATE
+    raise CatalogError(
+        f"a key must be a whole number, text, true/false or a date, got {type(key).__name__}. Fractions make no "
+        "groups: group by CASE, FLOOR or ROUND to whole numbers instead."
+    )
