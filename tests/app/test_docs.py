@@ -148,7 +148,7 @@ def test_every_command_and_option_is_documented() -> None:
     listed = CliRunner().invoke(app, ["--help"]).stdout
     commands = re.findall(r"^│ (\w+)\s", listed, re.MULTILINE)
     assert set(commands) == {
-        "init", "import", "explain", "query", "budget", "account", "audit", "doctor", "demo", "attack"
+        "init", "import", "explain", "query", "budget", "account", "audit", "doctor", "demo", "attack", "shell"
     }  # fmt: skip
     for command in commands:
         assert f"`deniable {command}" in text or f"$ deniable {command}" in text

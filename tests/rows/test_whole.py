@@ -279,6 +279,7 @@ OF_AGGREGATES = {
     *(
         "tree_of_counts",
         "stability_histogram",
+        "weighted_keys",
         "above_threshold",
         "sparse_vector",
         "stable_selection",

@@ -367,10 +367,10 @@ class DuckDBEngine(Engine):
 
 def _found(question: Question) -> "pa.Table | None":
     """The keys that were found, with their positions."""
-    import pyarrow as pa
-
     if not question.found:
         return None
+    import pyarrow as pa
+
     columns = [
         pa.array(values, pa.type_for_alias(ARROW[question.keys[place].facts.kind]))
         for place, values in zip(question.unknown, zip(*question.found, strict=True), strict=True)
