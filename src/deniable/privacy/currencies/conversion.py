@@ -304,7 +304,7 @@ def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
             best, worse = found, 0
         elif math.isfinite(best):
             worse += 1
-            if worse > _PATIENCE:
+            if worse > _PATIENCE or math.isinf(found):  # divergences stay infinite at larger orders
                 break
     return best
 
