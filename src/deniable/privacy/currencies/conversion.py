@@ -296,15 +296,20 @@ def _touching_points(a: float, d: float, x: float) -> tuple[Fraction, Fraction] 
 
 
 def _least(orders: Iterable[Real], value: Callable[[Fraction], float]) -> float:
-    """The least value over increasing orders; the search stops when values have only risen for a while."""
+    """The least value over orders; the search stops when values have only risen for a while, or become infinite.
+
+    A divergence that is infinite at an order is so at all larger ones.
+    """
     best, worse = math.inf, 0
-    for order in orders:
-        found = value(checked_order(order))
+    for order in sorted(map(checked_order, orders)):
+        found = value(order)
+        if math.isinf(found):
+            break
         if found < best:
             best, worse = found, 0
-        elif math.isfinite(best):
+        else:
             worse += 1
-            if worse > _PATIENCE or math.isinf(found):  # divergences stay infinite at larger orders
+            if worse > _PATIENCE:
                 break
     return best
 
