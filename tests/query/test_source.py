@@ -103,3 +103,20 @@ def test_a_server_is_asked_for_one_table_and_is_the_only_source() -> None:
         open_source("postgresql://localhost/x")
     with pytest.raises(SourceError, match="a server is the only source"):
         open_sources({"a": "postgresql://localhost/x"}, columns={}, unit="who")
+
+
+def test_two_frames_of_spark_never_share_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that is gone leaves its place in memory to the next, which must not be read in its stead."""
+    views: list[str] = []
+
+    class Frame:
+        __module__ = "pyspark.sql"
+        sparkSession = None
+
+        def createOrReplaceTempView(self, name: str) -> None:
+            views.append(name)
+
+    monkeypatch.setattr("deniable.query.engines.spark.runner.SparkRunner", lambda session, view: view)
+    for _ in range(3):
+        open_source(Frame())
+    assert len(set(views)) == 3

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from deniable.query.engines.duckdb.files import Located
     from deniable.query.policy import Policy
 
+_VIEWS = count(1)
 SERVERS = ("postgresql://", "postgres://")
 
 
@@ -75,11 +77,9 @@ def _on_spark(frame: Any) -> Engine:
     from deniable.query.engines.remote import RemoteEngine
     from deniable.query.engines.spark.runner import SparkRunner
 
-    view = f"deniable_{id(frame)}"
+    view = f"deniable_{next(_VIEWS)}"  # never used twice: another frame under its name would be read in its place
     frame.createOrReplaceTempView(view)
-    engine = RemoteEngine(SparkRunner(frame.sparkSession, view), name=None, table=view)
-    engine.table = None
-    return engine
+    return RemoteEngine(SparkRunner(frame.sparkSession, view), name=None, table=None)
 
 
 def open_sources(
