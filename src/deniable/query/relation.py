@@ -26,8 +26,6 @@ from deniable.query.expression import (
 )
 
 WHOLE = "whole"  # the unit itself; "column" and "period" are its parts where it is one of several days
-
-
 Pairs = tuple[tuple[Expression, Expression], ...]
 
 
@@ -148,11 +146,10 @@ class Scan(Relation):
 
 
 @dataclass(frozen=True)
-class Filter(Relation):
-    """The rows for which a condition holds."""
+class RowByRow(Relation):
+    """A relation with a row for each row of its source, or for some of them."""
 
     source: Relation
-    condition: Expression
 
     @property
     def table(self) -> Table:
@@ -161,6 +158,13 @@ class Filter(Relation):
     @property
     def single(self) -> bool:
         return self.source.single
+
+
+@dataclass(frozen=True)
+class Filter(RowByRow):
+    """The rows for which a condition holds."""
+
+    condition: Expression
 
     def below(self, expression: Expression) -> tuple[Relation, Expression]:
         return self.source, expression
@@ -181,19 +185,10 @@ class Filter(Relation):
 
 
 @dataclass(frozen=True)
-class Renamed(Relation):
+class Renamed(RowByRow):
     """A relation whose columns carry a prefix, so that several of them can meet."""
 
-    source: Relation
     prefix: str
-
-    @property
-    def table(self) -> Table:
-        return self.source.table
-
-    @property
-    def single(self) -> bool:
-        return self.source.single
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,22 +211,13 @@ class Renamed(Relation):
 
 
 @dataclass(frozen=True)
-class Project(Relation):
+class Project(RowByRow):
     """Columns computed row by row; the unit is carried along."""
 
-    source: Relation
     columns: Mapping[str, Expression] = field(hash=False)
 
     def __post_init__(self) -> None:
         _apart(*self.columns, UNIT)
-
-    @property
-    def table(self) -> Table:
-        return self.source.table
-
-    @property
-    def single(self) -> bool:
-        return self.source.single
 
     @property
     def names(self) -> tuple[str, ...]:

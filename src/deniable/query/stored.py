@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.query.aggregates.aggregate import integers
 from deniable.query.expression import Key, Kind
 from deniable.query.plan import PricedPlan, Question, plain_key
 from deniable.release import Estimate, Release
@@ -40,10 +41,7 @@ def answer_text(noisy: Sequence[NDArray[Any]], question: Question) -> str:
 
 def noisy_of(text: str) -> list[NDArray[Any]]:
     """The noisy integers of an answer."""
-    columns = [np.array(values, dtype=object) for values in json.loads(text)["noisy"]]
-    return [
-        column.astype(np.int64) if all(abs(value) < 2**62 for value in column.flat) else column for column in columns
-    ]
+    return [integers(values) for values in json.loads(text)["noisy"]]
 
 
 def found_of(text: str, plan: PricedPlan) -> tuple[tuple[Key, ...], ...] | None:

@@ -213,5 +213,11 @@ class PricedAggregate(BoundedAggregate):
         }
 
 
+def integers(values: Sequence[Any]) -> NDArray[Any]:
+    """An int64 array of whole numbers, or rows of them; one of Python integers if some do not fit."""
+    array = np.array(values, dtype=object)
+    return array.astype(np.int64) if all(abs(value) < 2**62 for value in array.flat) else array
+
+
 WHOLE = Lattice(exponent=0)
 SHARES = Lattice(exponent=20)  # of counts and whole numbers where a unit's rows may count as fractions of one

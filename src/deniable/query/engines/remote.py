@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from deniable.errors import ExecutionError, UnsupportedQueryError
-from deniable.query.aggregates.aggregate import Tally
+from deniable.query.aggregates.aggregate import Tally, integers
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.dialect import Dialect, Translator
 from deniable.query.engines.duckdb.relations import Source
-from deniable.query.engines.duckdb.sql import Generator, in_totals
+from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.engines.runner import Runner
 from deniable.query.expression import Expression, Key, Kind
@@ -90,32 +88,33 @@ class RemoteEngine(Engine):
     """Holds one table of a server or cluster.
 
     Args:
-        name: of the source, without user or password; table: its name there.
+        name: of the source, without user or password; table: its name there, where others can use it.
     """
 
-    def __init__(self, runner: Runner, *, name: str | None, table: str) -> None:
+    def __init__(self, runner: Runner, *, name: str | None, table: str | None) -> None:
         self._runner, self.source_name, self.table = runner, name, table
 
     def schema(self, table: str = "") -> Any:
         return self._runner.schema()
 
     def check(self, plan: PricedPlan) -> None:
-        if not all(self._runner.check(statement) for _, statement in self._statements(plan, bytes(16))):
+        statements = RemoteGenerator(self._runner, bytes(16)).statements(plan, secret=bytes(16))
+        if not all(self._runner.check(statement) for _, statement in statements):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")
 
     def exact(self, plan: PricedPlan, *, secret: bytes, progress: Progress | None = None) -> list[Any]:
         found: dict[int, Any] = {}
-        for places, statement in self._statements(plan, secret):
+        cells = plan.query.question.cells
+        for places, statement in RemoteGenerator(self._runner, secret).statements(plan, secret=secret):
             rows = [tuple(int(value) for value in row) for row in self._runner.run(statement)]
-            if not in_totals(plan.parts[places[0]]) and not plan.parts[places[0]].aggregate.additive:
-                found[places[0]] = Tally.of(rows, plan.query.question.cells)  # type: ignore[arg-type]
+            if not plan.parts[places[0]].aggregate.additive:
+                found[places[0]] = Tally.of(rows, cells)  # type: ignore[arg-type]
                 continue
-            totals = np.zeros((len(places), plan.query.question.cells), dtype=object)
+            totals = [[0] * cells for _ in places]
             for cell, *values in rows:
-                totals[:, cell] = values
-            for place, total in zip(places, totals, strict=True):
-                fits = all(-(2**62) < value < 2**62 for value in total)
-                found[place] = total.astype(np.int64) if fits else total
+                for total, value in zip(totals, values, strict=True):
+                    total[cell] = value
+            found |= zip(places, map(integers, totals), strict=True)
         return [found[place] for place in range(len(plan.parts))]
 
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":
@@ -135,14 +134,3 @@ class RemoteEngine(Engine):
         if rows.unit is not None:
             arrays["unit"] = pa.array(columns[-1], pa.string())
         return pa.table(arrays)
-
-    def _statements(self, plan: PricedPlan, secret: bytes) -> list[tuple[list[int], str]]:
-        """Statements, each with the places of the parts whose numbers it gives."""
-        generator, question = RemoteGenerator(self._runner, secret), plan.query.question
-        together = [place for place, part in enumerate(plan.parts) if in_totals(part)]
-        found = [(together, generator.plan(plan, secret=secret))] if together else []
-        for place, part in enumerate(plan.parts):
-            if place not in together:
-                ask = generator.distinct if part.aggregate.additive else generator.tally
-                found.append(([place], ask(question, part, secret=secret)))
-        return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
-from deniable.query.aggregates.aggregate import Tally
+from deniable.query.aggregates.aggregate import Tally, integers
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
@@ -178,15 +178,8 @@ class DuckDBEngine(Engine):
         if plan.key_search is not None:
             statements.append(generator.keys(question, plan.key_search, secret=bytes(16)))
             plan = plan.on((tuple(SAMPLES[question.keys[place].facts.kind] for place in question.unknown),))
-            question = plan.query.question
-            found = _found(question)
-        statements += [
-            (generator.distinct if part.aggregate.additive else generator.tally)(question, part, secret=bytes(16))
-            for part in plan.parts
-            if not in_totals(part)
-        ]
-        if any(in_totals(part) for part in plan.parts):
-            statements.append(generator.plan(plan, secret=bytes(16)))
+            found = _found(plan.query.question)
+        statements += [statement for _, statement in generator.statements(plan, secret=bytes(16))]
         possible = True
         try:
             self._run(self._twin)  # an engine that was replaced has lost it
@@ -360,7 +353,7 @@ class DuckDBEngine(Engine):
                     progress((turn + 1) / passes)
         whole = totals | distinct
         return [
-            Tally.of(tallies[place], question.cells) if place in tallies else _integers(whole[place])
+            Tally.of(tallies[place], question.cells) if place in tallies else integers(whole[place])
             for place in range(len(plan.parts))
         ]
 
@@ -377,12 +370,6 @@ def _found(question: Question) -> "pa.Table | None":
     ]
     names = [f"k{place}" for place in question.unknown]
     return pa.table([*columns, pa.array(range(len(question.found)), pa.int32())], [*names, "position"])
-
-
-def _integers(values: list[int]) -> NDArray[Any]:
-    """An int64 array, or one of Python integers if a value does not fit."""
-    fits = all(-(2**62) < value < 2**62 for value in values)
-    return np.array(values, dtype=np.int64 if fits else object)
 
 
 def _base_type(name: str) -> str:

@@ -3,7 +3,7 @@
 Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/query/bounding.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable.query.aggregates.aggregate import Priced, PricedAggregate
@@ -92,6 +92,16 @@ class Generator:
             body = _bounded(question, parts, self.keyed(question, secret))
             statement = f"WITH picked AS ({picked}), placed AS ({placed}), {body}"
         return self.finished(statement)
+
+    def statements(self, plan: PricedPlan, *, secret: bytes) -> Iterator[tuple[list[int], str]]:
+        """All statements of a plan, in one pass, each with the places of the parts whose numbers it gives."""
+        together = [place for place, part in enumerate(plan.parts) if in_totals(part)]
+        if together:
+            yield together, self.plan(plan, secret=secret)
+        for place, part in enumerate(plan.parts):
+            if place not in together:
+                ask = self.distinct if part.aggregate.additive else self.tally
+                yield [place], ask(plan.query.question, part, secret=secret)
 
     def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement whose rows are (cell, code, rows that count), for an aggregate that is chosen by tallies.
