@@ -8,6 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import BudgetExceededError, DeniableError, ExecutionError, UnprovedError
+from deniable.noise.bits import DeterministicBits
 from deniable.query.auto import Search
 from deniable.query.database import Database
 from deniable.query.engines.duckdb.engine import DuckDBEngine
@@ -25,6 +26,7 @@ def database(**options: Any) -> Database:
 
 def test_bounds_are_found_once_charged_and_shown() -> None:
     db = database()
+    db._bits = DeterministicBits(1)  # a search misses these bounds now and then
     told = str(db.explain(SUM, epsilon=1))
     assert "bounds of cost  found privately first" in told
     assert "epsilon=1" in told.rsplit("cost  ", maxsplit=1)[-1]
@@ -33,9 +35,9 @@ def test_bounds_are_found_once_charged_and_shown() -> None:
     assert [row["cost"] for row in db.history()] == ["epsilon=0.25", "epsilon=0.75"]
     assert first.cost.charge().epsilon == 1
     assert "The bounds of cost are 64 and 256, found privately" in str(first)
-    assert first.scalar() == pytest.approx(598_000, rel=0.05)
+    assert first.scalar(unsafe=True) == pytest.approx(598_000, rel=0.05)
     again = db.sql(SUM, epsilon=1)
-    assert again.scalar() == first.scalar()
+    assert again.scalar(unsafe=True) == first.scalar(unsafe=True)
     assert "stored answer cost nothing" in str(again)
     assert "64 and 256, found privately" in str(db.explain("SELECT AVG(cost) FROM t", epsilon=0.5))
     db.table("t").select(dn.col("cost").mean()).release(epsilon="0.5")
