@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from deniable.query.declarations import Number as Number
     from deniable.query.declarations import Text as Text
     from deniable.query.declarations import Timestamp as Timestamp
-    from deniable.query.imports.declaration import Csv as Csv
-    from deniable.query.imports.declaration import CsvColumn as CsvColumn
-    from deniable.query.imports.guess import guess_csv as guess_csv
-    from deniable.query.imports.write import import_csv as import_csv
     from deniable.release import Release as Release
+    from deniable.rows.csv.declaration import Csv as Csv
+    from deniable.rows.csv.declaration import CsvColumn as CsvColumn
+    from deniable.rows.csv.guess import guess_csv as guess_csv
+    from deniable.rows.csv.write import import_csv as import_csv
 
 __version__ = "0.1.0"
 
@@ -53,9 +53,9 @@ _HOMES = {
     "each_row": "deniable.query.catalog",
     **dict.fromkeys(("Database", "connect"), "deniable.query.database"),
     **dict.fromkeys(("col", "len", "lit", "when"), "deniable.query.columns"),
-    **dict.fromkeys(("Csv", "CsvColumn"), "deniable.query.imports.declaration"),
-    "guess_csv": "deniable.query.imports.guess",
-    "import_csv": "deniable.query.imports.write",
+    **dict.fromkeys(("Csv", "CsvColumn"), "deniable.rows.csv.declaration"),
+    "guess_csv": "deniable.rows.csv.guess",
+    "import_csv": "deniable.rows.csv.write",
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }

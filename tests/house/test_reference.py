@@ -17,8 +17,8 @@ import deniable
 from deniable import statistics
 from deniable.app.cli import app
 from deniable.mechanisms import MECHANISMS
-from deniable.query.imports.declaration import Csv
 from deniable.query.policy import COLUMN_FIELDS, NUMBER, SECTIONS, read_policy
+from deniable.rows.csv.declaration import Csv
 from deniable.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[2]

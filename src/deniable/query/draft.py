@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.query.expression import Kind
-from deniable.query.imports.declaration import Csv
+from deniable.rows.csv.declaration import Csv
 
 if TYPE_CHECKING:
-    from deniable.query.imports.guess import Proposal
+    from deniable.rows.csv.guess import Proposal
 
 
 @dataclass(frozen=True)

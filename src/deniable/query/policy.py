@@ -16,8 +16,8 @@ from deniable.privacy import Budget, PrivacyUnit, Relation
 from deniable.query.catalog import Table, did_you_mean, each_row
 from deniable.query.declarations import Boolean, Date, Declaration, Keys, Number, Text, Timestamp
 from deniable.query.expression import Kind
-from deniable.query.imports.declaration import CSV_FIELDS, Csv, CsvColumn
-from deniable.query.imports.imported import is_text_file
+from deniable.rows.csv.declaration import CSV_FIELDS, Csv, CsvColumn
+from deniable.rows.csv.imported import is_text_file
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
 SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {

@@ -12,9 +12,9 @@ from deniable.ledger import Source
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
-from deniable.query.imports.declaration import Csv
 from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
+from deniable.rows.csv.declaration import Csv
 from deniable.rows.declared import Declared
 
 if TYPE_CHECKING:

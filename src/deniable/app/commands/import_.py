@@ -18,7 +18,7 @@ def import_(policy: PolicyFile) -> None:
     found = [(each.source, each.csv) for each in declared.several.values() or (declared,) if each.csv is not None]
     if not found:
         raise CatalogError(f"{declared.source.name} is read as it is. Only text files are imported: .csv, .tsv, .txt.")
-    from deniable.query.imports.write import import_csv
+    from deniable.rows.csv.write import import_csv
 
     for source, csv in found:
         with waiting("importing...") as progress:

@@ -27,7 +27,7 @@ def init(
     from its values, as are its encoding, marks and formats, here on the owner's side, and marked as guesses.)
     """
     from deniable.query.draft import write_policy
-    from deniable.query.imports.imported import is_text_file
+    from deniable.rows.csv.imported import is_text_file
 
     found = [_found(source, table) for source in data]
     typer.echo(write_policy(*found), nl=False)
@@ -39,13 +39,14 @@ def init(
 
 def _found(data: Path, table: str | None) -> "Found":
     from deniable.query.draft import Found
-    from deniable.query.imports.imported import is_text_file
+    from deniable.query.expression import Kind
+    from deniable.rows.csv.imported import is_text_file
 
     if is_text_file(data):
-        from deniable.query.imports.guess import propose
+        from deniable.rows.csv.guess import propose
 
         proposal = propose(data)
-        schema = {name: proposal.csv.column(name).kind for name in proposal.columns}
+        schema = {name: Kind(proposal.csv.column(name).type) for name in proposal.columns}
         return Found(data, schema, proposal=proposal)
     from deniable.query.source import open_source
 

@@ -16,8 +16,8 @@ from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.duckdb.expression import key_constant, quoted
 from deniable.query.engines.duckdb.relations import Source, rows_of
 from deniable.query.expression import Column, Expression, Facts, Key, Kind
-from deniable.query.imports.imported import facts_of_import, is_text_file, place_of_import
 from deniable.query.relation import Scan
+from deniable.rows.csv.imported import facts_of_import, is_text_file, place_of_import
 
 WARNING = (
     "FOR THE OWNER OF THE DATA ALONE. DO NOT PUBLISH. These numbers are exact, no noise protects anybody in them.\n"

@@ -21,9 +21,9 @@ from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
 from deniable.query.engines.duckdb.sql import FOUND, Generator, in_totals
 from deniable.query.expression import Expression, Key, Kind
-from deniable.query.imports.declaration import Csv
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
+from deniable.rows.csv.declaration import Csv
 
 if TYPE_CHECKING:
     import duckdb

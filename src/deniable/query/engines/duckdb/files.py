@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from deniable.errors import CatalogError, SourceError
 from deniable.query.engines.duckdb.expression import quoted, text
 from deniable.query.engines.duckdb.views import view_source
-from deniable.query.imports.declaration import Csv
-from deniable.query.imports.imported import facts_of_import, find_import, is_text_file
+from deniable.rows.csv.declaration import Csv
+from deniable.rows.csv.imported import facts_of_import, find_import, is_text_file
 
 if TYPE_CHECKING:
     import duckdb

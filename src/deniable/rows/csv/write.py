@@ -7,21 +7,22 @@ follow from the declaration alone, each value from its own field.
 import csv as plain_csv
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.errors import SourceError, UnsupportedQueryError
-from deniable.query.imports.casts import cast, given
-from deniable.query.imports.declaration import Csv
-from deniable.query.imports.imported import KEY, facts_of_import, place_of_import, stamp
-from deniable.query.imports.lines import Block, CsvRows, decoded, header
+from deniable.errors import SourceError
+from deniable.rows.csv.casts import cast, given
+from deniable.rows.csv.declaration import Csv
+from deniable.rows.csv.imported import KEY, facts_of_import, place_of_import, stamp
+from deniable.rows.csv.lines import Block, CsvRows, decoded, header
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,24 +103,11 @@ def import_csv(source: str | Path, csv: Csv, *, progress: Callable[[float], obje
 
 
 def _check_names(source: Path, names: tuple[str, ...], csv: Csv) -> None:
-    """Refuse a declaration of what is neither a column nor an expression over columns (which says nothing here)."""
-    from deniable.query.catalog import Table, did_you_mean, each_row
-    from deniable.query.expression import Kind
-    from deniable.query.sql import declared_expression
-
-    described = Table(name=source.stem, schema={name: Kind(csv.column(name).type) for name in names}, unit=each_row())
+    """Refuse what is said of a column that is not there. An expression over columns says nothing here."""
     for name, column in csv.columns.items():
-        if name in names:
-            continue
-        known = False
-        with suppress(UnsupportedQueryError):
-            known = declared_expression(name, described) is not None
-        if not known:
-            raise SourceError(
-                f"{source.name!r} has no column {name!r}.{did_you_mean(name, names)} Its columns: {', '.join(names)}."
-            )
-        if column.format is not None or column.sign is not None:
-            raise SourceError(f"{name!r} is an expression: format and sign are for columns of the file.")
+        is_expression = not re.fullmatch(r"\w+", name) and column.format is None and column.sign is None
+        if name not in names and not is_expression:
+            raise SourceError(f"{source.name!r} has no column {name!r}. Its columns: {', '.join(names)}.")
 
 
 def _facts(done: Import, csv: Csv, stamped: list[int]) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import SourceError
-from deniable.query.engines.duckdb.expression import text
-from deniable.query.imports.casts import cast, number_pattern
-from deniable.query.imports.declaration import FALSE, TRUE, Csv, CsvColumn
-from deniable.query.imports.lines import BLOCK, UTF_8, CsvRows, decoded, header
-from deniable.query.imports.write import text_columns
+from deniable.rows.csv.casts import cast, number_pattern, text
+from deniable.rows.csv.declaration import FALSE, TRUE, Csv, CsvColumn
+from deniable.rows.csv.lines import BLOCK, UTF_8, CsvRows, decoded, header
+from deniable.rows.csv.write import text_columns
 
 if TYPE_CHECKING:
     pass

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import SourceError
-from deniable.query.engines.duckdb.expression import text
-from deniable.query.imports.declaration import Csv
+from deniable.rows.csv.casts import text
+from deniable.rows.csv.declaration import Csv
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
 KEY = "deniable.import"

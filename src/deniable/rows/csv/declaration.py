@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from deniable.errors import CatalogError
-from deniable.query.expression import Kind
+from deniable.rows.declared import Declared
 
 FORMAT = 1  # of imported files: another number, another meaning of the same declaration
 MOST_LINES = 10_000  # in one row
@@ -37,23 +37,17 @@ class CsvColumn:
     format: str | None = None
     sign: str | None = None
 
-    @property
-    def kind(self) -> Kind:
-        """The type, as queries know it."""
-        return Kind(self.type)
-
     def __post_init__(self) -> None:
-        kinds = [kind.value for kind in Kind if kind is not Kind.NULL]
-        if self.type not in kinds:
-            raise CatalogError(f"type must be one of {', '.join(kinds)}, got {self.type!r}.")
+        if self.type not in get_args(Declared):
+            raise CatalogError(f"type must be one of {', '.join(get_args(Declared))}, got {self.type!r}.")
         if self.format is not None:
-            if self.kind not in (Kind.DATE, Kind.TIMESTAMP):
+            if self.type not in ("date", "timestamp"):
                 raise CatalogError(f'format is for type = "date" and "timestamp", got type {self.type!r}.')
             found = re.findall(r"%(.?)", self.format)
             if not found or not set(found) <= DIRECTIVES:
                 raise CatalogError(f'format must be like "%d/%m/%Y" or "%Y-%m-%d %H:%M:%S", got {self.format!r}.')
         if self.sign is not None:
-            if not self.kind.is_number:
+            if self.type not in ("integer", "real"):
                 raise CatalogError(f'sign is for type = "integer" and "real", got type {self.type!r}.')
             if not self.sign.strip() or re.search(r"[\d+.,-]", self.sign):
                 raise CatalogError(f'sign must be text without digits, such as "€", got {self.sign!r}.')

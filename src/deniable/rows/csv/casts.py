@@ -2,20 +2,23 @@
 
 import re
 
-from deniable.query.engines.duckdb.expression import text
-from deniable.query.expression import Kind
-from deniable.query.imports.declaration import Csv, CsvColumn
+from deniable.rows.csv.declaration import Csv, CsvColumn
 
 SPACES = " \t\xa0\u2009\u202f"  # around numbers and dates, and between thousands
 ISO_MOMENT = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?([zZ]|[+-]\d{2}(:?\d{2})?)?)?"
 STORED = {
-    Kind.TEXT: "VARCHAR",
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "real": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
 }
+
+
+def text(value: str) -> str:
+    """A string constant."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def given(value: str, csv: Csv) -> str:
@@ -28,14 +31,14 @@ def given(value: str, csv: Csv) -> str:
 
 def cast(value: str, column: CsvColumn, csv: Csv) -> str:
     """The value of a field that is given, with the type of its column."""
-    match column.kind:
-        case Kind.INTEGER | Kind.REAL:
+    match column.type:
+        case "integer" | "real":
             return _number(value, column, csv)
-        case Kind.BOOLEAN:
+        case "boolean":
             word = f"lower(trim({value}))"
             yes, no = (", ".join(text(word.lower()) for word in words) or "''" for words in (csv.true, csv.false))
             return f"CASE WHEN {word} IN ({yes}) THEN true WHEN {word} IN ({no}) THEN false END"
-        case Kind.DATE | Kind.TIMESTAMP:
+        case "date" | "timestamp":
             return _moment(value, column)
     return value
 
@@ -57,8 +60,8 @@ def number_pattern(csv: Csv, sign: str | None = None, *, whole: bool = False) ->
 
 
 def _number(value: str, column: CsvColumn, csv: Csv) -> str:
-    whole = column.kind is Kind.INTEGER
-    bare, kind = value, STORED[column.kind]
+    whole = column.type == "integer"
+    bare, kind = value, STORED[column.type]
     if column.sign is not None:
         bare = f"replace({bare}, {text(column.sign.strip())}, '')"
     if csv.thousands and csv.thousands not in SPACES:
@@ -83,9 +86,9 @@ def _number(value: str, column: CsvColumn, csv: Csv) -> str:
 
 
 def _moment(value: str, column: CsvColumn) -> str:
-    kind = STORED[column.kind]
+    kind = STORED[column.type]
     trimmed = f"trim({value}, {text(SPACES)})"
-    if column.format is None and column.kind is Kind.TIMESTAMP:
+    if column.format is None and column.type == "timestamp":
         moment = f"CASE WHEN regexp_full_match({trimmed}, {text(ISO_MOMENT)}) "
         moment += f"THEN CAST(TRY_CAST({trimmed} AS TIMESTAMPTZ) AS TIMESTAMP) END"
     else:
