@@ -1,14 +1,16 @@
-"""Write the pages of the reference that are made from the code: `make pages`."""
+"""Write the pages that are made from the code, and the index of the course: `make pages`."""
 
 from pathlib import Path
 
 import commands
+import course_index
 import gallery_table
 import mechanism_table
 import statistic_table
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 PAGES = {
+    "../course/index.md": course_index.page,
     "commands.md": commands.page,
     "gallery.md": gallery_table.page,
     "mechanisms.md": mechanism_table.page,

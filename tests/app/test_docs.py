@@ -194,8 +194,11 @@ def test_every_proof_that_the_code_names_is_a_page() -> None:
 
 def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-") for heading in headings}
+    headings = re.findall(r"^#+ (.+?)(?: \{#([\w-]+)\})?$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        mark or re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-")
+        for heading, mark in headings
+    }
 
 
 def test_every_page_is_in_the_menu_and_every_entry_is_a_page() -> None:
