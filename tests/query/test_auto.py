@@ -91,6 +91,23 @@ def test_whatever_is_found_gives_an_answer_that_was_paid(value: float) -> None:
         assert len(db.sql(f"SELECT {aggregate}(cost) AS a FROM t", epsilon=40)) == 1
 
 
+def test_bounds_that_do_not_suit_a_question_never_refuse_it_once_they_are_paid() -> None:
+    text = "SELECT SUM(cost) AS s, SUM(age * age) FROM t"
+    source = pa.table({"person": PEOPLE, "cost": [1e30] * 4000, "age": [2**59] * 4000})
+    db = dn.connect(source, name="t", unit="person", columns=AUTO, budget=dn.Budget(epsilon=40))
+    answer = db.sql(text, epsilon=40)
+    assert "cannot be answered with them" in str(answer)
+    assert answer.cost.charge().epsilon == 40
+    assert db.sql(text, epsilon=40).to_dicts() == answer.to_dicts()
+
+
+def test_all_that_is_left_pays_for_searches_and_answer() -> None:
+    for budget, price in ((dn.Budget(epsilon=1), {"epsilon": 1}), (dn.Budget(rho="0.3"), {"rho": "0.3"})):
+        db = database(budget=budget)
+        db.sql("SELECT SUM(cost), SUM(age), COUNT(*) FROM t", **price)
+        assert len(db.history()) == 3
+
+
 def test_a_failure_in_a_search_says_nothing_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     monkeypatch.setattr(DuckDBEngine, "columns", lambda *_: 1 / 0)

@@ -7,7 +7,7 @@ all of them add up, as the composition is adaptive.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -39,6 +39,7 @@ class Search:
     Args:
         known: the bounds; None before they are found.
         due: whether this question pays for them; else an earlier one did.
+        taken: the bounds that the question takes in their place, since it could not be answered with them.
     """
 
     table: Table
@@ -46,6 +47,19 @@ class Search:
     bounding: Bounding
     known: Pair | None = None
     due: bool = True
+    taken: Pair | None = None
+
+    @property
+    def ends(self) -> Pair:
+        """The bounds that the question takes."""
+        return self.taken or self.known or WIDE
+
+    def suiting(self) -> "Iterator[Search]":
+        """The search with bounds that the question may take, in this order; the last are those it was paid with."""
+        yield self
+        if self.known is not None:
+            cut = max(self.known[0], WIDE[0]), min(self.known[1], WIDE[1])
+            yield from (replace(self, taken=ends) for ends in (cut, WIDE) if ends[0] < ends[1])
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -90,7 +104,11 @@ class Search:
     def __str__(self) -> str:
         if self.known is None:
             return "found privately first; until then, noise is shown for bounds of -1,048,576 and 1,048,576"
-        return f"{float(self.known[0]):g} and {float(self.known[1]):g}, found privately; values beyond are clamped"
+        said = f"{float(self.known[0]):g} and {float(self.known[1]):g}, found privately; values beyond are clamped"
+        if self.taken is None:
+            return said
+        ends = " and ".join(f"{int(end):,}" for end in self.taken)
+        return f"{said}; this question cannot be answered with them, and takes {ends}"
 
 
 def searches(

@@ -1,6 +1,5 @@
 """The clauses of a SELECT: which aggregates are asked of the private table, and what is done with the noisy numbers."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -122,24 +121,13 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     counted = {a.argument for a in scope.aggregates if isinstance(a, Count) and a.argument is not None}
     scope = ResultScope(rows, keys, counted=frozenset(counted))
     _outcome(select, scope)
-    ordered = sorted(scope.aggregates, key=_place)
+    ordered = sorted(scope.aggregates, key=lambda aggregate: aggregate.standing)
     scope = ResultScope(rows, keys, counted=frozenset(counted), aggregates=ordered)  # one order, however it is written
     outcome = _outcome(select, scope)
     if not scope.aggregates and all(key.facts.keys is not None for key in listed):
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
     kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
-    question = Question(
-        source=kept,
-        keys=listed,
-        aggregates=tuple(scope.aggregates),
-    )
-    return Query(text, question, outcome)
-
-
-def _place(aggregate: Aggregate) -> tuple[str, bool, str]:
-    """Where an aggregate stands among others: by what it reads, a sum before its count."""
-    argument = json.dumps(None if aggregate.argument is None else aggregate.argument.to_json(), sort_keys=True)
-    return argument, *aggregate.place
+    return Query(text, Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates)), outcome)
 
 
 def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:

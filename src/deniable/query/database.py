@@ -3,44 +3,32 @@
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
-from deniable.ledger import Entry, Ledger, Source
-from deniable.ledger.entry import Json
-from deniable.mechanisms.price import Price
+from deniable.errors import CatalogError, InvalidParameterError
+from deniable.ledger import Ledger, Source
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
 from deniable.privacy.budget import Remaining
 from deniable.privacy.charge import Charge
-from deniable.query.answer import build_release, check_outcome
-from deniable.query.auto import WIDE, Search, bounded, searches, settle
+from deniable.query.answer import build_release
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
-from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask, Frame
 from deniable.query.listing import Listing, pairs_as_html
-from deniable.query.options import stricter, without_options
-from deniable.query.plan import PricedPlan, Query
+from deniable.query.planning import Planning
 from deniable.query.policy import assumed, read_policy
 from deniable.query.promise import declared_tables
-from deniable.query.relation import Relation as Rows
-from deniable.query.rules import cheapest, price
 from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_policy, open_source, open_sources
-from deniable.query.sql import parse
-from deniable.query.statistics import Statistics
-from deniable.query.stored import answer_text, found_of, noisy_of
+from deniable.query.stored import found_of, noisy_of
 from deniable.release import Release
 from deniable.release.display import price as price_text
 
@@ -198,7 +186,7 @@ class BudgetStatus:
         return pairs_as_html(iter([("budget", str(self.total)), ("left", str(self.left))]))
 
 
-class Database(Statistics):
+class Database(Planning):
     """Private tables with their budget. Made by `connect`."""
 
     def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:
@@ -297,9 +285,12 @@ class Database(Statistics):
         confidence: float = 0.95,
         dialect: str = "duckdb",
     ) -> Explanation:
-        """Say what `sql` would do and cost, and how accurate it would be. Reads no private row, spends nothing."""
+        """Say what `sql` would do and cost, and how accurate it would be. Spends nothing.
+
+        Reads the schema, and of public tables that the question names the rows; of private ones none.
+        """
         plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
-        return Explanation(plan=plan, left=self.ledger.left(), stored=self._recall(plan.key) is not None)
+        return Explanation(plan=plan, left=self.ledger.left(), stored=self._named(plan)[1])
 
     def sql(
         self,
@@ -336,11 +327,14 @@ class Database(Statistics):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
         plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect, pay=True)
         bounds = tuple(f"The bounds of {each.column} are {each}." for each in plan.searches)
-        answer, stored = self.ledger.answer(self._entry(plan), lambda: self._exact(plan, progress), fresh=fresh)
+        name = self._named(plan)[0]
+        answer, stored = self.ledger.answer(
+            self._entry(plan, name), lambda: self._exact(plan, name, progress), fresh=fresh
+        )
         searched = () if plan.key_search is None else (plan.key_search.note,)
         return build_release(
             plan.on(found_of(answer, plan)),
-            noisy_of(answer),
+            noisy_of(answer, name),
             left=self.ledger.left(),
             safe=self._bits.safe,
             stored=stored,
@@ -350,98 +344,3 @@ class Database(Statistics):
                 *self._notes(grouped=bool(plan.query.question.keys), table=plan.query.question.table),
             ),
         )
-
-    def _plan(
-        self,
-        text: str | Ask,
-        epsilon: Real | None,
-        delta: Real | None,
-        rho: Real | None,
-        *,
-        error: Target | None = None,
-        confidence: float = 0.95,
-        dialect: str = "duckdb",
-        pay: bool = False,
-    ) -> PricedPlan:
-        tables, plain = self.tables, text
-        if not isinstance(text, Ask):
-            plain, options = without_options(text)
-            if options:
-                if (epsilon, delta, rho, error) != (None, None, None, None):
-                    raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
-                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(self.tables, options)
-        if error is not None and (epsilon is not None or rho is not None):
-            raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
-        asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
-        find = bool(asked.delta)
-
-        def read(tables: Mapping[str, Table]) -> Query:
-            if isinstance(plain, Ask):
-                return plain.query(tables, find=find)
-            return parse(plain, tables, self._look, dialect, find=find)
-
-        def priced(found: tuple[Search, ...], asked: Price) -> PricedPlan:
-            ends = {(each.table.name, each.column): each.known or WIDE for each in found}
-            query = read(bounded(tables, ends) if ends else tables)
-            check_outcome(query)
-            if error is None:
-                plan = price(query, asked, self.ledger.budget)
-            else:
-                plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
-            if plan.key_search is not None and not self._engine.finds_keys:
-                raise UnsupportedQueryError("this engine finds no groups. Declare them: columns={...: dn.Keys([...])}.")
-            self._engine.check(plan)
-            return replace(plan, searches=found)
-
-        found, prices = searches(read, tables, asked, self._recall)
-        if found and error is not None:
-            raise InvalidParameterError("error= needs declared bounds: how far an answer is off depends on them.")
-        due = sum(each.due for each in found)
-        plans = [priced(found, left) for left in (prices if not due else [prices[due]])]
-        plan = next((each for each in plans[1:] if self._recall(each.key) is not None), plans[0])
-        if pay and due:
-            for each in found:
-                self.ledger.check_unit(f"a search for the bounds of {each.column}", units=True)
-            self.ledger.check_affordable(plan.total)
-            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due])
-        return plan
-
-    def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
-        """A column of a public relation."""
-        return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
-
-    def _recall(self, question: str) -> str | None:
-        return self.ledger.recall(question, safe=self._bits.safe)
-
-    def _entry(self, plan: PricedPlan) -> Entry:
-        searched = () if plan.key_search is None else (plan.key_search,)
-        described: Json = [part.entry() for part in (*searched, *plan.parts)]
-        return Entry(
-            question=plan.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
-        )
-
-    def _exact(self, plan: PricedPlan, progress: Progress | None) -> str:
-        """Look and add noise: after the payment."""
-        secret = self.ledger.secret("groups of a unit")
-        if plan.key_search is not None:
-            plan = plan.on(plan.key_search.release(*self._engine.keys(plan, secret=secret), bits=self._bits))
-        question = plan.query.question
-        noisy: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64) for _ in plan.parts]
-        if plan.parts and question.cells:
-            parts = zip(plan.parts, self._engine.exact(plan, secret=secret, progress=progress), strict=True)
-            noisy = [part.release(value, bits=self._bits) for part, value in parts]
-        return answer_text(noisy, question)
-
-    def _notes(self, *, grouped: bool, table: Table | None = None) -> tuple[str, ...]:
-        """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
-        bounding = (table or self._table).bounding(grouped=grouped)
-        notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
-        unit = self._table.unit
-        if unit.period is not None:
-            notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
-        if not self.ledger.is_lasting:
-            notes.append(
-                "The budget is kept in memory and ends with this process; "
-                f'ledger="{self._table.name}.ledger" keeps it for good.'
-            )
-        return tuple(notes)

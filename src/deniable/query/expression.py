@@ -6,8 +6,8 @@ stop (overflow, division by zero, a date that is none) the value is NULL, and no
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -96,7 +96,7 @@ class Call:
         operator, arguments = self.operator, self.arguments
         if operator in MIRRORED:
             operator, arguments = MIRRORED[operator], arguments[::-1]
-        said = [argument.to_json() for argument in (_flat(self) if operator in ("and", "or") else arguments)]
+        said = [each.to_json() for each in (operands(self, operator) if operator in ("and", "or") else arguments)]
         if operator in ("and", "or", *COMMUTATIVE):
             said = canonical(said)
         elif operator == "in":
@@ -106,6 +106,8 @@ class Call:
 
 Expression = Column | Literal | Call
 MIRRORED = {"gt": "lt", "ge": "le"}
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%", "eq": "=", "ne": "<>"}
+_SIGNS |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "AND", "or": "OR"}
 COMMUTATIVE = ("add", "multiply", "eq", "ne", "least", "greatest")
 
 
@@ -114,13 +116,22 @@ def canonical(said: Iterable[object]) -> list[object]:
     return sorted(said, key=lambda item: json.dumps(item, sort_keys=True))
 
 
-def _flat(call: Call) -> Iterator[Expression]:
-    """The operands of nested calls of one operator."""
-    for argument in call.arguments:
-        if isinstance(argument, Call) and argument.operator == call.operator:
-            yield from _flat(argument)
-        else:
-            yield argument
+def operands(expression: Expression, operator: str) -> Iterator[Expression]:
+    """The operands of nested calls of one operator; an expression that is none, itself."""
+    if isinstance(expression, Call) and expression.operator == operator:
+        for argument in expression.arguments:
+            yield from operands(argument, operator)
+    else:
+        yield expression
+
+
+def substituted(expression: Expression, meaning: "Callable[[Column], Expression]") -> Expression:
+    """The same expression over what its columns mean."""
+    if isinstance(expression, Column):
+        return meaning(expression)
+    if isinstance(expression, Literal):
+        return expression
+    return replace(expression, arguments=tuple(substituted(each, meaning) for each in expression.arguments))
 
 
 def literal(value: Value) -> Literal:
@@ -157,14 +168,30 @@ def columns_of(expression: Expression) -> Iterator[str]:
 
 def text_of(expression: Expression) -> str:
     """An expression as text, for people; long ones are cut."""
+    return text_cut(_written(expression))
+
+
+def _written(expression: Expression, *, inside: bool = False) -> str:
     match expression:
         case Column(name=name):
-            said = name
+            return name
         case Literal(value=value):
-            said = repr(value) if isinstance(value, str) else str(value)
+            return repr(value) if isinstance(value, str) else "NULL" if value is None else str(value)
+        case Call(operator="case", arguments=(Call(operator="lt", arguments=(low, _)), _, _, _, value)) if low == value:
+            return _written(value, inside=inside)  # clamped to its range
+        case Call(operator="case", arguments=arguments):
+            pairs = zip(arguments[:-1:2], arguments[1::2], strict=True)
+            said = "".join(f"WHEN {_written(test)} THEN {_written(value)} " for test, value in pairs)
+            return f"CASE {said}ELSE {_written(arguments[-1])} END"
+        case Call(operator=operator, arguments=(one, other)) if operator in _SIGNS:
+            said = f"{_written(one, inside=True)} {_SIGNS[operator]} {_written(other, inside=True)}"
+            return f"({said})" if inside else said
+        case Call(operator="is_null", arguments=(one,)):
+            return f"{_written(one, inside=True)} IS NULL"
+        case Call(operator="not", arguments=(Call(operator="is_null", arguments=(one,)),)):
+            return f"{_written(one, inside=True)} IS NOT NULL"
         case Call(operator=operator, arguments=arguments):
-            said = f"{operator.upper()}({', '.join(text_of(argument) for argument in arguments)})"
-    return text_cut(said)
+            return f"{operator.upper()}({', '.join(map(_written, arguments))})"
 
 
 def text_cut(said: str) -> str:

@@ -280,7 +280,7 @@ class Ask:
             return read_select(self.frame.said + self.said, self.select, rows, find=find)
 
     def explain(self, **price: Any) -> "Explanation":
-        """Say what it would do and cost, at a price as `Database.explain` takes it. Reads no row, spends nothing."""
+        """Say what it would do and cost, at a price as `Database.explain` takes it. Spends nothing."""
         return self.frame.database.explain(self, **price)
 
     def release(self, **price: Any) -> "Release":

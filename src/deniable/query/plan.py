@@ -5,7 +5,8 @@ text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> R
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -97,7 +98,7 @@ class Question:
     def cells(self) -> int:
         return prod(MANY if axis.values is None else len(axis.values) for axis in self.axes)
 
-    def to_json(self) -> object:
+    def to_json(self) -> dict[str, object]:
         return {
             "table": self.rows.to_json(),
             "unit": [self.unit, self.table.unit.ids],
@@ -150,6 +151,7 @@ class PricedPlan:
     Args:
         key_search: of keys that are not declared.
         searches: for bounds that it needs, see `auto.Search`.
+        public: fingerprints of the public tables that it reads, by name.
     """
 
     query: Query
@@ -158,6 +160,7 @@ class PricedPlan:
     price: Price
     searches: tuple[Any, ...] = ()
     key_search: KeySearch | None = None
+    public: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, found: tuple[tuple[Key, ...], ...] | None) -> "PricedPlan":
         """The plan once its keys were found."""
@@ -170,17 +173,37 @@ class PricedPlan:
         return compose([*searched, self.loss]) if searched else self.loss
 
     @cached_property
+    def names(self) -> "tuple[Name, ...]":
+        """The question's name in the ledger; then that of the first versions, which knew less of what is equal."""
+        from deniable.query.canonical import canonical_question
+
+        said, order = canonical_question(self.query.question, self.public)
+        now, former = self._name(said, order), self._name(self.query.question.to_json(), tuple(range(len(self.parts))))
+        return (now,) if self.public or now == former else (now, former)
+
+    @property
     def key(self) -> str:
-        """The question's name in the ledger: equal for equal private parts, whatever the text looks like."""
-        canonical = {
-            "question": self.query.question.to_json(),
+        """The question's name: equal for equal private parts, whatever the text looks like."""
+        return self.names[0].key
+
+    def _name(self, question: Mapping[str, object], order: tuple[int, ...]) -> "Name":
+        canonical: dict[str, object] = {
+            "question": question,
             "relation": str(self.query.question.table.relation),
-            "mechanisms": [part.entry()["mechanism"] for part in self.parts],
-            "grids": [part.to_json() for part in self.parts],
+            "mechanisms": [self.parts[place].entry()["mechanism"] for place in order],
+            "grids": [self.parts[place].to_json() for place in order],
         }
         if self.key_search is not None:
             canonical["search"] = self.key_search.to_json()
-        return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        return Name(hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest(), order)
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a ledger calls a question, and the order in which it keeps what was released for its parts."""
+
+    key: str
+    order: tuple[int, ...]
 
 
 def plain_key(value: Key) -> object:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table, did_you_mean
 from deniable.query.expression import (
-    Call,
     Column,
     Expression,
     Facts,
     Key,
     Kind,
-    Literal,
     columns_of,
+    substituted,
     text_of,
 )
 
@@ -348,10 +347,4 @@ def missing_too(column: Expression) -> Expression:
 
 def renamed(expression: Expression, rename: Callable[[str], str]) -> Expression:
     """The same expression over columns that are called otherwise."""
-    match expression:
-        case Column(name=name, facts=facts):
-            return Column(rename(name), facts)
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(renamed(argument, rename) for argument in arguments))
-        case Literal():
-            return expression
+    return substituted(expression, lambda column: Column(rename(column.name), column.facts))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.query.aggregates.aggregate import integers
 from deniable.query.expression import Key, Kind
-from deniable.query.plan import PricedPlan, Question, plain_key
+from deniable.query.plan import Name, PricedPlan, Question, plain_key
 from deniable.release import Estimate, Release
 from deniable.release import Key as KeyColumn
 from deniable.release.columns import Bounds, Floats, Numbers
@@ -33,15 +33,16 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def answer_text(noisy: Sequence[NDArray[Any]], question: Question) -> str:
+def answer_text(noisy: Sequence[NDArray[Any]], question: Question, name: Name) -> str:
     """What was released for a question: the keys that were found, if any, and noisy integers."""
     found = {} if question.found is None else {"keys": [list(map(plain_key, keys)) for keys in question.found]}
-    return json.dumps({"noisy": [values.tolist() for values in noisy], **found})
+    return json.dumps({"noisy": [noisy[place].tolist() for place in name.order], **found})
 
 
-def noisy_of(text: str) -> list[NDArray[Any]]:
-    """The noisy integers of an answer."""
-    return [integers(values) for values in json.loads(text)["noisy"]]
+def noisy_of(text: str, name: Name) -> list[NDArray[Any]]:
+    """The noisy integers of an answer, one array a part."""
+    kept = json.loads(text)["noisy"]
+    return [integers(kept[name.order.index(place)]) for place in range(len(kept))]
 
 
 def found_of(text: str, plan: PricedPlan) -> tuple[tuple[Key, ...], ...] | None:

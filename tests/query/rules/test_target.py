@@ -46,7 +46,9 @@ def test_the_price_that_is_found_is_enough_and_the_next_smaller_is_not(text: str
 
         priced = price(plan.query, Price(epsilon=at, delta=plan.price.delta), db.ledger.budget)
         zeros = str([[0] * plan.query.question.cells for _ in priced.parts]).replace("'", '"')
-        shown = build_release(priced, noisy_of(f'{{"noisy": {zeros}}}'), left=db.ledger.left(), safe=True, stored=False)
+        shown = build_release(
+            priced, noisy_of(f'{{"noisy": {zeros}}}', priced.names[0]), left=db.ledger.left(), safe=True, stored=False
+        )
         return {name: float((ends.upper - ends.lower).max()) / 2 for name, ends in shown.intervals(0.95).items()}
 
     wanted = error if isinstance(error, dict) else dict.fromkeys(widths(spent), error)

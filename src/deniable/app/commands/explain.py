@@ -20,7 +20,10 @@ def explain(
     moved: Moved = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a question would cost and how exact the answer would be. Reads no row, spends nothing."""
+    """Say what a question would cost and how exact the answer would be. Spends nothing.
+
+    Reads the schema, and of public tables that the question names the rows; of private ones none.
+    """
     explanation = for_reading(read(policy), moved=moved).explain(
         sql, epsilon=epsilon, delta=delta, rho=rho, error=error
     )

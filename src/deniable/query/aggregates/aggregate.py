@@ -1,5 +1,6 @@
 """What a question asks of every group: exact integers, a bound on how far one unit moves them, and their noise."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -42,6 +43,12 @@ class Aggregate(ABC):
     def place(self) -> tuple[bool, str]:
         """Where it stands among those that read the same."""
         return True, f"0{self.function}"
+
+    @property
+    def standing(self) -> tuple[str, bool, str]:
+        """Where it stands among all: by what it reads, a sum before its count."""
+        argument = json.dumps(None if self.argument is None else self.argument.to_json(), sort_keys=True)
+        return argument, *self.place
 
     @abstractmethod
     def bounded(self, question: "Question") -> "Bounded":

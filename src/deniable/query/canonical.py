@@ -1,0 +1,188 @@
+"""One form for all questions that certainly ask the same of the rows, however they are written.
+
+Names of columns are followed through aliases, subqueries and WITH down to the tables, so they do not matter. Inner
+joins become one list of what they join, beside one list of conditions, each in an order of its own. What is made of
+several rows, or of rows that may be missing, stays a thing by itself: aggregated rows, UNION ALL, LEFT JOIN.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import groupby, permutations, product
+from math import factorial, prod
+from typing import TYPE_CHECKING, Any
+
+from deniable.query.expression import Call, Column, Expression, Literal, canonical, operands, substituted
+from deniable.query.grouped import Grouped
+from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
+from deniable.query.union import Union
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deniable.query.plan import Question
+
+Meaning = Callable[[Column], Expression]
+_MOST_ORDERS = 24  # of equal tables in a join that are compared; beyond, they stay as they are written
+
+
+def canonical_question(question: "Question", public: Mapping[str, str]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The question as plain data, and its aggregates in the order in which they stand there.
+
+    A question about one table that is named as it is has the form that it had in the first versions.
+
+    Args:
+        public: fingerprints of the public tables that it reads, by name.
+    """
+    forms = (_question(question, labels) for labels in _orders(question.source))
+    said, order = min(forms, key=lambda form: json.dumps(form[0], sort_keys=True))
+    return said | ({"public": dict(public)} if public else {}), order
+
+
+def public_tables(relation: Relation) -> Iterator[Scan]:
+    """The public tables that a relation reads, with repetitions."""
+    if isinstance(relation, Scan):
+        yield from () if relation.private else (relation,)
+        return
+    below = [getattr(relation, name, None) for name in ("source", "left", "right")]
+    for source in (*below, *getattr(relation, "sources", ())):
+        yield from () if source is None else public_tables(source)
+
+
+def fingerprint(held: "pa.Table") -> str:
+    """A hash of rows, in whatever order they come."""
+    held = held.sort_by([(name, "ascending") for name in held.column_names])
+    digest = hashlib.sha256()
+    for column in held.columns:
+        digest.update(json.dumps([str(column.type), column.to_pylist()], default=str).encode())
+    return digest.hexdigest()
+
+
+def _question(question: "Question", labels: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    leaves = _leaves(question.source)
+    alone = isinstance(leaves[0], Scan) and len(leaves) == 1
+    meaning = _meaning(question.source, labels, alone=alone)
+    aggregates = [_followed(aggregate, meaning) for aggregate in question.aggregates]
+    order = sorted(range(len(aggregates)), key=lambda place: aggregates[place].standing)
+    keys = tuple(substituted(key, meaning) for key in question.keys)
+    said: dict[str, Any] = replace(
+        question, keys=keys, aggregates=tuple(aggregates[place] for place in order)
+    ).to_json()
+    conditions = canonical(_conditions(question.source, labels, alone=alone))
+    if alone:
+        both = conditions if len(conditions) < 2 else [{"call": "and", "arguments": conditions}]
+        return said | {
+            "table": leaves[0].to_json(),
+            "unit": [leaves[0].unit, said["unit"][1]],
+            "where": (*both, None)[0],
+        }, tuple(order)
+    return said | {"table": _block(question.source, labels), "unit": said["unit"][1], "where": None}, tuple(order)
+
+
+def _followed(aggregate: Any, meaning: Meaning) -> Any:
+    """An aggregate of the columns that its own mean."""
+    values = {each.name: getattr(aggregate, each.name) for each in fields(aggregate)}
+    read = {name: value for name, value in values.items() if isinstance(value, Column | Literal | Call)}
+    return replace(aggregate, **{name: substituted(value, meaning) for name, value in read.items()})
+
+
+def _leaves(relation: Relation) -> list[Relation]:
+    """What inner joins put together, below all that is done row by row."""
+    match relation:
+        case Filter(source=source) | Project(source=source) | Renamed(source=source):
+            return _leaves(source)
+        case Join(left=left, right=right, outer=False):
+            return [*_leaves(left), *_leaves(right)]
+    return [relation]
+
+
+def _orders(relation: Relation) -> Iterator[list[int]]:
+    """Numbers for the leaves, by their forms; those of equal forms in every order."""
+    forms = [json.dumps(_leaf(leaf), sort_keys=True) for leaf in _leaves(relation)]
+    ties = [list(tie) for _, tie in groupby(sorted(range(len(forms)), key=forms.__getitem__), key=forms.__getitem__)]
+    few = prod(factorial(len(tie)) for tie in ties) <= _MOST_ORDERS
+    for choice in product(*(permutations(tie) if few else [tie] for tie in ties)):
+        placed = [leaf for tie in choice for leaf in tie]
+        yield [placed.index(leaf) for leaf in range(len(forms))]
+
+
+def _meaning(relation: Relation, labels: Sequence[int], *, alone: bool = False) -> Meaning:
+    """What a column of a relation is, over those of its leaves."""
+    match relation:
+        case Filter(source=source):
+            return _meaning(source, labels, alone=alone)
+        case Renamed(source=source, prefix=prefix):
+            inner = _meaning(source, labels, alone=alone)
+            return lambda column: inner(Column(column.name.removeprefix(prefix), column.facts))
+        case Project(source=source, columns=columns):
+            inner = _meaning(source, labels, alone=alone)
+            return lambda column: substituted(columns.get(column.name) or source.owner, inner)
+        case Join(left=left, right=right, outer=False):
+            cut, own = len(_leaves(left)), {*left.names, left.unit}
+            first, second = _meaning(left, labels[:cut]), _meaning(right, labels[cut:])
+            return lambda column: (first if column.name in own else second)(column)
+    if alone:
+        return lambda column: column
+    return lambda column: Column(json.dumps([labels[0], _inside(relation, column)], sort_keys=True), column.facts)
+
+
+def _conditions(relation: Relation, labels: Sequence[int], *, alone: bool = False) -> Iterator[object]:
+    match relation:
+        case Filter(source=source, condition=condition):
+            for each in operands(condition, "and"):
+                yield substituted(each, _meaning(source, labels, alone=alone)).to_json()
+            yield from _conditions(source, labels, alone=alone)
+        case Project(source=source) | Renamed(source=source):
+            yield from _conditions(source, labels, alone=alone)
+        case Join(left=left, right=right, on=on, outer=False):
+            cut, meaning = len(_leaves(left)), _meaning(relation, labels)
+            yield from ({"equal": canonical(substituted(side, meaning).to_json() for side in pair)} for pair in on)
+            yield from _conditions(left, labels[:cut])
+            yield from _conditions(right, labels[cut:])
+
+
+def _block(relation: Relation, labels: Sequence[int]) -> object:
+    leaves = canonical(_leaf(leaf) for leaf in _leaves(relation))
+    return {"joined": leaves, "where": canonical(_conditions(relation, labels))}
+
+
+def _best(relation: Relation) -> tuple[object, list[int]]:
+    """The form of a relation by itself, and the numbers of its leaves there."""
+    forms = [(_block(relation, labels), labels) for labels in _orders(relation)]
+    return min(forms, key=lambda form: json.dumps(form[0], sort_keys=True))
+
+
+def _within(relation: Relation, expression: Expression) -> object:
+    """An expression over a relation that is a form by itself."""
+    return substituted(expression, _meaning(relation, _best(relation)[1])).to_json()
+
+
+def _leaf(leaf: Relation) -> object:
+    match leaf:
+        case Grouped(source=source, keys=keys):
+            return {"grouped": _best(source)[0], "keys": canonical(_within(source, key) for key in keys)}
+        case Union(sources=sources):
+            return {"union": [_best(source)[0] for source in sources]}
+        case Join(left=left, right=right, on=on):
+            pairs = canonical([_within(left, one), _within(right, other)] for one, other in on)
+            return {"left join": [_best(left)[0], _best(right)[0]], "on": pairs}
+    return {"table": leaf.to_json(), "unit": leaf.unit}
+
+
+def _inside(leaf: Relation, column: Column) -> object:
+    """What a column of a leaf is, whatever it is called there."""
+    match leaf:
+        case Grouped(source=source, keys=keys, totals=totals) if column.name != leaf.unit:
+            kind, number = column.name.split()
+            if kind == "key":
+                return {"key": _within(source, keys[int(number)])}
+            said: Any = totals[int(number)].to_json()
+            return {"total": [said[0], said[1] and _within(source, totals[int(number)].argument), *said[2:]]}  # type: ignore[arg-type]
+        case Union(sources=sources) if column.name != leaf.unit:
+            place = leaf.names.index(column.name)
+            return [_within(source, source.column(source.names[place])) for source in sources]
+        case Join(left=left, right=right):
+            side = left if column.name in {*left.names, left.unit} else right
+            return {"left" if side is left else "right": _within(side, column)}
+    return column.name

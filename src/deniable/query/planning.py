@@ -1,0 +1,152 @@
+"""From a question to a priced plan, and from a paid plan to what the ledger keeps."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, UnsupportedQueryError
+from deniable.ledger import Entry
+from deniable.ledger.entry import Json
+from deniable.mechanisms.price import Price
+from deniable.numbers.rationals import Real
+from deniable.query.answer import check_outcome
+from deniable.query.auto import Search, bounded, searches, settle
+from deniable.query.canonical import fingerprint, public_tables
+from deniable.query.catalog import Table
+from deniable.query.engines.base import Progress
+from deniable.query.expression import Expression, Value
+from deniable.query.frames import Ask
+from deniable.query.options import stricter, without_options
+from deniable.query.plan import Name, PricedPlan, Query
+from deniable.query.relation import Relation as Rows
+from deniable.query.relation import Scan
+from deniable.query.rules import cheapest, price
+from deniable.query.rules.target import Target
+from deniable.query.sql import parse
+from deniable.query.statistics import Statistics
+from deniable.query.stored import answer_text
+
+
+class Planning(Statistics):
+    """Plans, names and pays for questions in SQL and frames."""
+
+    tables: Mapping[str, Table]
+
+    def _plan(
+        self,
+        text: str | Ask,
+        epsilon: Real | None,
+        delta: Real | None,
+        rho: Real | None,
+        *,
+        error: Target | None = None,
+        confidence: float = 0.95,
+        dialect: str = "duckdb",
+        pay: bool = False,
+    ) -> PricedPlan:
+        tables, plain = self.tables, text
+        if not isinstance(text, Ask):
+            plain, options = without_options(text)
+            if options:
+                if (epsilon, delta, rho, error) != (None, None, None, None):
+                    raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
+                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(self.tables, options)
+        if error is not None and (epsilon is not None or rho is not None):
+            raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
+        asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
+        find = bool(asked.delta)
+
+        def read(tables: Mapping[str, Table]) -> Query:
+            if isinstance(plain, Ask):
+                return plain.query(tables, find=find)
+            return parse(plain, tables, self._look, dialect, find=find)
+
+        def priced(found: tuple[Search, ...], asked: Price) -> PricedPlan:
+            """The plan; with bounds that were found, the first that it can have."""
+            ways = [*product(*map(Search.suiting, found))]
+            for way in ways[:-1]:
+                with suppress(UnsupportedQueryError, InvalidParameterError):
+                    return made(way, asked)
+            return made(ways[-1], asked)
+
+        def made(found: tuple[Search, ...], asked: Price) -> PricedPlan:
+            ends = {(each.table.name, each.column): each.ends for each in found}
+            query = read(bounded(tables, ends) if ends else tables)
+            check_outcome(query)
+            if error is None:
+                plan = price(query, asked, self.ledger.budget)
+            else:
+                plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
+            if plan.key_search is not None and not self._engine.finds_keys:
+                raise UnsupportedQueryError("this engine finds no groups. Declare them: columns={...: dn.Keys([...])}.")
+            self._engine.check(plan)
+            public = {scan.source.name: self._fingerprint(scan) for scan in public_tables(query.question.source)}
+            return replace(plan, searches=found, public=public)
+
+        found, prices = searches(read, tables, asked, self._recall)
+        if found and error is not None:
+            raise InvalidParameterError("error= needs declared bounds: how far an answer is off depends on them.")
+        due = sum(each.due for each in found)
+        plans = [priced(found, left) for left in (prices if not due else [prices[due]])]
+        plan = next((each for each in plans[1:] if self._named(each)[1]), plans[0])
+        if pay and due:
+            for each in found:
+                self.ledger.check_unit(f"a search for the bounds of {each.column}", units=True)
+            self.ledger.check_affordable(plan.total)
+            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due])
+        return plan
+
+    def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:
+        """A column of a public relation."""
+        return self._engine.columns(rows, [expression]).column(0).to_pylist()  # type: ignore[no-any-return]
+
+    def _fingerprint(self, scan: Scan) -> str:
+        """A hash of the rows of a public table, which are part of the question."""
+        usable = [name for name, kind in scan.source.schema.items() if kind is not None or name in scan.source.columns]
+        return fingerprint(self._engine.columns(scan, [scan.column(name) for name in usable]))
+
+    def _named(self, plan: PricedPlan) -> tuple[Name, bool]:
+        """The name of a question in this ledger, and whether its answer is there."""
+        stored = next((name for name in plan.names if self._recall(name.key) is not None), None)
+        return stored or plan.names[0], stored is not None
+
+    def _recall(self, question: str) -> str | None:
+        return self.ledger.recall(question, safe=self._bits.safe)
+
+    def _entry(self, plan: PricedPlan, name: Name) -> Entry:
+        searched = () if plan.key_search is None else (plan.key_search,)
+        described: Json = [part.entry() for part in (*searched, *plan.parts)]
+        return Entry(
+            question=name.key, text=plan.query.text, loss=plan.loss, mechanisms=described, safe=self._bits.safe
+        )
+
+    def _exact(self, plan: PricedPlan, name: Name, progress: Progress | None) -> str:
+        """Look and add noise: after the payment."""
+        secret = self.ledger.secret("groups of a unit")
+        if plan.key_search is not None:
+            plan = plan.on(plan.key_search.release(*self._engine.keys(plan, secret=secret), bits=self._bits))
+        question = plan.query.question
+        noisy: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64) for _ in plan.parts]
+        if plan.parts and question.cells:
+            parts = zip(plan.parts, self._engine.exact(plan, secret=secret, progress=progress), strict=True)
+            noisy = [part.release(value, bits=self._bits) for part, value in parts]
+        return answer_text(noisy, question, name)
+
+    def _notes(self, *, grouped: bool, table: Table | None = None) -> tuple[str, ...]:
+        """What a reader of any answer must know: how rows were bounded, and how long the budget lasts."""
+        bounding = (table or self._table).bounding(grouped=grouped)
+        notes = [] if bounding is None else [f"{bounding[0].upper()}{bounding[1:]}."]
+        unit = self._table.unit
+        if unit.period is not None:
+            notes.append(f"Protected is {unit} and no more: over k values of {unit.period}, k times the cost adds up.")
+        if not self.ledger.is_lasting:
+            notes.append(
+                "The budget is kept in memory and ends with this process; "
+                f'ledger="{self._table.name}.ledger" keeps it for good.'
+            )
+        return tuple(notes)
