@@ -15,6 +15,7 @@ from deniable.errors import InvalidParameterError
 # What readers of the guide see depends on every row: a change of the generator changes the guide.
 DIGESTS = {
     "visits": "b9b684aca21a03f226605831b7ccf39d8e9cd72a201a2bfa35d0518e75ab427b",
+    "bids": "3c36a50ac6360dec3c9a8f56ce53ed16be4101eded1d04746af9cda9bb506325",
     "survey": "78c0fbc67abd6c5fa1697e5cfaaf851fa237b82105901bd087a1241a9a176190",
 }
 
@@ -54,6 +55,6 @@ def test_columns_are_as_described() -> None:
 
 @pytest.mark.parametrize("name", ["clinic", "visits.xlsx", "nowhere/visits.csv", ""])
 def test_what_there_is_not_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match=r"visits and survey.*\.csv and \.parquet"):
+    with pytest.raises(InvalidParameterError, match=r"visits, survey, bids.*\.csv and \.parquet"):
         datasets.path(name, tmp_path)
     assert list(tmp_path.iterdir()) == []

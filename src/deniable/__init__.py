@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deniable import attacks as attacks
     from deniable import audit as audit
     from deniable import datasets as datasets
+    from deniable import games as games
     from deniable import learning as learning
     from deniable import local as local
     from deniable import mechanisms as mechanisms
@@ -59,7 +60,18 @@ _HOMES = {
     "Ledger": "deniable.ledger",
     "Release": "deniable.release",
 }
-_ROOMS = ("attacks", "audit", "datasets", "learning", "local", "mechanisms", "privacy", "statistics", "variants")
+_ROOMS = (
+    "attacks",
+    "audit",
+    "datasets",
+    "games",
+    "learning",
+    "local",
+    "mechanisms",
+    "privacy",
+    "statistics",
+    "variants",
+)
 __all__ = ["__version__", *_ROOMS, *sorted(_HOMES)]  # noqa: PLE0604 - strings, all of them
 
 

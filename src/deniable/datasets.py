@@ -1,4 +1,4 @@
-"""Two small made-up tables to try things on. They describe nobody, and anybody may use them for anything.
+"""Three small made-up tables to try things on. They describe nobody, and anybody may use them for anything.
 
 >>> import deniable as dn
 >>> dn.datasets.visits().column_names
@@ -27,6 +27,7 @@ WARDS = ("surgery", "children", "emergency")
 DEPARTMENTS = ("care", "kitchen", "laboratory", "maintenance", "office", "research")
 _PATIENTS = 2_500
 _EMPLOYEES = 4_000
+_BIDDERS = 1_000
 _NEWCOMER = 1_977  # the row of the only person of 58 or older who joined the researchers within the last year
 
 
@@ -97,7 +98,30 @@ def survey() -> "pyarrow.Table":
     )
 
 
-TABLES: Mapping[str, "Callable[[], pyarrow.Table]"] = {"visits": visits, "survey": survey}
+def bids() -> "pyarrow.Table":
+    """One row for each of 1,000 people who bid for a digital map of hiking trails.
+
+    Columns: bidder (a number), member of the hiking club, and bid in whole and half euros. A third of them bid a round
+    number of tens, so a price a little above one earns much less.
+
+    >>> bids().num_rows
+    1000
+    """
+    import pyarrow as pa
+
+    member = _spread(14, _BIDDERS) < 0.4
+    bid = np.floor(2 * (1 + 34 * _spread(15, _BIDDERS) ** np.where(member, 1, 2))) / 2
+    tens = np.maximum(np.round(bid / 10) * 10, 10)
+    return pa.table(
+        {
+            "bidder": np.arange(_BIDDERS),
+            "member": member,
+            "bid": np.where(_spread(16, _BIDDERS) < 1 / 3, tens, bid),
+        }
+    )
+
+
+TABLES: Mapping[str, "Callable[[], pyarrow.Table]"] = {"visits": visits, "survey": survey, "bids": bids}
 
 
 def path(name: str, folder: str | Path = ".") -> Path:
@@ -128,7 +152,7 @@ def write(name: str, file: str | Path) -> None:
     place = Path(file)
     if name not in TABLES or place.suffix not in (".csv", ".parquet") or not place.parent.is_dir():
         raise InvalidParameterError(
-            f"{str(file)!r} cannot be written: the tables are {' and '.join(TABLES)}, the endings .csv and .parquet, "
+            f"{str(file)!r} cannot be written: the tables are {', '.join(TABLES)}, the endings .csv and .parquet, "
             "and the folder must be there."
         )
     import pyarrow.csv

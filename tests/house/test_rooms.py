@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "learning": {"privacy", "noise", "rows", "mechanisms", "release", "statistics", "ledger"},
     "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "variants": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
+    "games": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {
@@ -118,6 +119,7 @@ def test_public_names_are_these() -> None:
         "connect",
         "datasets",
         "each_row",
+        "games",
         "guess_csv",
         "import_csv",
         "learning",

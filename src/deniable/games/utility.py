@@ -1,0 +1,101 @@
+"""What privacy promises in the words of economics: how much anybody's expected utility can move.
+
+A utility is any function of the outcome and of what happens after it. In [0, 1] it is a randomized test between two
+data sets, so its two expectations are error rates of a test, and the trade-off curve of the loss bounds one by the
+other, sharply. Proofs: docs/theory/games/utility.md.
+"""
+
+from fractions import Fraction
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.balls import ball, certified
+from deniable.numbers.interval import NONNEGATIVE, Interval, round_down, round_up
+from deniable.numbers.rationals import Real, exact_rational, nonnegative_rational, positive_integer, shown
+from deniable.privacy import PrivacyLoss, Relation, Replace
+from deniable.privacy.call import in_words
+
+
+@in_words
+def expected_utility(
+    loss: PrivacyLoss,
+    *,
+    usual: Real,
+    lower: Real = 0,
+    upper: Real | None = None,
+    people: int = 1,
+    relation: Relation = Replace,
+) -> Interval:
+    """Bounds on anybody's expected utility after `people` have changed what they report.
+
+    They hold in both directions, for every utility with these bounds, and for everybody at once.
+
+    Args:
+        loss: of the outcome. One that is proved under add/remove alone is taken for two steps under replace.
+        usual: the expected utility before.
+        lower: the least utility there is.
+        upper: the largest; None where nobody knows one, which needs epsilon-DP.
+        people: how many act together.
+        relation: Replace for another report, AddRemove for taking part or not.
+
+    Guarantee: with a = (usual - lower) / (upper - lower) and the trade-off curve f, the new one is between f(1 - a) and
+        1 - f(a) on the same scale, and some mechanism with this loss attains either. Without `upper` the distance from
+        `lower` changes by a factor in [e^-epsilon, e^epsilon].
+    Source: Dwork, Roth (2014), section 2.3.1, for the factor; docs/theory/games/utility.md for the curve.
+    Raises: InvalidParameterError if usual is out of bounds; UnprovedError without `upper` where delta is not 0.
+
+    >>> from deniable.games import expected_utility
+    >>> from deniable.privacy import PureLoss
+    >>> print(f"{expected_utility(PureLoss(epsilon='0.1'), usual=1000):.1f}")
+    [904.8, 1105.2]
+    """
+    mean, low = exact_rational("usual", usual), exact_rational("lower", lower)
+    high = None if upper is None else exact_rational("upper", upper)
+    if mean < low or (high is not None and (mean > high or low >= high)):
+        raise InvalidParameterError(
+            f"usual must be between lower and upper, got {shown(usual)}, {shown(lower)} and {shown(upper)}"
+        )
+    joint = _of(loss, people, relation)
+    if high is None:
+        limit = joint.pure_epsilon
+        if limit is None:
+            raise UnprovedError(f"{loss!r} may fail, and then a utility without bounds may be anything. Give upper.")
+        least, most = (certified(lambda e=e: ball(e).exp(), within=NONNEGATIVE) for e in (-limit, limit))  # type: ignore[misc]
+        return Interval(
+            round_down(low + (mean - low) * Fraction(least.lower)), round_up(low + (mean - low) * Fraction(most.upper))
+        )
+    share, curve = (mean - low) / (high - low), joint.tradeoff()
+    hits = Fraction(curve.true_positive_rate(min(round_up(share), 1.0)).upper)
+    misses = Fraction(curve.false_negative_rate(min(round_up(1 - share), 1.0)).lower)
+    return Interval(round_down(low + misses * (high - low)), round_up(low + hits * (high - low)))
+
+
+@in_words
+def gain_bound(loss: PrivacyLoss, *, width: Real, liars: int = 1, relation: Relation = Replace) -> float:
+    """The most that lying can add to the expected utility of a player, whatever the others report.
+
+    Args:
+        loss: of the outcome. One that is proved under add/remove alone is taken for two steps under replace.
+        width: largest minus least utility of the player, in money or in any unit.
+        liars: how many lie together; the bound is for each one's utility.
+
+    Guarantee: width times the total variation delta(0) between two outcomes, rounded up; attained. For epsilon-DP it is
+        tanh(epsilon / 2), below the usual e^epsilon - 1, and tanh(epsilon / 4) for the exponential mechanism.
+    Source: McSherry, Talwar (2007), for approximate truthfulness; docs/theory/games/utility.md.
+
+    >>> from deniable.games import gain_bound
+    >>> from deniable.privacy import PureLoss
+    >>> print(f"{gain_bound(PureLoss(epsilon='0.2'), width=1):.4f}")  # e^0.2 - 1 is 0.2214
+    0.0997
+    """
+    span = nonnegative_rational("width", width)
+    return round_up(span * Fraction(_of(loss, liars, relation).delta(0).upper))
+
+
+def _of(loss: PrivacyLoss, people: int, relation: Relation) -> PrivacyLoss:
+    """The loss of people who change together, under the relation that is asked for."""
+    if not isinstance(loss, PrivacyLoss):
+        raise InvalidParameterError(f"loss must be a PrivacyLoss, such as PureLoss(epsilon=1), got {shown(loss)}")
+    asked = loss.under_replace() if relation is Replace and Replace not in loss.relations else loss
+    if Relation.checked(relation) not in asked.relations:
+        raise UnprovedError(f"{loss!r} is not proved for {relation}")
+    return asked.group(positive_integer("people", people))
