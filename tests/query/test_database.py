@@ -466,3 +466,27 @@ def test_progress_is_checked_before_anything_is_spent() -> None:
     shares: list[float] = []
     db.sql("SELECT COUNT(*) FROM t", epsilon=1, progress=shares.append)
     assert shares == []  # of a frame
+
+
+def test_a_question_may_bring_public_facts_of_its_own() -> None:
+    db = database(budget=Budget(epsilon=10**6), groups=2)
+    pairs = {"region, member": dn.Keys([("south", None), ("north", True)])}
+    text = "SELECT member, region, COUNT(*) AS n FROM t GROUP BY region, member"
+    answer = db.sql(text, epsilon=10**5, columns=pairs)
+    assert [*zip(answer["member"], answer["region"], strict=True)] == [(None, "south"), (True, "north")]
+    assert [*answer["n"]] == [1, 2]
+    assert db.explain(text, epsilon=10**5, columns=pairs).stored
+    assert not db.explain(text, epsilon=10**5).stored
+    assert len(db.sql(text, epsilon=1)) == 6
+    ages = {"age": dn.Number(lower=20, upper=31)}
+    ask = db.table("t").select(dn.col("age").sum())
+    assert ask.release(epsilon=10**5, columns=ages).scalar(unsafe=True) == pytest.approx(30 + 31 + 31 + 20 + 20, abs=1)
+    for columns, said in (({"none": dn.Keys([1])}, "none"), ({"age": dn.Keys([(1, 2)])}, "pairs")):
+        with pytest.raises(CatalogError, match=said):
+            db.sql(text, epsilon=1, columns=columns)
+    two = dn.connect({"a": frame(), "b": frame()}, unit="person", columns={"a": COLUMNS}, budget=Budget(epsilon=9))
+    of_two = "SELECT note, COUNT(*) FROM b GROUP BY note"
+    assert len(two.sql(of_two, epsilon=1, columns={"b": {"note": dn.Keys(["x", "nan"])}})) == 2
+    for wrong in ({"note": dn.Keys(["x"])}, {"c": {}}):
+        with pytest.raises(CatalogError, match="a mapping for each of the tables a, b"):
+            two.sql(of_two, epsilon=1, columns=wrong)

@@ -1,8 +1,12 @@
 """Declarations of columns are exact, of one kind, and within their limits."""
 
+from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
+from itertools import product
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import deniable as dn
@@ -37,3 +41,43 @@ def test_what_a_missing_value_counts_as_lies_within_the_bounds(null: object) -> 
 def test_too_many_keys_are_refused() -> None:
     with pytest.raises(CatalogError, match="at most"):
         dn.Keys(range(LARGEST_KEYS + 1))
+
+
+def test_lists_of_keys_are_joined_taken_out_and_paired_as_sets_are() -> None:
+    wards, years = ["a", "b", "c"], range(2020, 2024)
+    both = dn.Keys(wards) * dn.Keys(years)
+    assert both.joint == tuple(product(wards, years))
+    assert ((both - dn.Keys([("a", 2020)])) | dn.Keys([("z", 9)])).joint == (*product(wards, years), ("z", 9))[1:]
+    assert (dn.Keys(wards) - dn.Keys(["b", "x"]) | dn.Keys(["c", "d"])).keys == ("a", "c", "d")
+    days = dn.Date(lower=date(2025, 1, 1), upper=date(2025, 1, 31)) * dn.Boolean()
+    assert days.joint is not None
+    assert len(days.joint) == 62
+    assert (both * dn.Keys([1])).joint == tuple((*row, 1) for row in product(wards, years))
+    assert (dn.Number(lower="0.5", upper=3, integer=True) - dn.Keys([2])).keys == (1, 3)
+
+
+def test_keys_are_taken_from_arrays_and_public_frames() -> None:
+    frame = pa.table({"ward": ["a", "b", "a"], "year": [1, 1, 1]})
+    assert dn.Keys(np.array([3, 1])).keys == (3, 1)
+    assert dn.Keys(frame["ward"]).keys == ("a", "b")
+    assert dn.Keys(frame).joint == (("a", 1), ("b", 1))
+    assert dn.Keys(frame.select(["year"])).keys == (1,)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: dn.Keys(["a"]) - dn.Keys(["a"]), "at least one"),
+        (lambda: dn.Keys(["a"]) | dn.Keys([1]), "one kind"),
+        (lambda: dn.Keys(["a"]) * dn.Text(), "only lists"),
+        (lambda: dn.Keys([("a", 1), ("b",)]), "equally many"),
+        (lambda: dn.Keys([("a", 1), ("a", 1)]), "differ"),
+        (lambda: dn.Keys([("a", 1), (2, 1)]), "one kind"),
+        (lambda: dn.Keys([("a", 1)], null=True), "for one column"),
+        (lambda: dn.Keys(range(10**6)) * dn.Keys([1, 2]), "at most"),
+        (lambda: dn.Keys("ab"), "a list of values"),
+    ],
+)
+def test_what_makes_no_list_of_keys_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(CatalogError, match=said):
+        make()

@@ -1,8 +1,11 @@
 """A policy is written from a schema, filled in by a person, and read back; mistakes are named."""
 
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import CatalogError, DeniableError, SourceError
@@ -235,3 +238,46 @@ keys = ["A", "B"]
     import_csv(misread.source, misread.csv)  # the text of an expression says nothing here
     with pytest.raises(CatalogError, match="no column"):
         connect(tmp_path / "policy.toml")
+
+
+def test_keys_stand_in_public_files_and_go_together(tmp_path: Path) -> None:
+    (tmp_path / "wards.csv").write_text("code,ward,since\n007,a,2025-01-01\n008,b,2025-01-02\n007,a,2025-01-01\n")
+    pq.write_table(pa.table({"ward": ["b", "a"], "code": ["1", "2"]}), tmp_path / "wards.parquet")
+    text = (
+        FILLED.partition("[columns")[0]
+        + """
+        [columns."ward, code"]
+        without = [["b", "007"]]
+        [columns.code]
+        keys = "wards.csv"
+        [columns.ward]
+        keys = "wards.csv"
+        null_group = true
+        [columns.since]
+        type = "date"
+        keys = "wards.csv"
+        [columns."code, ward"]
+        keys = "wards.parquet"
+        [columns."region, note"]
+        keys = [["n", "x"], ["s", "y"]]
+    """
+    )
+    columns = read_policy(written(tmp_path, text)).columns
+    assert columns["code"].keys == ("007", "008")
+    assert columns["since"].keys == (date(2025, 1, 1), date(2025, 1, 2))
+    assert columns["ward, code"].joint == (("a", "007"), ("a", "008"), ("b", "008"), (None, "007"), (None, "008"))
+    assert columns["code, ward"].joint == (("1", "b"), ("2", "a"))
+    assert columns["region, note"].joint == (("n", "x"), ("s", "y"))
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ('[columns.region]\nkeys = "nowhere.csv"', "cannot be read from 'nowhere.csv'"),
+        ('[columns."a, b"]\nwithout = [["x", "y"]]', "keys are missing"),
+        ("[columns.region]\nkeys = 3", "a list, or a file of keys"),
+    ],
+)
+def test_keys_that_cannot_be_had_are_refused(tmp_path: Path, section: str, said: str) -> None:
+    with pytest.raises(CatalogError, match=said):
+        read_policy(written(tmp_path, FILLED.partition("[columns")[0] + section))

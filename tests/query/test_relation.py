@@ -26,7 +26,10 @@ KEYS = {
     "weight": pa.float64(),
 }  # fmt: skip
 COLUMNS = {
-    "orders": {"paid": Number(lower=-2, upper=4)},
+    "orders": {
+        "paid": Number(lower=-2, upper=4),
+        "item, paid > 0": Keys([(2, True), (1, False), (None, True), (1, None)]),
+    },
     "people": {"region": Keys(["n", "s"])},
     "items": {"label": Keys(["x", "y"])},
     "lines": {"weight": Number(lower=0, upper=2)},
@@ -119,6 +122,7 @@ SHAPES = [
     "SELECT COUNT(*), SUM(mean) FROM (SELECT o.buyer, AVG(weight) AS mean FROM lines JOIN orders o USING (item) "
     "GROUP BY o.buyer) m JOIN (SELECT DISTINCT buyer, region FROM people UNION ALL SELECT buyer, 'n' FROM orders) p "
     "USING (buyer)",
+    f"SELECT o.paid > 0, o.item, {MEASURES} FROM people p JOIN orders o USING (buyer) GROUP BY 1, 2",
     "SELECT COUNT(*), SUM(weight) FROM lines",
 ]
 SOME_LINES = st.lists(st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from([-1.0, 0.7, 2.0])), max_size=5)

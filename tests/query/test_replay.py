@@ -26,6 +26,7 @@ from tests.query.test_statistics import COLUMNS as VISITED
 
 COLUMNS: dict[str, Any] = {
     "i": dn.Number(lower=-10, upper=10), "x": dn.Number(lower=-10, upper=10), "s": dn.Keys(["a", "b", "abc"]),
+    "s, i > 2": dn.Keys(["a", "b", None]) * dn.Keys([True, None]) - dn.Keys([("a", True)]),
 }  # fmt: skip
 NASTY: dict[str, list[Any]] = {
     "person": [777, 777, 778, None],
@@ -70,6 +71,7 @@ QUERIES += [
     for start in range(3)
 ]
 QUERIES += [
+    "SELECT i > 2, s, COUNT(*), SUM(x) FROM t GROUP BY 1, 2",
     "SELECT s, MEDIAN(x), QUANTILE_CONT(i, 0.9), MIN(x), MAX(i) FILTER (WHERE b), COUNT(*) FROM t GROUP BY s",
 ]
 

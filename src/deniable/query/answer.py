@@ -108,7 +108,7 @@ def _key_columns(plan: PricedPlan) -> dict[str, Array]:
     for axis in question.axes:
         values = axis.values or ()
         inner //= max(1, len(values))
-        for place, keys in zip(axis.places, zip(*values, strict=True), strict=bool(values)):
+        for place, keys in axis.columns:
             column = np.empty(len(keys), dtype=object)
             column[:] = keys
             columns[f"key {place}"] = np.tile(np.repeat(column, inner), outer)

@@ -6,14 +6,15 @@ name that is not declared cannot be used.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Any
 
 from deniable.errors import CatalogError, UnsupportedQueryError
 from deniable.privacy import AddRemove, PrivacyUnit, Relation
-from deniable.query.declarations import LARGEST_KEYS, Declaration, plain
+from deniable.query.declarations import LARGEST_KEYS, Declaration, Keys, Row, plain
 from deniable.query.expression import Column, Expression, Facts, Key, Kind, literal
 from deniable.query.operators import call
 
@@ -143,55 +144,75 @@ class Table:
 
     @cached_property
     def expressions(self) -> Mapping[str, Expression]:
-        """The expressions over columns whose keys are declared, by the text that declares them.
+        """The expressions over columns whose keys are declared, by the text that declares them."""
+        return {name: found[0] for name, found in self._named.items() if len(found) == 1}
 
-        Raises: CatalogError if a declared name is neither a column nor an expression that a query may hold.
+    @cached_property
+    def _named(self) -> Mapping[str, Sequence[Expression]]:
+        """What each declared name that is no column means: an expression, or several columns together.
+
+        Raises: CatalogError if it is neither that a query may hold.
         """
-        from deniable.query.sql import declared_expression
+        from deniable.query.sql import declared_expressions
 
-        found = {}
-        for name in self.columns:
+        named = {}
+        for name, declared in self.columns.items():
             if name in self.schema:
+                if declared.joint is not None:
+                    raise CatalogError(f"columns declares pairs for {name!r}. Name all columns of them: '{name}, ...'.")
                 continue
-            reason = ""
+            reason, found = "", []
             try:
-                expression = declared_expression(name, self)
+                found = declared_expressions(name, self)
             except UnsupportedQueryError as error:
-                expression, reason = None, f" As an expression: {error}"
-            if expression is None:
+                reason = f" As an expression: {error}"
+            if len(found) != (1 if declared.joint is None else len(declared.joint[0])):
                 raise CatalogError(
                     f"columns declares {name!r}, which {self.name} does not have.{did_you_mean(name, self.schema)} "
                     f"Its columns: {listed(self.schema)}.{reason}"
                 )
-            found[name] = expression
-        return found
+            named[name] = found
+        return named
 
     @cached_property
-    def _keys_by_form(self) -> Mapping[str, tuple[Key, ...]]:
-        """The declared keys of expressions, by their canonical form."""
-        found: dict[str, tuple[Key, ...]] = {}
-        for name, expression in self.expressions.items():
-            declared, kind = self.columns[name], expression.facts.kind
-            if declared.keys is None:
+    def _keys_by_form(self) -> Mapping[tuple[str, ...], Declaration]:
+        """What is declared of expressions, and of several columns together, by their canonical forms."""
+        found: dict[tuple[str, ...], Declaration] = {}
+        for name, expressions in self._named.items():
+            declared = self.columns[name]
+            columns = declared.joint if declared.joint is not None else [(key,) for key in declared.keys or ()]
+            if not columns:
                 raise CatalogError(
                     f"columns declares {name!r}, an expression: only its keys can be declared, as dn.Keys([...]). "
                     "Its type and bounds follow from the columns in it."
                 )
-            if declared.kind is not kind:
-                cast = " Group by a CAST to BIGINT." if (kind, declared.kind) == (Kind.REAL, Kind.INTEGER) else ""
-                raise CatalogError(
-                    f"columns declares keys of kind {(declared.kind or Kind.NULL).value} for {name!r}, an expression "
-                    f"of kind {kind.value}.{cast}"
-                )
-            form = _form(expression)
-            if form in found:
+            for expression, keys in zip(expressions, zip(*columns, strict=True), strict=True):
+                said, kind = Keys(dict.fromkeys(keys)).kind, expression.facts.kind
+                if said is not kind:
+                    cast = " Group by a CAST to BIGINT." if (kind, said) == (Kind.REAL, Kind.INTEGER) else ""
+                    raise CatalogError(
+                        f"columns declares keys of kind {(said or Kind.NULL).value} for {name!r}, an expression "
+                        f"of kind {kind.value}.{cast}"
+                    )
+            forms = tuple(map(_form, expressions))
+            if forms in found:
                 raise CatalogError(f"columns declares {name!r}, an expression that it declares already. Remove one.")
-            found[form] = declared.keys
+            found[forms] = declared
         return found
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """The keys that are declared for an expression over columns, however it is written."""
-        return self._keys_by_form.get(_form(expression))
+        declared = self._keys_by_form.get((_form(expression),))
+        return None if declared is None else declared.keys
+
+    def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
+        """The values that several of these are declared to have together, by their places, which rise."""
+        left = {_form(key): place for place, key in keys.items()}
+        for forms, declared in self._keys_by_form.items():
+            if declared.joint is not None and all(form in left for form in forms):
+                places = [left.pop(form) for form in forms]
+                order = sorted(range(len(places)), key=places.__getitem__)
+                yield tuple(sorted(places)), tuple(tuple(row[place] for place in order) for row in declared.joint)
 
     @property
     def protects(self) -> str:
@@ -215,6 +236,9 @@ class Table:
                 ", ".join(said[:5]) + (f", ... ({len(said):,} in all)" if len(said) > 5 else ""),
                 "" if declared.null is None else f"count as {plain(declared.null)}",
             )
+        for name, declared in self.columns.items():
+            if declared.joint is not None:
+                yield name, "together", "", f"{len(declared.joint):,} combinations", ""
 
     def bounding(self, *, grouped: bool) -> str | None:
         """How much of one unit counts, in words; None where every row is a unit."""
@@ -266,6 +290,19 @@ def changed(tables: Mapping[str, Table], change: Callable[[Table], Table]) -> di
         return made if made.path is None else replace(made, path=replace(made.path, parent=along(made.path.parent)))
 
     return {name: along(table) for name, table in tables.items()}
+
+
+def stated(tables: Mapping[str, Table], columns: Mapping[str, Any] | None) -> Mapping[str, Table]:
+    """The tables with these public facts in place of what is declared, in the form in which that is."""
+    several: Mapping[str, Mapping[str, Declaration]] = (
+        (columns or {}) if len(tables) > 1 else {name: columns or {} for name in tables}
+    )
+    for name, said in several.items():
+        if name not in tables or not isinstance(said, Mapping):
+            raise CatalogError(f"columns takes a mapping for each of the tables {listed(tables)}, got {name!r}.")
+    if not any(several.values()):
+        return tables
+    return changed(tables, lambda table: replace(table, columns={**table.columns, **several.get(table.name, {})}))
 
 
 def _form(expression: Expression) -> str:

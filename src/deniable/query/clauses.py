@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from math import ceil, floor, prod
+from math import prod
 
 from sqlglot import exp
 
@@ -14,7 +13,7 @@ from deniable.query.aggregates.counts import Count
 from deniable.query.aggregates.readers import READERS
 from deniable.query.allowlist import called, checked, instead, placed, spoken
 from deniable.query.catalog import BOUNDS, KEYS, declaring
-from deniable.query.declarations import LARGEST_KEYS
+from deniable.query.declarations import LARGEST_KEYS, listed_keys
 from deniable.query.expression import (
     Call,
     Column,
@@ -27,12 +26,11 @@ from deniable.query.expression import (
     text_of,
 )
 from deniable.query.operators import call
-from deniable.query.plan import Ordering, Outcome, Output, Query, Question
+from deniable.query.plan import Axis, Ordering, Outcome, Output, Query, Question
 from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
-MOST_DERIVED_KEYS = 10_000
 MOST_BESIDE = 1_000  # declared groups for every key that is found
 
 
@@ -115,7 +113,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT in SELECT is not supported: GROUP BY lists each group once.")
     where = select.args.get("where")
-    keys, listed = _keys(select, rows, find)
+    keys, listed, joint = _keys(select, rows, find)
     scope = ResultScope(rows, keys)
     _outcome(select, scope)  # a first reading, to learn which counts are asked for
     counted = {a.argument for a in scope.aggregates if isinstance(a, Count) and a.argument is not None}
@@ -127,7 +125,7 @@ def read_select(text: str, select: exp.Select, rows: RowScope, *, find: bool = F
     if not scope.aggregates and all(key.facts.keys is not None for key in listed):
         raise UnsupportedQueryError("the query asks for no aggregate. Add COUNT(*), SUM(...) or AVG(...) to SELECT.")
     kept = rows.relation if where is None else Filter(rows.relation, condition(checked(where).this, rows, "WHERE"))
-    return Query(text, Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates)), outcome)
+    return Query(text, Question(source=kept, keys=listed, aggregates=tuple(scope.aggregates), joint=joint), outcome)
 
 
 def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
@@ -144,29 +142,37 @@ def _outcome(select: exp.Select, scope: ResultScope) -> Outcome:
     )
 
 
-def _keys(select: exp.Select, rows: RowScope, find: bool) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-    """The keys of GROUP BY as they are written, and with their public values, if these are known."""
+def _keys(
+    select: exp.Select, rows: RowScope, find: bool
+) -> tuple[tuple[Expression, ...], tuple[Expression, ...], tuple[Axis, ...]]:
+    """The keys of GROUP BY as they are written, and with their public values, if these are known; joint ones too."""
     group = select.args.get("group")
     if group is None:
-        return (), ()
-    keys, listed = [], []
-    for node in checked(group).expressions:
-        meant = meant_key(node, select, rows)
+        return (), (), ()
+    nodes, keys = checked(group).expressions, []
+    meant = [meant_key(node, select, rows) for node in nodes]
+    for node, means in zip(nodes, meant, strict=True):
         with placed(node):
-            keys.append(translate(meant, rows))
-            listed.append(with_keys(keys[-1], rows.keys_of(keys[-1]), declarable(meant), find))
+            keys.append(translate(means, rows))
     if not keys:
         raise UnsupportedQueryError("GROUP BY needs at least one column.")
     if len(set(keys)) < len(keys):
         raise UnsupportedQueryError("GROUP BY names the same column twice.")
-    cells = prod(len(key.facts.keys) for key in listed if key.facts.keys is not None)
+    joint = tuple(Axis(*found) for found in rows.relation.joint_keys(dict(enumerate(keys))))
+    together = {place: tuple(dict.fromkeys(values)) for axis in joint for place, values in axis.columns}
+    listed = []
+    for place, (node, means, key) in enumerate(zip(nodes, meant, keys, strict=True)):
+        with placed(node):
+            listed.append(with_keys(key, together.get(place) or rows.keys_of(key), declarable(means), find))
+    known = [len(key.facts.keys) for place, key in enumerate(listed) if key.facts.keys and place not in together]
+    cells = prod(known) * prod(len(axis.values or ()) for axis in joint)
     if any(key.facts.keys is None for key in listed) and cells > MOST_BESIDE:
         raise UnsupportedQueryError(
             f"GROUP BY makes {cells:,} groups of every value that is found; at most {MOST_BESIDE:,} are answered."
         )
     if cells > LARGEST_KEYS:
         raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once.")
-    return tuple(keys), tuple(listed)
+    return tuple(keys), tuple(listed), joint
 
 
 def meant_key(node: exp.Expr, select: exp.Select, rows: RowScope) -> exp.Expr:
@@ -197,16 +203,9 @@ def with_keys(
     facts = expression.facts
     if declared is not None:
         return replace(expression, facts=replace(facts, keys=declared))
-    if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
-        return expression
-    if facts.kind is Kind.INTEGER and facts.lower is not None and facts.upper is not None:
-        whole = range(ceil(facts.lower), floor(facts.upper) + 1)  # listed only if it is short
-        if whole and whole[-1] - whole[0] < MOST_DERIVED_KEYS:
-            return replace(expression, facts=replace(facts, keys=tuple(whole)))
-    if facts.kind is Kind.DATE and facts.lower is not None and facts.upper is not None:
-        keys: tuple[Key, ...] = tuple(map(date.fromordinal, range(int(facts.lower), int(facts.upper) + 1)))
-        if len(keys) <= MOST_DERIVED_KEYS:
-            return replace(expression, facts=replace(facts, keys=keys))
+    keys = listed_keys(facts)
+    if keys is not None:
+        return replace(expression, facts=replace(facts, keys=keys))
     findable = facts.kind in (Kind.INTEGER, Kind.TEXT, Kind.DATE)
     if find and findable:
         return replace(expression, facts=replace(facts, keys=None))

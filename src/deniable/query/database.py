@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,8 +12,6 @@ from deniable.ledger import Ledger, Source
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
-from deniable.privacy.budget import Remaining
-from deniable.privacy.charge import Charge
 from deniable.query.answer import build_release
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
@@ -22,7 +19,7 @@ from deniable.query.draft import table_name
 from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
-from deniable.query.listing import Listing, pairs_as_html
+from deniable.query.listing import BudgetStatus, Listing, pairs_as_html
 from deniable.query.planning import Planning
 from deniable.query.policy import assumed, read_policy
 from deniable.query.promise import declared_tables
@@ -169,23 +166,6 @@ def _open_ledger(
     )
 
 
-@dataclass(frozen=True)
-class BudgetStatus:
-    """What a database may spend, has spent and has left."""
-
-    total: Budget
-    spent: Charge
-    left: Remaining
-
-    def __str__(self) -> str:
-        return f"budget {self.total}; left {self.left}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return pairs_as_html(iter([("budget", str(self.total)), ("left", str(self.left))]))
-
-
 class Database(Planning):
     """Private tables with their budget. Made by `connect`."""
 
@@ -284,12 +264,14 @@ class Database(Planning):
         error: Target | None = None,
         confidence: float = 0.95,
         dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
     ) -> Explanation:
         """Say what `sql` would do and cost, and how accurate it would be. Spends nothing.
 
         Reads the schema, and of public tables that the question names the rows; of private ones none.
         """
-        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect)
+        how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
+        plan = self._plan(text, epsilon, delta, rho, **how)
         return Explanation(plan=plan, left=self.ledger.left(), stored=self._named(plan)[1])
 
     def sql(
@@ -304,6 +286,7 @@ class Database(Planning):
         fresh: bool = False,
         progress: Progress | None = None,
         dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
     ) -> Release:
         """Answer a SELECT with noise, and pay for it.
 
@@ -318,6 +301,7 @@ class Database(Planning):
                 `memory`. It tells nothing about the rows: where it would, it is not called.
             dialect: of the text, "duckdb" or "postgres". Either may write the price as Google's SQL does, SELECT WITH
                 DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5).
+            columns: public facts for this question, in place of those declared; as `connect` takes them.
 
         The cost is charged before any row is read and never refunded. An identical question gets its stored answer.
         Raises: UnsupportedQueryError, InvalidParameterError or BudgetExceededError, before anything is spent;
@@ -325,7 +309,8 @@ class Database(Planning):
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        plan = self._plan(text, epsilon, delta, rho, error=error, confidence=confidence, dialect=dialect, pay=True)
+        how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
+        plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
         bounds = tuple(f"The bounds of {each.column} are {each}." for each in plan.searches)
         name = self._named(plan)[0]
         answer, stored = self.ledger.answer(

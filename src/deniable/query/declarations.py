@@ -4,18 +4,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from math import ceil, floor
+from typing import Any
 
 from deniable.errors import CatalogError
 from deniable.numbers.rationals import exact_rational
-from deniable.query.expression import Key, Kind
+from deniable.query.expression import Facts, Key, Kind
 
 LARGEST_BOUND = 2**53  # integers up to here are exact in every engine and in float64
 LARGEST_KEYS = 1_000_000
+MOST_DERIVED_KEYS = 10_000
+Row = tuple[Key, ...]  # the values of several columns together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`."""
+    """What is public about one column. Made by `Number`, `Keys`, `Text`, `Boolean`, `Date`, `Timestamp`.
+
+    Lists of values are joined by `|`, taken out by `-`, and paired by `*`; so are whole numbers and days with bounds.
+    """
 
     kind: Kind | None = None  # None: as the source's schema says
     lower: Fraction | None = None
@@ -23,6 +30,7 @@ class Declaration:
     keys: tuple[Key, ...] | None = None
     null: Fraction | None = None  # what a missing number counts as; None: it is left out
     auto: bool = False  # bounds are found privately where a question needs them
+    joint: tuple[Row, ...] | None = None  # what several columns can be together
 
     def __post_init__(self) -> None:
         if (self.lower is None) != (self.upper is None):
@@ -40,6 +48,27 @@ class Declaration:
             )
         if self.keys is not None:
             _check_keys(self.keys)
+        if self.joint is not None:
+            _check_joint(self.joint)
+
+    def __or__(self, other: object) -> "Declaration":
+        return Keys(dict.fromkeys((*self._listed(), *_listed_by(other))))
+
+    def __sub__(self, other: object) -> "Declaration":
+        out = set(_listed_by(other))
+        return Keys([key for key in self._listed() if key not in out])
+
+    def __mul__(self, other: object) -> "Declaration":
+        left, right = self._listed(), _listed_by(other)
+        if len(left) * len(right) > LARGEST_KEYS:
+            raise CatalogError(f"keys must list at most {LARGEST_KEYS:,} values, got {len(left) * len(right):,}.")
+        return Keys([(*_row(one), *_row(two)) for one in left for two in right])
+
+    def _listed(self) -> tuple[Any, ...]:
+        found = self.joint if self.joint is not None else listed_keys(self)
+        if found is None:
+            raise CatalogError("only lists of values are joined: dn.Keys([...]), or days or whole numbers with bounds.")
+        return found
 
     def _holds(self, value: Fraction) -> bool:
         """Whether a value lies within the bounds, or within those of every number if there are none."""
@@ -67,25 +96,30 @@ def Number(  # noqa: N802
     return Declaration(kind=kind, lower=_bound("lower", lower), upper=_bound("upper", upper), null=_bound("null", null))
 
 
-def Keys(values: Iterable[Key], *, null: bool = False) -> Declaration:  # noqa: N802
+def Keys(values: Any, *, null: bool = False) -> Declaration:  # noqa: N802
     """A column whose public list of values may be a GROUP BY. Rows with another value belong to no group.
 
-    `null=True` adds a group for missing values.
+    `values` is a list, an array, a column of a frame of public rows, or a frame of several. `null=True` adds a group
+    for missing values. Lists are joined by `|`, taken out by `-`, and paired by `*`. Pairs are declared for columns
+    together, under both names, and are then all the groups of the two: {"region, product": dn.Keys([("n", 7)])}.
 
     >>> Keys(["north", "south"], null=True).keys
     ('north', 'south', None)
+    >>> (Keys(["n", "s"]) * Keys([7, 8]) - Keys([("s", 8)])).joint
+    (('n', 7), ('n', 8), ('s', 7))
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
-    keys = (*values, None) if null else tuple(values)
+    keys = tuple(_values_of(values))
+    if keys and isinstance(keys[0], tuple):
+        if null:
+            raise CatalogError("null=True is for one column. Among pairs, write None for a missing value.")
+        return Declaration(joint=keys)
+    keys = (*keys, None) if null else keys
     _check_keys(keys)
     known = [key for key in keys if key is not None]
-    if known and all(_kind_of_key(key) is Kind.INTEGER for key in known):
-        whole = [Fraction(key) for key in known if isinstance(key, int)]
-        lower, upper = min(whole), max(whole)
-        return Declaration(
-            kind=Kind.INTEGER, lower=lower if lower < upper else None, upper=upper if lower < upper else None, keys=keys
-        )
+    if all(_kind_of_key(key) is Kind.INTEGER for key in known):
+        whole = [Fraction(key) for key in known]
+        lower, upper = (min(whole), max(whole)) if min(whole) < max(whole) else (None, None)
+        return Declaration(kind=Kind.INTEGER, lower=lower, upper=upper, keys=keys)
     return Declaration(kind=_kind_of_key(known[0]), keys=keys)
 
 
@@ -134,6 +168,42 @@ def plain(value: Fraction) -> str:
     return f"{float(value):g}"
 
 
+def listed_keys(facts: Declaration | Facts) -> tuple[Key, ...] | None:
+    """The values that public facts leave, if they can be listed: keys, or all whole numbers or days between bounds."""
+    if facts.keys is not None and facts.kind not in (Kind.REAL, Kind.TIMESTAMP):
+        return facts.keys
+    if facts.kind not in (Kind.INTEGER, Kind.DATE) or facts.lower is None or facts.upper is None:
+        return (False, True) if facts.kind is Kind.BOOLEAN else None
+    whole = range(ceil(facts.lower), floor(facts.upper) + 1)
+    if not 0 < floor(facts.upper) + 1 - whole.start <= MOST_DERIVED_KEYS:
+        return None
+    return tuple(whole) if facts.kind is Kind.INTEGER else tuple(map(date.fromordinal, whole))
+
+
+def _listed_by(other: object) -> tuple[Any, ...]:
+    return (other if isinstance(other, Declaration) else Keys(other))._listed()
+
+
+def _row(key: Any) -> Row:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _values_of(values: Any) -> Iterable[Any]:
+    """Keys as Python has them; of a frame or a column of one, each once."""
+    import narwhals as nw
+
+    held: Any = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(held, nw.Series):
+        return dict.fromkeys(held.to_list())
+    if isinstance(held, nw.DataFrame):
+        rows = dict.fromkeys(held.rows())
+        return (row if len(row) > 1 else row[0] for row in rows)
+    held = held.tolist() if hasattr(held, "tolist") else held
+    if isinstance(held, str | Declaration) or not isinstance(held, Iterable):
+        raise CatalogError(f"keys must be a list of values, got {values!r}. Write Keys([...]).")
+    return (tuple(key) if isinstance(key, list) else key for key in held)
+
+
 def _bound(name: str, value: object) -> Fraction | None:
     return None if value is None else exact_rational(name, value)
 
@@ -155,6 +225,15 @@ def _check_keys(keys: tuple[Key, ...]) -> None:
         raise CatalogError("keys must be of one kind: all whole numbers, all text, all true/false or all dates.")
     if len(set(keys)) < len(keys):
         raise CatalogError("keys must differ from each other; one is listed twice.")
+
+
+def _check_joint(rows: tuple[Row, ...]) -> None:
+    if len({len(row) if isinstance(row, tuple) else 0 for row in rows}) != 1:
+        raise CatalogError("joint keys are tuples of equally many values: Keys([('n', 7), ('s', 8)]).")
+    if len(set(rows)) < len(rows) or len(rows) > LARGEST_KEYS:
+        raise CatalogError(f"joint keys must differ from each other, and be at most {LARGEST_KEYS:,}.")
+    for column in zip(*rows, strict=True):
+        _check_keys(tuple(dict.fromkeys(column)))
 
 
 def _kind_of_key(key: Key) -> Kind:

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deniable.privacy import Budget
+from deniable.privacy.budget import Remaining
+from deniable.privacy.charge import Charge
 from deniable.release.display import as_markup, printable
 
 
@@ -48,3 +51,20 @@ def pairs_as_html(pairs: Iterator[tuple[str, str]]) -> str:
     """Subjects and what is said about them, as a table for notebooks."""
     cells = "".join(f"<tr><th>{as_markup(subject)}</th><td>{as_markup(said)}</td></tr>" for subject, said in pairs)
     return f'<table class="deniable-explanation">{cells}</table>'
+
+
+@dataclass(frozen=True)
+class BudgetStatus:
+    """What a database may spend, has spent and has left."""
+
+    total: Budget
+    spent: Charge
+    left: Remaining
+
+    def __str__(self) -> str:
+        return f"budget {self.total}; left {self.left}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return pairs_as_html(iter([("budget", str(self.total)), ("left", str(self.left))]))

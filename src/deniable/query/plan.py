@@ -5,7 +5,7 @@ text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> R
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -33,6 +33,11 @@ class Axis:
     places: tuple[int, ...]
     values: tuple[tuple[Key, ...], ...] | None
 
+    @property
+    def columns(self) -> Iterator[tuple[int, tuple[Key, ...]]]:
+        """The values of each key, by its place."""
+        return zip(self.places, zip(*(self.values or ()), strict=True), strict=bool(self.values))
+
 
 @dataclass(frozen=True)
 class Question:
@@ -40,12 +45,14 @@ class Question:
 
     Args:
         found: the values of the keys that are not declared; None before they are found.
+        joint: keys whose values are declared together.
     """
 
     source: Relation
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
     found: tuple[tuple[Key, ...], ...] | None = None
+    joint: tuple[Axis, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -86,9 +93,12 @@ class Question:
     def axes(self) -> tuple[Axis, ...]:
         """The keys in the order in which groups are numbered; those that are not declared go together."""
         unknown = self.unknown
+        joint = {place: axis for axis in self.joint for place in axis.places}
         axes = []
         for place, key in enumerate(self.keys):
-            if key.facts.keys is not None:
+            if place in joint:
+                axes += [joint[place]] if place == joint[place].places[0] else []
+            elif key.facts.keys is not None:
                 axes.append(Axis((place,), tuple((value,) for value in key.facts.keys)))
             elif place == unknown[0]:
                 axes.append(Axis(unknown, self.found))
@@ -99,7 +109,9 @@ class Question:
         return prod(MANY if axis.values is None else len(axis.values) for axis in self.axes)
 
     def to_json(self) -> dict[str, object]:
+        joint = [[axis.places, [[*map(plain_key, row)] for row in axis.values or ()]] for axis in self.joint]
         return {
+            **({"joint": joint} if joint else {}),
             "table": self.rows.to_json(),
             "unit": [self.unit, self.table.unit.ids],
             "rows": self.table.rows,

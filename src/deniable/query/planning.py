@@ -17,7 +17,7 @@ from deniable.numbers.rationals import Real
 from deniable.query.answer import check_outcome
 from deniable.query.auto import Search, bounded, searches, settle
 from deniable.query.canonical import fingerprint, public_tables
-from deniable.query.catalog import Table
+from deniable.query.catalog import Table, stated
 from deniable.query.engines.base import Progress
 from deniable.query.expression import Expression, Value
 from deniable.query.frames import Ask
@@ -47,15 +47,16 @@ class Planning(Statistics):
         error: Target | None = None,
         confidence: float = 0.95,
         dialect: str = "duckdb",
+        columns: Mapping[str, Any] | None = None,
         pay: bool = False,
     ) -> PricedPlan:
-        tables, plain = self.tables, text
+        tables, plain = stated(self.tables, columns), text
         if not isinstance(text, Ask):
             plain, options = without_options(text)
             if options:
                 if (epsilon, delta, rho, error) != (None, None, None, None):
                     raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
-                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(self.tables, options)
+                epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(tables, options)
         if error is not None and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
         asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)

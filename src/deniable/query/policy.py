@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as empty
 from dataclasses import fields as dataclass_fields
 from datetime import date
+from functools import reduce
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,8 @@ COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
     "lower": (*NUMBER, date),
     "upper": (*NUMBER, date),
-    "keys": list,
+    "keys": (list, str),
+    "without": list,
     "null": NUMBER,
     "null_group": bool,
     "format": str,
@@ -150,7 +153,9 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
         raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
     source = path.parent / data["source"]
     ledger = budget.pop("ledger", f"{path.stem}.ledger")
-    columns = {name: _declaration(path, name, fields) for name, fields in content.get("columns", {}).items()}
+    columns: dict[str, Declaration] = {}
+    for name, fields in sorted(content.get("columns", {}).items(), key=lambda item: "keys" not in item[1]):
+        columns[name] = _declaration(path, name, fields, columns)
     return Policy(
         source=source.resolve(),
         name=data.get("name", data.get("table", source.stem)),
@@ -211,6 +216,7 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
                 dict: "a section",
             }
             said = words.get(wanted, "a section") if isinstance(wanted, type) else "a number"
+            said = "a list, or a file of keys" if wanted == (list, str) else said
             raise CatalogError(f"{where}: {field} must be {said}, got {value!r}.")
 
 
@@ -272,10 +278,10 @@ def _relation(path: Path, text: object) -> Relation:
 def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:
     """Refuse a field that would have no meaning beside the others."""
     allowed = {"type", "format", "sign"}  # the last two say how a text file is read, and are checked there
-    if "keys" in fields:
-        allowed |= {"keys", "null_group"}
+    if "keys" in fields or "without" in fields:
+        allowed |= {"keys", "null_group", "without"}
         reason = "beside keys, which say all that the column can be"
-        if any(isinstance(key, Fractional) for key in fields["keys"]):
+        if any(isinstance(key, Fractional) for key in fields.get("keys", ())):
             raise CatalogError(f"{where}: keys cannot be fractions. Write text in quotes, or group by FLOOR or ROUND.")
     elif kind in ("integer", "real", None):
         allowed |= {"lower", "upper", "null"}
@@ -288,13 +294,14 @@ def _check_company(where: str, kind: object, fields: Mapping[str, Any]) -> None:
             raise CatalogError(f"{where}: {field} has no meaning {reason}. Remove one of them.")
 
 
-def _declaration(path: Path, name: str, fields: Mapping[str, Any]) -> Declaration:
+def _declaration(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, Declaration]) -> Declaration:
+    """What a section says of a column; of several together, `known` are the keys of each."""
     where = f"{path.name}: [columns.{name}]"
     kind = fields.get("type")
     _check_company(where, kind, fields)
     try:
-        if "keys" in fields:
-            keys = Keys(fields["keys"], null=fields.get("null_group", False))
+        if "keys" in fields or "without" in fields:
+            keys = _keys(path, name, fields, known)
             if kind not in (None, keys.kind.value if keys.kind else None):
                 raise CatalogError(f"type is {kind!r}, but keys are of type {keys.kind.value if keys.kind else '?'!r}.")
             return keys
@@ -311,3 +318,33 @@ def _declaration(path: Path, name: str, fields: Mapping[str, Any]) -> Declaratio
     raise CatalogError(
         f'{where}: type must be "integer", "real", "text", "boolean", "date" or "timestamp", got {kind!r}.'
     )
+
+
+def _keys(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, Declaration]) -> Declaration:
+    """Keys that are listed, stand in a public file, or are all combinations of those of several columns."""
+    held = fields.get("keys")
+    parts = [part.strip() for part in name.split(",")]
+    if held is None:
+        if len(parts) == 1 or not set(parts) <= set(known):
+            raise CatalogError("keys are missing: list them, or declare those of each column that it names.")
+        found = reduce(mul, (known[part] for part in parts))
+    elif isinstance(held, str):
+        found = Keys(_public_rows(path.parent / held, parts, fields.get("type")), null=fields.get("null_group", False))
+    else:
+        found = Keys(held, null=fields.get("null_group", False))
+    return found - Keys(fields["without"]) if fields.get("without") else found
+
+
+def _public_rows(place: Path, columns: list[str], kind: object) -> Any:
+    """These columns of a public file. Text of a .csv file stays text, unless `kind` says integer or date."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    types = {"integer": pa.int64(), "date": pa.date32()}
+    text = dict.fromkeys(columns, types.get(str(kind), pa.string()))
+    try:
+        if place.suffix == ".parquet":
+            return parquet.read_table(place, columns=columns).select(columns)
+        return csv.read_csv(place, convert_options=csv.ConvertOptions(column_types=text, include_columns=columns))
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise CatalogError(f"the keys cannot be read from {place.name!r}: {error}") from None

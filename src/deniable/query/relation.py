@@ -8,11 +8,12 @@ Proof, node by node: docs/theory/query/relations.md.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import UNIT, Table, did_you_mean
+from deniable.query.declarations import Row
 from deniable.query.expression import (
     Column,
     Expression,
@@ -84,15 +85,30 @@ class Relation(ABC):
         """Whether an expression is the unit as it is stored."""
         return self.part(expression) == WHOLE
 
+    def scanned(self, expression: Expression) -> tuple[Table, Expression] | None:
+        """The table of which an expression is computed row by row, and how."""
+        found = self.below(expression)
+        return None if found is None else found[0].scanned(found[1])
+
     def origin(self, expression: Expression) -> tuple[Table, str] | None:
         """The table and column from which an expression comes unchanged."""
-        found = self.below(expression)
-        return None if found is None else found[0].origin(found[1])
+        found = self.scanned(expression)
+        return (found[0], found[1].name) if found is not None and isinstance(found[1], Column) else None
 
     def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
         """Declared values of an expression over columns, however it is written."""
-        found = self.below(expression)
+        found = self.scanned(expression)
         return None if found is None else found[0].keys_of(found[1])
+
+    def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
+        """The declared values that several of these have together, all of them of one row of a table; by place."""
+        below: dict[int, tuple[Relation, dict[int, Expression]]] = {}
+        for place, key in keys.items():
+            found = self.below(key)
+            if found is not None:
+                below.setdefault(id(found[0]), (found[0], {}))[1][place] = found[1]
+        for relation, inner in below.values():
+            yield from relation.joint_keys(inner)
 
     @abstractmethod
     def to_json(self) -> object:
@@ -131,11 +147,11 @@ class Scan(Relation):
             return WHOLE if table.unit.period is None else "column"
         return "period" if expression.name == table.unit.period else None
 
-    def origin(self, expression: Expression) -> tuple[Table, str] | None:
-        return (self.source, expression.name) if isinstance(expression, Column) else None
+    def scanned(self, expression: Expression) -> tuple[Table, Expression]:
+        return self.source, expression
 
-    def keys_of(self, expression: Expression) -> tuple[Key, ...] | None:
-        return self.source.keys_of(expression)
+    def joint_keys(self, keys: Mapping[int, Expression]) -> Iterator[tuple[tuple[int, ...], tuple[Row, ...]]]:
+        return self.source.joint_keys(keys)
 
     def to_json(self) -> object:
         path, period = self.source.path, self.source.unit.period

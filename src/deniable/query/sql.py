@@ -371,22 +371,23 @@ def condition(node: exp.Expr, scope: Scope, clause: str) -> Expression:
     return result
 
 
-def declared_expression(text: str, table: Table) -> Expression | None:
-    """The row expression that a declaration names; None if the text is a name, or nothing that can be read.
+def declared_expressions(text: str, table: Table) -> list[Expression]:
+    """The row expressions that a declaration names, one or several; none if the text is no such list, or one name.
 
-    Raises: UnsupportedQueryError if it is an expression that a query could not hold.
+    Raises: UnsupportedQueryError if one is an expression that a query could not hold.
     """
     try:
         select = _one_select(f"SELECT\n{text}\n")
     except UnsupportedQueryError:
-        return None
-    if [name for name, value in select.args.items() if value] != ["expressions"] or len(select.expressions) != 1:
-        return None
-    (node,) = select.expressions
-    if isinstance(node.unnest(), exp.Column | exp.Alias | exp.Literal | exp.Star):
-        return None
+        return []
+    if [name for name, value in select.args.items() if value] != ["expressions"]:
+        return []
+    never = (exp.Alias, exp.Literal, exp.Star, *([exp.Column] if len(select.expressions) == 1 else []))
+    if any(isinstance(node.unnest(), never) for node in select.expressions):
+        return []
     try:
-        return translate(node, RowScope(Scan(table), [Item((table.name,), Scan(table))]))
+        scope = RowScope(Scan(table), [Item((table.name,), Scan(table))])
+        return [translate(node, scope) for node in select.expressions]
     except RecursionError:
         raise UnsupportedQueryError("it is too deeply nested.") from None
 

@@ -308,14 +308,14 @@ def _position(
         joins.append(f" JOIN {FOUND} USING ({', '.join(f'k{place}' for place in axis.places)})")
         return f"{FOUND}.position"
     assert values is not None
-    keys = [value for (value,) in values]
-    first = keys[0]
-    kind = question.keys[index].facts.kind
-    if kind is Kind.INTEGER and isinstance(first, int) and keys == list(range(first, first + len(keys))):
-        filters.append(f"k{index} BETWEEN {first} AND {first + len(keys) - 1}")
-        return f"(k{index} - {first})"
-    rows = ", ".join(f"({constant(key)}, {position})" for position, key in enumerate(keys))
-    joins.append(f" JOIN (VALUES {rows}) AS d{index}(value, position) ON k{index} IS NOT DISTINCT FROM d{index}.value")
+    keys = [row[0] for row in values] if len(axis.places) == 1 else []
+    if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
+        filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
+        return f"(k{index} - {keys[0]})"
+    rows = ", ".join(f"({', '.join(map(constant, row))}, {position})" for position, row in enumerate(values))
+    names = ", ".join(f"v{place}" for place in axis.places)
+    same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
+    joins.append(f" JOIN (VALUES {rows}) AS d{index}({names}, position) ON {same}")
     return f"d{index}.position"
 
 
