@@ -221,10 +221,10 @@ def test_the_rule_that_an_entry_named_is_kept(monkeypatch: pytest.MonkeyPatch, p
     """A version that would choose otherwise today still adds up as the ledger began."""
     budget = Budget(epsilon=1, delta="1e-6")
     with monkeypatch.context() as other:
-        other.setattr(Budget, "rule", lambda self, *_first, name=None: PairsRule.under(self))
+        other.setattr(Budget, "rule", lambda self, *_first, name=None, reserve=True: PairsRule.under(self))
         open_ledger(path, budget=budget).reserve(entry(1, "0.01"))
     ledger = open_ledger(path, budget=None)
-    assert budget.rule(PureLoss("0.01").charge()).name == "concentrated"  # under which 300 would fit
+    assert budget.rule(PureLoss("0.01").charge()).name == "reserved"  # under which 300 would fit
     ledger.reserve(Entry(question=key(2), text="q", loss=PureLoss("0.01") * 99))
     with pytest.raises(BudgetExceededError, match=r"cost epsilon=0.01, .* only epsilon=0, delta=1e-06 is left"):
         ledger.reserve(entry(3, "0.01"))

@@ -166,7 +166,8 @@ MANY = [
 
 def connected(**options: Any) -> dn.Database:
     settings: dict[str, Any] = {"unit": "person", "rows": 3, "groups": 3, "columns": {"x": dn.Number(lower=0, upper=1)}}
-    db = dn.connect(held(MANY), name="t", budget=dn.Budget(epsilon=90, delta="1e-2"), **{**settings, **options})
+    settings["budget"] = dn.Budget(epsilon=90, delta="1e-2")
+    db = dn.connect(held(MANY), name="t", **{**settings, **options})
     db._bits = DeterministicBits(7)
     return db
 
@@ -229,6 +230,20 @@ def test_a_price_without_delta_says_what_to_do() -> None:
     with pytest.raises(UnsupportedQueryError, match="found for epsilon with delta"):
         price(parse(TEXT, db.tables, find=True), Price.of(None, None, 1))
     assert not db.history()
+
+
+@pytest.mark.parametrize("first", [{"epsilon": "0.1"}, {"epsilon": "0.1", "delta": "1e-7"}, {"rho": "0.001"}])
+def test_keys_are_found_on_a_ledger_that_began_with_counts(first: dict[str, str]) -> None:
+    """It was refused: such a ledger adds up rho or mu, and left no room for what may fail."""
+    for groups in (1, 40):  # counts with bounded noise, and weights with Gaussian noise
+        db = connected(groups=groups, budget=dn.Budget(epsilon=3, delta="1e-4"))
+        db.sql("SELECT COUNT(*) AS n FROM t", **first)
+        plan = db.explain("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon="0.3", delta="1e-5").plan
+        assert plan.key_search is not None
+        assert (plan.key_search.steps == 1) == (groups == 1)
+        db.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon="0.3", delta="1e-5")
+        assert len(db.history()) == 2
+        db.ledger.verify()
 
 
 def test_it_is_explained_before_it_is_paid() -> None:

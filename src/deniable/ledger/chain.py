@@ -267,7 +267,7 @@ def _rule(entry: Link, budget: Budget) -> Rule:
     """The rule that the first entry fixed; ledgers from before entries named it chose by its charge."""
     name = entry.body.get("rule")
     try:
-        return budget.rule(_read_charge(entry, "charge"), name=name)
+        return budget.rule(_read_charge(entry, "charge"), name=name, reserve=False)
     except InvalidParameterError as error:
         raise LedgerError(f"Record {entry.number} of the ledger adds up by the rule {name!r}: {error}") from error
 
@@ -285,6 +285,7 @@ def _covers(charge: Charge, cost: Charge) -> bool:
         (charge.renyi, cost.renyi),
         (charge.failing_epsilon, cost.failing_epsilon),
         (charge.failing_rho, cost.failing_rho),
+        (charge.failing_mu_squared, cost.failing_mu_squared),
         (None if charge.failing_epsilon is charge.failing_rho is None else charge.failure, cost.failure),
     )
     return all(paid is None or (due is not None and paid >= due) for paid, due in pairs)

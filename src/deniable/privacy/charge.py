@@ -10,7 +10,13 @@ from deniable.numbers.rationals import nonnegative_rational, read_json
 from deniable.privacy.caution import caution
 
 _FIELDS = ("epsilon", "delta", "rho", "mu_squared")
-_LATER = {"failing_epsilon", "failing_rho", "failure", "renyi"}  # of newer ledgers, where they say something
+_LATER = {
+    "failing_epsilon",
+    "failing_rho",
+    "failing_mu_squared",
+    "failure",
+    "renyi",
+}  # of newer ledgers, where they say something
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +29,8 @@ class Charge:
         delta: see epsilon.
         rho: rho-zCDP holds.
         mu_squared: mu-GDP holds.
-        failing_epsilon, failing_rho: epsilon-DP and rho-zCDP hold up to `failure`, the probability of one part of a
-            mixture; without a failure they are the pure epsilon and `rho`.
+        failing_epsilon, failing_rho, failing_mu_squared: epsilon-DP, rho-zCDP and mu-GDP hold up to `failure`, the
+            probability of one part of a mixture; without a failure they are the pure epsilon, `rho` and `mu_squared`.
         failure: see failing_rho.
         renyi: a bound on the Rényi divergence at the order of the budget that pays.
 
@@ -37,6 +43,7 @@ class Charge:
     mu_squared: Fraction | None
     failing_epsilon: Fraction | None = None
     failing_rho: Fraction | None = None
+    failing_mu_squared: Fraction | None = None
     failure: Fraction = Fraction(0)
     renyi: Fraction | None = None
 
@@ -47,6 +54,8 @@ class Charge:
         if self.failing_rho is None and self.failure == 0:
             object.__setattr__(self, "failing_rho", self.rho)
             object.__setattr__(self, "failing_epsilon", self.pure_epsilon)
+        if self.failing_mu_squared is None and self.failure == 0:
+            object.__setattr__(self, "failing_mu_squared", self.mu_squared)
         if self.rho == 0:  # equal laws
             object.__setattr__(self, "renyi", Fraction(0))
 
@@ -71,6 +80,8 @@ class Charge:
         plain = not self.failure and (self.failing_epsilon, self.failing_rho) == (self.pure_epsilon, self.rho)
         if not plain:
             data |= {name: getattr(self, name) for name in ("failing_epsilon", "failing_rho", "failure")}
+        if self.failing_mu_squared != self.mu_squared:
+            data["failing_mu_squared"] = self.failing_mu_squared
         if self.renyi:
             data["renyi"] = self.renyi
         return {name: None if value is None else str(value) for name, value in data.items()}

@@ -165,9 +165,8 @@ class PrivacyLoss(Readings, metaclass=InWords):
     @property
     def mu_squared(self) -> Fraction | None:
         """A bound on mu^2 for which mu-GDP holds; None when none is proved. By default that of epsilon-DP."""
-        if self.failure or self.failing_epsilon is None:
-            return None
-        return mu_squared_of_pure(self.failing_epsilon)
+        pure = None if self.failure else self.failing_epsilon
+        return None if pure is None else mu_squared_of_pure(pure)
 
     def laws(self) -> Pairs | None:
         """The pairs of laws that dominate the mechanism and that it attains; None when it is known by a bound alone.
@@ -269,6 +268,7 @@ class PrivacyLoss(Readings, metaclass=InWords):
             mu_squared=self.mu_squared if self.failure == 0 else None,
             failing_epsilon=self.failing_epsilon,
             failing_rho=self.failing_rho,
+            failing_mu_squared=self.failing_mu_squared,
             failure=self.failure,
         )
 

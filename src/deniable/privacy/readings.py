@@ -1,5 +1,6 @@
 """What people read of a loss: error rates of attacks, divergences, curves, reports and pictures."""
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.numbers.interval import Interval, Intervals, each
 from deniable.numbers.rationals import Real, Reals
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.pld.accountant import CURVE_TOLERANCE, DEFAULT_TOLERANCE
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ class Readings:
 
         assert isinstance(self, PrivacyLoss)
         return self
+
+    @property
+    def failing_mu_squared(self) -> Fraction | None:
+        """A bound on mu^2 for which mu-GDP holds up to the failure; None when none is proved."""
+        loss = self._itself
+        if not loss.failure:
+            return loss.mu_squared
+        return None if loss.failing_epsilon is None else mu_squared_of_pure(loss.failing_epsilon)
 
     def tradeoff(self, *, tolerance: float = CURVE_TOLERANCE) -> "TradeOff":
         """Certified bounds on the best attack: misses against false alarms, beliefs, risk."""

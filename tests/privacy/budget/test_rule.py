@@ -31,6 +31,8 @@ GAMES: dict[str, tuple[str, Budget, list[Mechanism], bool]] = {
     "squares": ("advanced", Budget(epsilon="3/4", delta="1/5"), [*EVERYTHING, failing("1/4", "1/25")], False),
     "squares, much": ("advanced", Budget(epsilon="3/2", delta="1/5"), [*EVERYTHING, failing("0", "1/50")], False),
     "squares, set apart": ("advanced", Budget(epsilon=1, delta="1/20", failure="1/25"), FAILING, False),
+    "squares, reserved": ("reserved", Budget(epsilon="3/4", delta="1/5"), EVERYTHING, False),
+    "mu, reserved": ("reserved gaussian", Budget(epsilon=1, delta="1/5"), EVERYTHING, False),
     "order 5/2": ("renyi", Budget(renyi="3/4", order="5/2"), [*PURES, *NOISE], False),
     "order 3, failing": ("renyi", Budget(renyi="1/2", order=3, failure="1/20"), FAILING, False),
     "order of a pair": ("renyi", Budget(epsilon=1, delta="1/5", order=4, failure="1/20"), EVERYTHING, False),
@@ -68,7 +70,7 @@ def test_every_rule_is_played() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [("1/2", "1/3"), ("3/4", "1/10"), ("1", "1/20"), ("3/2", "1/50")])
 def test_a_pair_is_kept_whichever_rule_is_chosen(epsilon: str, delta: str) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
-    for rule in (None, *(budget.rule(name=name) for name in ("pairs", "concentrated", "gaussian", "advanced"))):
+    for rule in (None, *(budget.rule(name=name) for name in RULES if name != "pure" and name != "renyi")):
         found = worst_delta(EVERYTHING, budget, float(Fraction(epsilon)), 3, rule=rule)
         assert 0 < found <= float(Fraction(delta)) * (1 + 1e-9)
         if rule is not None:

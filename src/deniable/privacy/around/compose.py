@@ -276,6 +276,10 @@ class Composed(PrivacyLoss):
         return _sum_of([(loss.failing_rho, count) for loss, count in self.parts])
 
     @property
+    def failing_mu_squared(self) -> Fraction | None:
+        return _sum_of([(loss.failing_mu_squared, count) for loss, count in self.parts])
+
+    @property
     def mu_squared(self) -> Fraction | None:
         return _sum_of([(loss.mu_squared, count) for loss, count in self.parts])
 

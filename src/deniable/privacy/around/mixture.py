@@ -63,6 +63,7 @@ class OneOf(PrivacyLoss):
             mu_squared=greatest(charge.mu_squared for charge in booked),
             failing_epsilon=greatest(charge.failing_epsilon for charge in booked),
             failing_rho=greatest(charge.failing_rho for charge in booked),
+            failing_mu_squared=greatest(charge.failing_mu_squared for charge in booked),
             failure=self._merged([charge.failure for charge in booked]),
         )
 

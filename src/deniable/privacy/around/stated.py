@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, nonnegative_rational, probability
 from deniable.privacy.around.wrapped import WrappedLoss
+from deniable.privacy.currencies.gaussian_dp import mu_squared_of_pure
 from deniable.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
@@ -59,4 +60,7 @@ class StatedLoss(WrappedLoss):
         if booked.failing_rho is not None:
             return booked
         epsilon, delta = self.stated_epsilon, self.stated_delta  # docs/theory/privacy/budget.md, lemma 2
-        return replace(booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failure=delta)
+        mu_squared = mu_squared_of_pure(epsilon)
+        return replace(
+            booked, failing_epsilon=epsilon, failing_rho=epsilon**2 / 2, failing_mu_squared=mu_squared, failure=delta
+        )

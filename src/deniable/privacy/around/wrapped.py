@@ -59,6 +59,7 @@ def _forward(name: str) -> None:
 
 for _name in (
     *("relations", "failure", "infinite_mass", "pure_epsilon", "rho", "failing_epsilon", "failing_rho", "mu_squared"),
+    "failing_mu_squared",
     *("is_bound", "normal_mu_squared", "laplace_epsilon", "response", "divergences_are_closed"),
     *("proves", "_delta_within", "_epsilon_within", "_divergences", "_divergences_below_one", "charge"),
     *("laws", "laws_of_runs", "joint_laws", "exact_laws", "as_randomizer"),

@@ -3,7 +3,7 @@
 A file that defines a `Rule` is a budget's rule once it is imported here.
 """
 
-from deniable.privacy.budget import advanced, concentrated, gaussian, pairs, pure, renyi  # noqa: F401 - rules
+from deniable.privacy.budget import advanced, concentrated, gaussian, pairs, pure, renyi, reserved  # noqa: F401 - rules
 from deniable.privacy.budget.budget import Budget
 from deniable.privacy.budget.filter import Filter
 from deniable.privacy.budget.individual import Active, IndividualFilter

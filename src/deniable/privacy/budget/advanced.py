@@ -39,8 +39,11 @@ class AdvancedRule(Rule):
         else:
             failure = budget.failure
             rest = Fraction(round_down((budget.delta - failure) / (1 - failure)))
-        limits = {"failing_epsilon": budget.epsilon, "failing_rho": largest_rho(budget.epsilon, rest)}
-        return cls(limits, failure=failure)
+        return cls(cls._limits(budget.epsilon, rest), failure=failure)
+
+    @staticmethod
+    def _limits(epsilon: Fraction, rest: Fraction) -> dict[str, Fraction]:
+        return {"failing_epsilon": epsilon, "failing_rho": largest_rho(epsilon, rest)}
 
     def _curve(self, name: str, epsilon: Fraction) -> Interval:
         return Interval(0.0, concentrated_delta(self.sums[name], epsilon))

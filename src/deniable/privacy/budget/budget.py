@@ -9,6 +9,7 @@ from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, decimal_text, positive_rational, probability, read_json
 from deniable.privacy.budget.pairs import PairsRule
 from deniable.privacy.budget.renyi import renyi_charge
+from deniable.privacy.budget.reserved import keeps_a_reserve
 from deniable.privacy.budget.rule import RULES, Rule
 from deniable.privacy.call import InWords
 from deniable.privacy.caution import caution, with_caution
@@ -111,7 +112,7 @@ class Budget(metaclass=InWords):
         charge = self.price(loss)
         return self.rule(charge).proves(charge)
 
-    def rule(self, first: Charge | None = None, *, name: str | None = None) -> Rule:
+    def rule(self, first: Charge | None = None, *, name: str | None = None, reserve: bool = True) -> Rule:
         """The rule by which a ledger with this budget adds up.
 
         Only an (epsilon, delta) budget has a choice: of the rules that suit its first charge it takes the one whose
@@ -121,6 +122,7 @@ class Budget(metaclass=InWords):
         Args:
             first: the first charge ever made; None before it: the rule that says what was promised.
             name: the rule that was chosen before, as a ledger noted it.
+            reserve: whether a rule that keeps a part of delta for failures may be chosen, which goes before others.
 
         Raises: InvalidParameterError if this budget has no rule of that name.
         """
@@ -135,8 +137,11 @@ class Budget(metaclass=InWords):
         *others, pairs = sorted(rules, key=lambda rule: isinstance(rule, PairsRule))
         if first is None:
             return pairs
+        others = [rule for rule in others if reserve or not keeps_a_reserve(rule)]
         suited = [rule for rule in (pairs, *others) if rule.suits(first)]
-        return min(suited, key=lambda rule: rule.share(first), default=pairs)
+        return min(
+            suited, key=lambda rule: (not (rule.failing or keeps_a_reserve(rule)), rule.share(first)), default=pairs
+        )
 
     def to_data(self) -> dict[str, object]:
         """Plain data for JSON, rationals as text; only the currency that is used."""

@@ -67,7 +67,7 @@ def renyi_charge(loss: PrivacyLoss, order: Fraction, *, failing: bool) -> Charge
     """The charge of a loss with its divergence at an order; where budgets allow failures, also one up to a failure."""
     charge, found = loss.charge(), divergence(loss, order)
     if failing and found is not None:  # it holds surely
-        charge = replace(charge, failing_epsilon=None, failing_rho=None, failure=Fraction(0))
+        charge = replace(charge, failing_epsilon=None, failing_rho=None, failing_mu_squared=None, failure=Fraction(0))
     elif failing and charge.failing_rho is not None:
         found = order * charge.failing_rho
         if charge.failing_epsilon is not None:

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 RULES: dict[str, type["Rule"]] = {}  # by the name that ledgers keep
 
-_SHOWN_AS = {"pure_epsilon": "epsilon", "failing_epsilon": "epsilon", "failing_rho": "rho"}
+_SHOWN_AS = {
+    "pure_epsilon": "epsilon",
+    "failing_epsilon": "epsilon",
+    "failing_rho": "rho",
+    "failing_mu_squared": "mu_squared",
+}
 
 
 class Rule(ABC):
