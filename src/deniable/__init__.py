@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable import adaptive as adaptive
     from deniable import attacks as attacks
     from deniable import audit as audit
     from deniable import datasets as datasets
@@ -61,6 +62,7 @@ _HOMES = {
     "Release": "deniable.release",
 }
 _ROOMS = (
+    "adaptive",
     "attacks",
     "audit",
     "datasets",

@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "local": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "variants": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "games": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
+    "adaptive": {"privacy", "noise", "rows", "mechanisms", "release", "ledger"},
     "attacks": set(),
     "audit": {"privacy", "mechanisms"},
     "app": {
@@ -113,6 +114,7 @@ def test_public_names_are_these() -> None:
         "Text",
         "Timestamp",
         "__version__",
+        "adaptive",
         "attacks",
         "audit",
         "col",

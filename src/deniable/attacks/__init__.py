@@ -7,6 +7,7 @@ what a guesser gets who saw nothing.
 from deniable.attacks import implementation
 from deniable.attacks.anonymity import *  # noqa: F403
 from deniable.attacks.anonymity import __all__ as _anonymity
+from deniable.attacks.boosting import boost_leaderboard
 from deniable.attacks.census import *  # noqa: F403
 from deniable.attacks.census import __all__ as _census
 from deniable.attacks.differencing import *  # noqa: F403
@@ -29,6 +30,7 @@ __all__ = [  # noqa: PLE0604 - strings, all of them
     "Comparison",
     "Curve",
     "Share",
+    "boost_leaderboard",
     "implementation",
     *_anonymity,
     *_census,

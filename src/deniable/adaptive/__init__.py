@@ -1,0 +1,36 @@
+"""Analysis that reuses data: holdouts, leaderboards, and how far answers can be from the population."""
+
+from deniable.adaptive.gaussian import GaussianAnswers
+from deniable.adaptive.generalisation import (
+    described_gap,
+    expected_gap,
+    posterior_gap,
+    selected_gap,
+    stable_gap,
+    uniform_stability,
+)
+from deniable.adaptive.holdout import Answer
+from deniable.adaptive.ladder import Ladder
+from deniable.adaptive.learner import Learned, learn_class, learn_interval, learn_threshold
+from deniable.adaptive.thresholdout import ReusableHoldout
+
+__all__ = [
+    "Answer",
+    "GaussianAnswers",
+    "Ladder",
+    "Learned",
+    "ReusableHoldout",
+    "described_gap",
+    "expected_gap",
+    "learn_class",
+    "learn_interval",
+    "learn_threshold",
+    "posterior_gap",
+    "selected_gap",
+    "stable_gap",
+    "uniform_stability",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
