@@ -2,9 +2,9 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ from deniable.release import Estimate, Key, Noisy
 
 if TYPE_CHECKING:
     from deniable.query.plan import Question
+
+Counted = tuple[NDArray[np.int64], NDArray[np.int64]]  # keys, and how often each occurs
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,10 @@ class Tally:
     size: int
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int]], size: int) -> "Tally":
-        """The tally with these rows (cell, code, count), in any order; counts of one code add up."""
-        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-        table = table[np.lexsort((table[:, 1], table[:, 0]))]
-        first = np.ones(len(table), dtype=bool)
-        first[1:] = np.any(table[1:, :2] != table[:-1, :2], axis=1)
-        starts = np.flatnonzero(first)
-        counts = np.add.reduceat(table[:, 2], starts) if len(table) else table[:, 2]
-        return cls(table[starts, 0], table[starts, 1], counts, size)
+    def of(cls, parts: Iterable[Counted], size: int) -> "Tally":
+        """The tally of keys, CODES * cell + code, and the rows of each, in any order; rows of one key add up."""
+        keys, counts = _merged(parts)
+        return cls(keys // CODES, keys % CODES, counts, size)
 
     def groups(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Codes and counts of every group."""
@@ -220,11 +217,40 @@ class PricedAggregate(BoundedAggregate):
         }
 
 
+def tallied(batches: Iterable[NDArray[np.int64]]) -> Counted:
+    """The different keys in batches of them, in order, and how often each occurs; few are held before they count."""
+    found: list[Counted] = []
+    held: list[NDArray[np.int64]] = []
+    for batch in chain(batches, [None]):
+        if batch is not None:
+            held.append(batch)
+        if batch is None or sum(each.size for each in held) > MOST_HELD:
+            keys = np.sort(np.concatenate([NOTHING, *held]))
+            starts = np.flatnonzero(np.diff(keys, prepend=-1))
+            found = [_merged([*found, (keys[starts], np.diff(starts, append=keys.size))])]
+            held = []
+    return found[0]
+
+
+def _merged(
+    parts: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    keys, counts = (np.concatenate([NOTHING, *each]) for each in zip((NOTHING, NOTHING), *parts, strict=True))
+    if not np.all(keys[1:] > keys[:-1]):
+        order = np.argsort(keys)
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        keys, counts = keys[order][starts], np.add.reduceat(counts[order], starts)
+    return keys, counts
+
+
 def integers(values: Sequence[Any]) -> NDArray[Any]:
     """An int64 array of whole numbers, or rows of them; one of Python integers if some do not fit."""
     array = np.array(values, dtype=object)
     return array.astype(np.int64) if all(abs(value) < 2**62 for value in array.flat) else array
 
 
+CODES = 2**31  # more than a group has codes
+MOST_HELD = 2**25
+NOTHING = np.zeros(0, dtype=np.int64)
 WHOLE = Lattice(exponent=0)
 SHARES = Lattice(exponent=20)  # of counts and whole numbers where a unit's rows may count as fractions of one

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from deniable.errors import CatalogError, ExecutionError, InvalidParameterError, SourceError
 from deniable.privacy import AddRemove, Relation, Replace
 from deniable.query.declarations import Boolean, Date, Keys, Number, Timestamp
-from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.duckdb.engine import DuckDBEngine, _records
 from deniable.query.evaluate import evaluate
 from deniable.query.expression import Kind
 from deniable.query.relation import Scan
@@ -434,6 +435,17 @@ def test_passes_agree_and_leave_rows_of_nobody_out(bounds: dict[str, int], monke
         plan = plan_of(table_of(engine, columns=columns, **bounds), text)  # type: ignore[arg-type]
         answers.append([list(map(int, values)) for values in engine.exact(plan, secret=SECRET)])
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_failure_between_two_batches_of_keys_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = "SELECT CAST(CASE WHEN range = 2500000 THEN 'secret' ELSE '1' END AS BIGINT) FROM range(3000000)"
+    for said, raised in (("", duckdb.FatalException), ("Out of Memory Error: secret", MemoryError)):
+        if said:
+            monkeypatch.setattr("deniable.query.engines.duckdb.engine.tallied", Mock(side_effect=OSError(said)))
+        with pytest.raises(raised) as failure:
+            _records(duckdb.connect(config={"threads": 1}), late)
+        assert not failure.value.args
+        assert failure.value.__cause__ is failure.value.__context__ is None
 
 
 def test_a_lack_of_memory_multiplies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

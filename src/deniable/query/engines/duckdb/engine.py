@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
-from deniable.query.aggregates.aggregate import Tally, integers
+from deniable.query.aggregates.aggregate import Counted, Tally, integers, tallied
 from deniable.query.engines.base import ARROW, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Opener = Callable[[], "duckdb.DuckDBPyConnection"]
 CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about its rows
+BATCH = 2**20  # rows that are fetched at a time
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
 SAMPLES: Mapping[Kind, Key] = {Kind.INTEGER: 0, Kind.TEXT: "", Kind.DATE: date(2000, 1, 1)}  # of keys to be found
@@ -53,6 +54,17 @@ BLIND_PASSES = frozenset(
 
 def _tuples(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[tuple[Any, ...]]:
     return connection.execute(statement).fetchall()
+
+
+def _records(connection: "duckdb.DuckDBPyConnection", statement: str) -> Counted:
+    """What `tallied` finds in the only column. Once rows come, Arrow calls every failure an OSError."""
+    import duckdb
+
+    try:
+        return tallied(batch.column(0).to_numpy() for batch in connection.sql(statement).to_arrow_reader(BATCH))
+    except OSError as error:
+        little = str(error).startswith("Out of Memory")
+    raise MemoryError if little else duckdb.FatalException  # here, so that no value is attached to it
 
 
 def _arrow(connection: "duckdb.DuckDBPyConnection", statement: str) -> "pa.Table":
@@ -328,7 +340,7 @@ class DuckDBEngine(Engine):
             for place, part in enumerate(plan.parts)
             if part.aggregate.additive and place not in totals
         }
-        tallies: dict[int, list[tuple[int, int, int]]] = {
+        tallies: dict[int, list[Counted]] = {
             place: [] for place, part in enumerate(plan.parts) if not part.aggregate.additive
         }
 
@@ -342,8 +354,8 @@ class DuckDBEngine(Engine):
                     for total, value in zip(totals.values(), values, strict=True):
                         total[cell] += value
             for place, counted in tallies.items():
-                part = plan.parts[place]
-                counted.extend(self._run(generator.tally(question, part, secret=secret, share=share), found=found))
+                statement = generator.tally(question, plan.parts[place], secret=secret, share=share)
+                counted.append(self._run(statement, _records, found=found))
 
         for turn in range(passes):
             if not self._fits(partial(step, (turn, passes))):

@@ -6,7 +6,7 @@ Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theor
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable.query.aggregates.aggregate import Priced, PricedAggregate
+from deniable.query.aggregates.aggregate import CODES, Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
@@ -20,6 +20,7 @@ from deniable.query.plan import Axis, PricedPlan, Question
 from deniable.query.relation import Relation
 
 WIDE = f"CAST({P} AS BIGINT)"  # so that units and values of fewer bits are added in 64
+KEY = f"CAST(cell AS BIGINT) * {CODES} + x0"  # of a tally
 FOUND = "found"  # the table of keys that were found, with their positions
 
 
@@ -104,7 +105,7 @@ class Generator:
                 yield [place], ask(plan.query.question, part, secret=secret)
 
     def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
-        """The statement whose rows are (cell, code, rows that count), for an aggregate that is chosen by tallies.
+        """The statement of what `tallied` gives, for an aggregate that is chosen by tallies.
 
         Of a unit with n > `rows` values in a group, so many count, evenly spaced in their order from a start that the
         keyed hash gives: each with chance rows / n. Groups are those that count in `plan`, which sees the same rows.
@@ -114,7 +115,7 @@ class Generator:
         placed = _placed(question, [part], self.constant, None if unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if unit is None:
-            counted = "SELECT cell, x0, count(*) FROM placed WHERE x0 IS NOT NULL GROUP BY cell, x0"
+            counted = self.tallied("placed WHERE x0 IS NOT NULL")
             return self.finished(f"WITH {', '.join(layers)} {counted}")
         keyed = self.keyed(question, secret)
         source = _counted(question, layers, keyed)
@@ -124,8 +125,11 @@ class Generator:
         )
         rows, start = table.rows, f"(h // {2**32} % n)"  # the low bits of a rank are the cell
         kept = f"n <= {rows} OR (r * {rows} + {start}) // n > ((r - 1) * {rows} + {start}) // n"
-        counted = f"SELECT cell, x0, count(*) FROM ranked WHERE {kept} GROUP BY cell, x0"
-        return self.finished(f"WITH {', '.join(layers)} {counted}")
+        return self.finished(f"WITH {', '.join(layers)} {self.tallied(f'ranked WHERE {kept}')}")
+
+    def tallied(self, source: str) -> str:
+        """The key of every row that counts. They are counted by whoever fetches them, who sorts them faster."""
+        return f"SELECT {KEY} FROM {source}"
 
     def distinct(self, question: Question, part: Priced, *, secret: bytes) -> str:
         """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
