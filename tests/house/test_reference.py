@@ -27,7 +27,7 @@ POLICY = (REFERENCE / "policy.md").read_text(encoding="utf-8")
 KEYS = {**SECTIONS, "columns": COLUMN_FIELDS}
 TYPES = {str: "text", int: "whole number", bool: "true or false", list: "list", dict: "section", NUMBER: "number"}
 TYPES[(*NUMBER, date)] = "number or date"
-TYPES[(list, str)] = "list, or text"
+TYPES |= {(list, str): "list, or text", (str, int): "whole number, or text"}
 
 
 HOOKS = ROOT / "docs" / "hooks"

@@ -1,17 +1,21 @@
 """Bounds that nobody declared: paid for once, before a row is read, and said in the answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
 from deniable.errors import BudgetExceededError, DeniableError, ExecutionError, UnprovedError
 from deniable.noise.bits import DeterministicBits
-from deniable.query.auto import Search
+from deniable.query.auto import Limits, Search
 from deniable.query.database import Database
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.grouped import Grouped
+from deniable.query.relation import Scan
 
 PEOPLE = np.arange(4000)
 SOURCE = pa.table({"person": PEOPLE // 2, "cost": 100.0 + PEOPLE % 100, "age": PEOPLE % 90})
@@ -129,3 +133,96 @@ def test_a_search_is_as_private_as_its_count_of_rows_says() -> None:
 
 def test_a_statistic_takes_the_word_of_the_catalogue() -> None:
     assert "bounds='auto'" in database().mean("cost", epsilon=1).text
+
+
+LIMITED = pa.table(
+    {"person": np.r_[np.repeat(np.arange(2000), 3), np.full(500, 7)], "ward": [*"aab"] * 2000 + ["c"] * 500}
+)
+WARDS = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
+
+
+def limited(**options: Any) -> Database:
+    columns = {"ward": dn.Keys(["a", "b", "c"])}
+    settings = {"rows": "auto", "groups": "auto", "columns": columns, "budget": dn.Budget(epsilon=3)} | options
+    db = dn.connect(LIMITED, name="t", **({"unit": "person"} | settings))
+    db._bits = DeterministicBits(2)
+    return db
+
+
+def test_rows_and_groups_are_found_charged_shown_and_kept() -> None:
+    db = limited()
+    assert "rows and groups of one person  found privately first" in str(db.explain(WARDS, epsilon=1))
+    first = db.sql(WARDS, epsilon=1)
+    assert "The rows and groups of one person are 2 and 2, found privately." in str(first)
+    assert "At most 2 rows of one person count in a group, in at most 2 groups." in str(first)
+    assert first.cost.charge().epsilon == 1
+    assert [row["cost"] for row in db.history()] == ["epsilon=0.25", "epsilon=0.75"]
+    assert first["n"][0] == pytest.approx(4000, abs=60)
+    assert "stored answer cost nothing" in str(db.sql(WARDS, epsilon=1))
+    plan = db.explain(WARDS.replace("GROUP", "WHERE ward <> 'b' GROUP"), epsilon=1).plan
+    assert [part.sensitivity.l1 for part in plan.parts] == [4]
+    assert plan.total.charge().epsilon == 1
+    one = db.sql("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    assert "The rows of one person are 3, found privately." in str(one)
+    google = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1, max_groups_contributed=5) {WARDS[7:]}"
+    assert [limit.words for limit in db.explain(google).plan.searches] == [("rows",)]
+    assert not db.explain("SELECT COUNT(DISTINCT person) FROM t", epsilon=1).plan.searches
+
+
+def test_limits_stand_in_a_policy_beside_bounds_to_be_found(tmp_path: Any) -> None:
+    pq.write_table(SOURCE, tmp_path / "t.parquet")
+    (tmp_path / "p.toml").write_text(
+        '[data]\nsource = "t.parquet"\n[privacy]\nunit = "person"\nrows = "auto"\n[budget]\nepsilon = 9\n'
+        '[columns.cost]\nlower = "auto"\nupper = "auto"\n'
+    )
+    db = dn.connect(tmp_path / "p.toml")
+    db._bits = DeterministicBits(1)
+    assert db.sql(SUM, epsilon=1).scalar(unsafe=True) == pytest.approx(598_000, rel=0.05)
+    assert [row["cost"] for row in db.history()] == ["epsilon=0.25", "epsilon=0.1875", "epsilon=0.5625"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: limited(groups=2, rows="most"), 'rows must be .* or "auto"'),
+        (lambda: limited(total_rows=3), "Give one of them"),
+        (lambda: limited(unit=dn.each_row()), "need a unit column"),
+        (lambda: limited().mode("ward", epsilon=1), "rows="),
+        (lambda: limited().sql(WARDS, error=9), "needs declared"),
+        (lambda: limited(unit=dn.PrivacyUnit(column="person", ids=2)).sql(WARDS, epsilon=1), "a search for the rows"),
+    ],
+)
+def test_limits_that_cannot_be_found_are_refused(make: Any, said: str) -> None:
+    with pytest.raises(DeniableError, match=said):
+        make()
+
+
+@pytest.mark.parametrize("relation", [dn.AddRemove, dn.Replace])
+def test_a_unit_is_counted_once_by_each_search_for_limits(relation: Any) -> None:
+    """Brute force: unit 0 leaves, or comes with other rows. The twin counts a unit once for every group."""
+    draw = np.random.default_rng(3)
+    reach = 1 if relation is dn.AddRemove else 2
+    farthest = {"search": 0, "twin": 0}
+    db = limited(relation=relation)
+    (limits,) = db.explain(WARDS, epsilon=1).plan.searches
+    assert isinstance(limits, Limits)
+    assert [part.sensitivity.l1 for plan in limits.plans for part in plan.parts] == [reach, reach]
+    loose = replace(limits.asked.source.table, rows=9, groups=9, auto=())
+    (rows, _) = replace(limits, asked=replace(limits.asked, source=Scan(loose))).plans
+    units = rows.query.question.source
+    assert isinstance(units, Grouped)
+    each = replace(units, keys=(*units.keys, units.source.column("key 1")))
+    twin = replace(rows, query=replace(rows.query, question=replace(rows.query.question, source=each)))
+    assert isinstance(db._engine, DuckDBEngine)
+    for _ in range(8):
+        others = [(int(one), "abc"[two]) for one, two in draw.integers((1, 0), (4, 3), (6, 2))]
+        own, new = ([(0, "abc"[one]) for one in draw.integers(0, 3, draw.integers(1, 9))] for _ in range(2))
+        found: list[Any] = []
+        for table in (others + own, others + (new if relation is dn.Replace else [])):
+            held = pa.table({"person": [row[0] for row in table], "ward": [row[1] for row in table]})
+            db._engine._connection.register("frame0", held)
+            found.append([db._engine.exact(plan, secret=bytes(16))[0] for plan in (*limits.plans, twin)])
+        for place, (one, other) in enumerate(zip(*found, strict=True)):
+            word = "twin" if place == 2 else "search"
+            farthest[word] = max(farthest[word], int(np.abs(one - other).sum()))
+    assert farthest["search"] == reach < farthest["twin"]

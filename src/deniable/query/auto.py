@@ -1,4 +1,4 @@
-"""Bounds that nobody declared: found privately before the question that needs them, charged, kept and shown.
+"""Bounds and limits that nobody declared: found privately before the question that needs them, charged, kept, shown.
 
 A search is an entry of the ledger by itself, so its bounds serve all later questions for nothing. Each search takes a
 quarter of what is left of the price; the answer is then noised for the bounds as they were released, and the losses of
@@ -8,28 +8,39 @@ all of them add up, as the composition is adaptive.
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from math import ceil, floor
+from functools import cached_property, partial
+from math import ceil, floor, sqrt
+from typing import Any
+
+from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, UnsupportedQueryError
 from deniable.ledger import Entry, Ledger
 from deniable.mechanisms.price import Price
 from deniable.noise.bits import Bits
-from deniable.privacy import PrivacyLoss
+from deniable.privacy import PrivacyLoss, compose
+from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.aggregates.counts import Count, Units
 from deniable.query.catalog import Table, changed
 from deniable.query.declarations import LARGEST_BOUND
 from deniable.query.engines.base import Engine
-from deniable.query.expression import Kind
-from deniable.query.plan import Query
+from deniable.query.expression import Kind, literal
+from deniable.query.grouped import Grouped, Total
+from deniable.query.operators import call
+from deniable.query.plan import Outcome, PricedPlan, Query, Question
 from deniable.query.relation import Scan
+from deniable.query.rules.price import price as priced
 from deniable.rows import numbers
-from deniable.statistics.bounds import Bounding, resolve
+from deniable.statistics.bounds import SHARE, Bounding, resolve
 from deniable.statistics.shares import rows_that_count
 
 Pair = tuple[Fraction, Fraction]
 WIDE: Pair = (Fraction(-(2**20)), Fraction(2**20))  # stands for bounds that are not known yet
+LIMITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024, 2048, 4096)  # on rows or groups of a unit
+LIKELY = 8  # stands for a limit that is not known yet
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,15 @@ class Search:
     known: Pair | None = None
     due: bool = True
     taken: Pair | None = None
+    plans: tuple[PricedPlan, ...] = ()  # that an engine answers: none, the rows are read
+
+    @property
+    def subject(self) -> str:
+        return f"bounds of {self.column}"
+
+    def applied(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+        """The tables with these bounds."""
+        return bounded(tables, {(self.table.name, self.column): self.ends})
 
     @property
     def ends(self) -> Pair:
@@ -111,31 +131,140 @@ class Search:
         return f"{said}; this question cannot be answered with them, and takes {ends}"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """A search for how much of one unit should count, or its result; see docs/theory/query/bounding.md.
+
+    Of every unit one row is seen: the rows in its fullest group, and the number of its groups. Units are counted, with
+    noise, by the limit that each of these needs; the least limit is taken that few units exceed, as far as noise shows.
+
+    Args:
+        asked: the question that needs it. Its conditions do not count, so that others find the same limits.
+        words: what is sought: rows, groups, or both.
+        known: the limits; None before they are found.
+        due: whether this question pays for them; else an earlier one did.
+    """
+
+    asked: Question
+    words: tuple[str, ...]
+    price: Price
+    known: tuple[int, ...] | None = None
+    due: bool = True
+
+    @classmethod
+    def of(cls, question: Question, price: Price) -> "Limits | None":
+        """What a question needs to have found."""
+        useful = {"rows": any(not isinstance(each, Units) for each in question.aggregates), "groups": question.keys}
+        words = tuple(word for word in question.table.auto if useful[word])
+        return cls(question, words, price) if words else None
+
+    @cached_property
+    def plans(self) -> tuple[PricedPlan, ...]:
+        """The questions about the units."""
+        rows = self.asked.rows
+        places = Grouped(rows, (rows.owner, *self.asked.keys), (Total("count", None),))
+        most = {"rows": Total("max", places.column("total 0")), "groups": Total("count", None)}
+        units = Grouped(places, (places.column("key 0"),), tuple(most[word] for word in self.words))
+        plans = []
+        for place, price in enumerate(self.price.split(*(1 for _ in self.words))):
+            value = units.column(f"total {place}")
+            steps = [(call("le", value, literal(limit)), literal(step)) for step, limit in enumerate(LIMITS[:-1])]
+            needed = call("case", *(part for step in steps for part in step), literal(len(LIMITS) - 1))
+            question = Question(units, (needed,), (Count(),))
+            plans.append(priced(Query(self.subject, question, Outcome((), None, (), None)), price))
+        return tuple(plans)
+
+    @property
+    def subject(self) -> str:
+        return f"{' and '.join(self.words)} of one {self.asked.table.unit.noun}"
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return compose([plan.loss for plan in self.plans])
+
+    @property
+    def question(self) -> str:
+        """Its name in the ledger, whatever it cost."""
+        said = ["limits", *(plan.query.question.to_json() for plan in self.plans), str(self.asked.table.relation)]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+    def applied(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+        """The tables with these limits."""
+        found = dict(zip(self.words, self.known or (LIKELY,) * len(self.words), strict=True))
+        return changed(tables, lambda table: table if table.public else replace(table, **found, auto=()))  # type: ignore[arg-type]
+
+    def suiting(self) -> "Iterator[Limits]":
+        yield self
+
+    def entry(self, *, safe: bool) -> Entry:
+        return Entry(question=self.question, text=self.subject, loss=self.loss, mechanisms="limits", safe=safe)
+
+    def found(self, engine: Engine, bits: Bits) -> str:
+        """The limits. Whatever goes wrong here looks the same."""
+        most: list[int] | None = None
+        with suppress(Exception):  # raised below, so that nothing private is attached to it
+            # One row of each unit counts, so no secret is needed to choose among its rows and groups.
+            most = [_least(plan, engine.exact(plan, secret=bytes(16))[0], bits) for plan in self.plans]
+        if most is None:
+            raise ExecutionError
+        return json.dumps(most)
+
+    def settled(self, answer: str) -> "Limits":
+        return replace(self, known=tuple(json.loads(answer)))
+
+    def __str__(self) -> str:
+        if self.known is None:
+            return f"found privately first; until then, noise is shown for {LIKELY}"
+        return f"{' and '.join(f'{each:,}' for each in self.known)}, found privately"
+
+
+def _least(plan: PricedPlan, exact: NDArray[Any], bits: Bits) -> int:
+    """The least limit that no more units seem to exceed than noise alone shows now and then."""
+    (part,) = plan.parts
+    assert isinstance(part, PricedAggregate)
+    noisy = part.release(exact, bits=bits)
+    doubt = part.law.half_width(0.95)
+    above = (int(sum(noisy[step + 1 :])) <= doubt * sqrt(len(LIMITS) - 1 - step) for step in range(len(LIMITS)))
+    return next(limit for limit, few in zip(LIMITS, above, strict=True) if few)
+
+
+Found = Search | Limits
+
+
 def searches(
     read: Callable[[Mapping[str, Table]], Query],
     tables: Mapping[str, Table],
     price: Price,
     recall: Callable[[str], str | None],
-) -> tuple[tuple[Search, ...], list[Price]]:
+) -> tuple[tuple[Found, ...], list[Price]]:
     """The searches that a question needs, being refused without them; and what is left of its price after each.
 
     Raises: UnsupportedQueryError if something else is wrong with the question.
     """
     autos = [(table, name) for table in tables.values() for name, declared in table.columns.items() if declared.auto]
-    if not autos or _reads(read, tables):
+    wanted = Limits if any(table.auto for table in tables.values()) else None
+    if wanted is None and (not autos or _reads(read, tables)):
         return (), [price]
     every = {(table.name, name): WIDE for table, name in autos}
-    read(bounded(tables, every))
-    found, prices, due = [], [price], 0
-    for table, name in autos:
+    question = read(bounded(tables, every)).question
+    found: list[Found] = []
+    prices, due = [price], 0
+
+    def add(search: Found) -> None:
+        nonlocal due
+        answer = recall(search.question)
+        found.append(search if answer is None else replace(search.settled(answer), due=False))
+        prices.append(prices[-1].split(SHARE, 1 - SHARE)[1])
+        due += answer is None
+
+    limits = wanted and wanted.of(question, price.split(SHARE, 1 - SHARE)[0])
+    if limits is not None:
+        add(limits)
+    for table, name in () if _reads(read, tables) else autos:
         if _reads(read, bounded(tables, {place: WIDE for place in every if place != (table.name, name)})):
             continue
         rows = table.total_rows or table.rows
-        search = Search(table, name, resolve("auto", prices[due], relation=table.relation, rows=rows)[0])
-        answer = recall(search.question)
-        found.append(search if answer is None else replace(search.settled(answer), due=False))
-        prices.append(resolve("auto", prices[-1], relation=table.relation, rows=rows)[1])
-        due += answer is None
+        add(Search(table, name, resolve("auto", prices[due], relation=table.relation, rows=rows)[0]))
     return tuple(found), prices
 
 
@@ -152,7 +281,7 @@ def bounded(tables: Mapping[str, Table], bounds: Mapping[tuple[str, str], Pair])
     return changed(tables, with_bounds)
 
 
-def settle(found: tuple[Search, ...], ledger: Ledger, engine: Engine, bits: Bits) -> tuple[Search, ...]:
+def settle(found: tuple[Found, ...], ledger: Ledger, engine: Engine, bits: Bits) -> tuple[Found, ...]:
     """Search for what is not known: each pays, then looks."""
     return tuple(
         one if one.known else one.settled(ledger.answer(one.entry(safe=bits.safe), partial(one.found, engine, bits))[0])

@@ -45,7 +45,8 @@ class Table:
     """A private table as the planner sees it.
 
     How much of one unit can count: at most `rows` rows in a group, in at most `groups` groups; or, where `total_rows`
-    is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave.
+    is given instead, at most that many rows in all, wherever they lie. `assumed` names the bounds that nobody gave,
+    `auto` those that are found privately where a question needs them.
     The rows of a `public` table are nobody's: everybody may know them. Those of a table with a `path` belong to every
     unit whose rows in the parent hold their key.
     """
@@ -59,6 +60,7 @@ class Table:
     groups: int = 1
     total_rows: int | None = None
     assumed: tuple[str, ...] = ()
+    auto: tuple[str, ...] = ()
     public: bool = False
     path: Path | None = None
 
@@ -88,19 +90,20 @@ class Table:
         limits = [("rows", self.rows, LARGEST_ROWS), ("groups", self.groups, LARGEST_KEYS)]
         if self.total_rows is not None:
             limits.append(("total_rows", self.total_rows, LARGEST_ROWS))
-            if (self.rows, self.groups) != (1, 1):
+            if (self.rows, self.groups, self.auto) != (1, 1, ()):
                 raise CatalogError(
                     "total_rows bounds a unit in one way, rows and groups in another. Give one of them: "
                     "total_rows=10, or rows=2 with groups=5."
                 )
         for word, value, most in limits:
+            told = ' or "auto"' if word != "total_rows" else ""
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise CatalogError(f"{word} must be a whole number from 1 to {most}, got {value!r}.")
+                raise CatalogError(f"{word} must be a whole number from 1 to {most}{told}, got {value!r}.")
 
     def _check_unit(self) -> None:
         column = self.unit.column
         if column is None:
-            if (self.rows, self.groups, self.total_rows) != (1, 1, None):
+            if (self.rows, self.groups, self.total_rows, self.auto) != (1, 1, None, ()):
                 raise CatalogError(
                     f"rows, groups and total_rows need a unit column, but every row of {self.name} is one "
                     f"{self.unit.noun}. Name the column that says whose row it is: unit='...'."
@@ -245,6 +248,8 @@ class Table:
         noun = self.unit.noun
         if self.unit.column is None:
             return None
+        if self.auto:
+            return f"{' and '.join(self.auto)} of one {noun} are found privately by the questions that need them"
         if self.total_rows is not None:
             return f"at most {_counted(self.total_rows, 'row')} of one {noun} count in all"
         said = f"at most {_counted(self.rows, 'row')} of one {noun} {'counts' if self.rows == 1 else 'count'}"

@@ -21,7 +21,7 @@ from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
 from deniable.query.listing import BudgetStatus, Listing, pairs_as_html
 from deniable.query.planning import Planning
-from deniable.query.policy import assumed, read_policy
+from deniable.query.policy import limits, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_policy, open_source, open_sources
@@ -39,8 +39,8 @@ def connect(
     columns: Mapping[str, Declaration] | Mapping[str, Mapping[str, Declaration]] | None = None,
     public: Collection[str] = (),
     paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    rows: int | None = None,
-    groups: int | None = None,
+    rows: int | str | None = None,
+    groups: int | str | None = None,
     total_rows: int | None = None,
     relation: Relation | str = AddRemove,
     ledger: str | Path | None = None,
@@ -66,6 +66,7 @@ def connect(
             "orders")}; then the column there, if it has another name. A row belongs to every unit that holds its key.
         rows: the most rows of one unit that count in one group; 1 by default, and answers then say so.
         groups: the most groups of one GROUP BY in which a unit counts; likewise.
+            "auto" has either found privately, for a quarter of the price of the first question that needs it.
         total_rows: in place of `rows` and `groups`: the most rows of one unit that count, in whatever groups.
         relation: what neighbouring tables are: dn.AddRemove, or dn.Replace where the number of units is public.
         ledger: the file that remembers what was spent, or for many hosts a schema of a PostgreSQL database:
@@ -105,13 +106,7 @@ def connect(
             )
         name = "data"
     whose = unit if isinstance(unit, PrivacyUnit) else _whose(unit)
-    promise: dict[str, Any] = {
-        "relation": related,
-        "rows": 1 if rows is None else rows,
-        "groups": 1 if groups is None else groups,
-        "total_rows": total_rows,
-        "assumed": assumed(bounding),
-    }
+    promise = {"relation": related, **limits(bounding)}
     declared: Mapping[str, Any] = columns or {}
     if isinstance(source, Mapping):
         engine = open_sources(source, columns=declared, unit=whose.column, memory=memory, threads=threads)
@@ -311,7 +306,7 @@ class Database(Planning):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
         how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
         plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
-        bounds = tuple(f"The bounds of {each.column} are {each}." for each in plan.searches)
+        bounds = tuple(f"The {each.subject} are {each}." for each in plan.searches)
         name = self._named(plan)[0]
         answer, stored = self.ledger.answer(
             self._entry(plan, name), lambda: self._exact(plan, name, progress), fresh=fresh

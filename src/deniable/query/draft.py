@@ -65,6 +65,7 @@ def write_policy(*tables: Found) -> str:
         "# With a unit column: how much of one unit can count. What goes beyond is bounded away.",
         "rows = 1                    # at most this many rows of one unit in one group",
         "groups = 1                  # in at most this many groups of one GROUP BY",
+        '# rows = "auto"             # either may be found privately, for a quarter of the price of a first question',
         "# total_rows = 10           # in place of rows and groups: at most this many rows of one unit in all",
         'relation = "add/remove"     # or "replace", if the number of units is public',
         "",

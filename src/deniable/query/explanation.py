@@ -33,7 +33,7 @@ class Explanation:
         else:
             yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for search in plan.searches:
-            yield f"bounds of {search.column}", str(search)
+            yield search.subject, str(search)
         for number, part in enumerate(plan.parts):
             readers = self._readers(number)
             shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""

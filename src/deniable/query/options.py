@@ -80,12 +80,13 @@ def stricter(tables: Mapping[str, Table], options: Mapping[str, str]) -> Mapping
     if most is None:
         return tables
     whole = most.isdecimal() and len(most) < 10
-    if private.total_rows is not None or not whole or not 1 <= int(most) <= private.groups:
-        limit = f"from 1 to the declared {private.groups}" if private.total_rows is None else "not beside total_rows"
+    groups = 10**9 if "groups" in private.auto else private.groups
+    if private.total_rows is not None or not whole or not 1 <= int(most) <= groups:
+        limit = f"from 1 to the declared {groups}" if private.total_rows is None else "not beside total_rows"
         raise UnsupportedQueryError(f"max_groups_contributed must be {limit}, got {most}.")
 
     def lowered(table: Table) -> Table:
-        assumed = tuple(word for word in table.assumed if word != "groups")
-        return table if table.public else replace(table, groups=int(most), assumed=assumed)
+        assumed, auto = (tuple(word for word in words if word != "groups") for words in (table.assumed, table.auto))
+        return table if table.public else replace(table, groups=int(most), assumed=assumed, auto=auto)
 
     return changed(tables, lowered)

@@ -58,7 +58,7 @@ class Question:
     def table(self) -> Table:
         """The table whose promise holds: unit, rows, groups. Where a unit has one row, that lies in one group."""
         table = self.source.table
-        return replace(table, rows=1, groups=1, total_rows=None, assumed=()) if self.source.single else table
+        return replace(table, rows=1, groups=1, total_rows=None, assumed=(), auto=()) if self.source.single else table
 
     @property
     def unit(self) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -15,7 +16,7 @@ from deniable.ledger.entry import Json
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
 from deniable.query.answer import check_outcome
-from deniable.query.auto import Search, bounded, searches, settle
+from deniable.query.auto import Found, searches, settle
 from deniable.query.canonical import fingerprint, public_tables
 from deniable.query.catalog import Table, stated
 from deniable.query.engines.base import Progress
@@ -67,17 +68,16 @@ class Planning(Statistics):
                 return plain.query(tables, find=find)
             return parse(plain, tables, self._look, dialect, find=find)
 
-        def priced(found: tuple[Search, ...], asked: Price) -> PricedPlan:
+        def priced(found: tuple[Found, ...], asked: Price) -> PricedPlan:
             """The plan; with bounds that were found, the first that it can have."""
-            ways = [*product(*map(Search.suiting, found))]
+            ways: list[Any] = [*product(*(each.suiting() for each in found))]
             for way in ways[:-1]:
                 with suppress(UnsupportedQueryError, InvalidParameterError):
                     return made(way, asked)
             return made(ways[-1], asked)
 
-        def made(found: tuple[Search, ...], asked: Price) -> PricedPlan:
-            ends = {(each.table.name, each.column): each.ends for each in found}
-            query = read(bounded(tables, ends) if ends else tables)
+        def made(found: tuple[Found, ...], asked: Price) -> PricedPlan:
+            query = read(reduce(lambda held, each: each.applied(held), found, tables))
             check_outcome(query)
             if error is None:
                 plan = price(query, asked, self.ledger.budget)
@@ -85,19 +85,22 @@ class Planning(Statistics):
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
             if plan.key_search is not None and not self._engine.finds_keys:
                 raise UnsupportedQueryError("this engine finds no groups. Declare them: columns={...: dn.Keys([...])}.")
-            self._engine.check(plan)
+            for each in (plan, *(searched for one in found for searched in one.plans)):
+                self._engine.check(each)
             public = {scan.source.name: self._fingerprint(scan) for scan in public_tables(query.question.source)}
             return replace(plan, searches=found, public=public)
 
         found, prices = searches(read, tables, asked, self._recall)
         if found and error is not None:
-            raise InvalidParameterError("error= needs declared bounds: how far an answer is off depends on them.")
+            raise InvalidParameterError(
+                "error= needs declared bounds and rows: how far an answer is off depends on them."
+            )
         due = sum(each.due for each in found)
         plans = [priced(found, left) for left in (prices if not due else [prices[due]])]
         plan = next((each for each in plans[1:] if self._named(each)[1]), plans[0])
         if pay and due:
             for each in found:
-                self.ledger.check_unit(f"a search for the bounds of {each.column}", units=True)
+                self.ledger.check_unit(f"a search for the {each.subject}", units=True)
             self.ledger.check_affordable(plan.total)
             plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due])
         return plan

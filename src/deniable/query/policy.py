@@ -22,6 +22,7 @@ from deniable.rows.csv.declaration import CSV_FIELDS, Csv, CsvColumn
 from deniable.rows.csv.imported import is_text_file
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
+LIMIT = (str, int)  # "auto" has it found
 SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "data": {"source": str, "name": str, "table": str, "partitions": bool},
     "csv": CSV_FIELDS,
@@ -30,8 +31,8 @@ SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
         "row": str,
         "ids": int,
         "relation": str,
-        "rows": int,
-        "groups": int,
+        "rows": LIMIT,
+        "groups": LIMIT,
         "total_rows": int,
         "period": str,
     },
@@ -79,6 +80,7 @@ class Policy:
     groups: int
     total_rows: int | None
     assumed: tuple[str, ...]
+    auto: tuple[str, ...]
     budget: Budget
     ledger: Path | str  # a file, or the URL of a server
     columns: Mapping[str, Declaration]
@@ -162,10 +164,7 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
         table=data.get("table"),
         unit=_unit(path, privacy),
         relation=_relation(path, privacy.get("relation", str(Relation.ADD_REMOVE))),
-        rows=privacy.get("rows", 1),
-        groups=privacy.get("groups", 1),
-        total_rows=privacy.get("total_rows"),
-        assumed=assumed(privacy),
+        **limits(privacy),
         budget=Budget(**budget),
         ledger=ledger if is_url(ledger) else (path.parent / ledger).resolve(),
         columns=columns,
@@ -174,11 +173,14 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
     )
 
 
-def assumed(given: Mapping[str, object]) -> tuple[str, ...]:
-    """Which bounds of a unit nobody gave."""
-    if given.get("total_rows") is not None:
-        return ()
-    return tuple(word for word in ("rows", "groups") if given.get(word) is None)
+def limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table knows of how much of a unit counts; 1 stands for what nobody gave, and for what is to be found."""
+    words = ("rows", "groups")
+    auto = tuple(word for word in words if given.get(word) == "auto")
+    said = {word: 1 if given.get(word) in (None, "auto") else given[word] for word in words}
+    total = given.get("total_rows")
+    assumed = tuple(word for word in words if given.get(word) is None) if total is None else ()
+    return {**said, "total_rows": total, "assumed": assumed, "auto": auto}
 
 
 def _check_section(path: Path, section: str, fields: object) -> None:
@@ -206,7 +208,7 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
             raise CatalogError(
                 f"{where} has no field {field!r}.{did_you_mean(field, known)} Fields: {', '.join(known)}."
             )
-        wanted = known[field]
+        wanted = int if known[field] == LIMIT and value != "auto" else known[field]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             words = {
                 str: "text in quotes",

@@ -132,7 +132,9 @@ def open_policy(
         columns={name: each.columns for name, each in several.items()},
         public=[name for name, each in several.items() if each.public],
         unit=policy.unit,
-        promise={word: getattr(policy, word) for word in ("relation", "rows", "groups", "total_rows", "assumed")},
+        promise={
+            word: getattr(policy, word) for word in ("relation", "rows", "groups", "total_rows", "assumed", "auto")
+        },
         paths={name: each.path for name, each in several.items() if each.path},
     )
     return engine, tables, noted(engine, tables)

@@ -84,6 +84,10 @@ class Statistics:
         fresh: bool,
     ) -> Release:
         """Rehearse, pay, look, release, remember: in this order."""
+        if self._table.auto:
+            raise InvalidParameterError(
+                "rows='auto' is found for SQL and frames; statistics need rows=... of the table."
+            )
         chosen = Chosen(function, asked, self._table, self._condition(function.__name__, where))
         public = chosen.completed(given)
         loss, text = chosen.rehearse(public)
