@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from deniable.errors import InvalidParameterError
 from deniable.noise import bits as bits_module
-from deniable.noise.bits import SECURE, DeterministicBits, SecureBits, shape_of
+from deniable.noise.bits import SECURE, DeterministicBits, SecureBits, Streams, shape_of
 
 
 def keystream(secret: bytes, count: int) -> bytes:
@@ -145,3 +145,21 @@ def test_shapes_from_sizes() -> None:
     assert shape_of(None) == ()
     assert shape_of(3) == shape_of(np.int64(3)) == (3,)  # type: ignore[arg-type]
     assert shape_of((2, 0)) == (2, 0)
+
+
+def test_numbered_streams_are_disjoint_parts_of_one_keystream() -> None:
+    """Beside AES itself: stream n begins at block n * 2**64 of the counter, here and where its copy is."""
+    streams = Streams()
+    key = streams._key
+    assert streams.safe
+    assert streams.stream(1).safe
+    assert not Streams(DeterministicBits(1)).stream(0).safe
+    assert str(key) not in repr(streams)
+    for number in (0, 1, 2**64 - 1):
+        expected = keystream(key + (number << 64).to_bytes(16, "big"), 9600)
+        for copied in (streams, pickle.loads(pickle.dumps(streams))):
+            parts = copied.stream(number)
+            assert b"".join(parts.words(count).tobytes() for count in (1, 0, 199, 1000)) == expected
+    assert Streams()._key != key
+    with pytest.raises(OverflowError):
+        streams.stream(2**64)

@@ -90,7 +90,7 @@ def test_bounded_whole_numbers_have_keys_and_others_do_not() -> None:
     "text",
     [
         "SELECT region, COUNT(*) FROM t GROUP BY region, region",
-        "SELECT COUNT(*) FROM t GROUP BY DAYOFYEAR(day), DAYOFYEAR(seen), FLOOR(age)",
+        "SELECT COUNT(*) FROM t GROUP BY DAYOFYEAR(day), DAYOFYEAR(seen), FLOOR(age), FLOOR(age + 1)",
         "SELECT region, COUNT(*) FROM t GROUP BY region ORDER BY 0",
         "SELECT COUNT(*) FROM t LIMIT -1",
     ],

@@ -139,26 +139,30 @@ def _encrypt_zeros(keystream: "CipherContext", out: NDArray[np.uint64]) -> None:
         keystream.update_into(_ZEROS[: len(part)], part)
 
 
-class DeterministicBits(Bits):
+class _Keystream(Bits):
+    """The keystream of AES-256 in counter mode from one counter on, however it is asked for."""
+
+    def __init__(self, key: bytes, counter: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor()
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        """Overwrite `out` with the next words."""
+        _encrypt_zeros(self._keystream, out)
+
+
+class DeterministicBits(_Keystream):
     """The same words for the same seed, for tests and benchmarks. What it touches must not be released.
 
     The words do not depend on how they are asked for: two requests of 5 give the same ten words as one of 10.
     """
 
-    safe = False
-
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise InvalidParameterError(f"seed must be an int, got {seed!r}")
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-        key = hashlib.sha256(f"deniable test stream {seed}".encode()).digest()
+        super().__init__(hashlib.sha256(f"deniable test stream {seed}".encode()).digest(), bytes(16))
         self._seed = seed
-        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
-
-    def fill(self, out: NDArray[np.uint64]) -> None:
-        """Overwrite `out` with the next words."""
-        _encrypt_zeros(self._keystream, out)
 
     def __repr__(self) -> str:
         return f"DeterministicBits(seed={self._seed})"
@@ -166,6 +170,26 @@ class DeterministicBits(Bits):
 
 SECURE: Bits = SecureBits()
 """The stream that releases use; keyed when first asked."""
+
+
+class Streams:
+    """Numbered streams of words under one secret key, which another machine may make again, word for word.
+
+    For one release whose draws are made on several machines, one of which may have to begin anew: the same exact
+    numbers then get the same noise, and no second draw of it exists. Its copies are as secret as the exact numbers.
+
+    Guarantee: streams of different numbers, below 2^64, share no block of the keystream, which is that of AES-256 in
+    counter mode: its counter begins at the number times 2^64.
+    """
+
+    def __init__(self, bits: Bits = SECURE) -> None:
+        self._key, self.safe = bits.words(4).tobytes(), bits.safe
+
+    def stream(self, number: int) -> Bits:
+        """The stream of this number, from its beginning."""
+        found = _Keystream(self._key, number.to_bytes(8, "big") + bytes(8))
+        found.safe = self.safe
+        return found
 
 
 def shape_of(size: Size) -> tuple[int, ...]:

@@ -12,9 +12,10 @@ from deniable.errors import UnsupportedQueryError
 from deniable.privacy import compose
 from deniable.privacy.budget import Remaining
 from deniable.query.aggregates.mode import Mode
+from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
 from deniable.query.expression import Call, Column, Expression, Kind, columns_of
-from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query
+from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query, Question
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 
 KIND_OF_KEY = {
@@ -32,12 +33,27 @@ CHOSEN = (
 FREE = "This question was answered before: the stored answer cost nothing."
 
 
-def check_outcome(query: Query) -> None:
+def check_outcome(query: Query, *, many: bool = False) -> None:
     """Refuse what cannot be computed from noisy numbers, before anything is spent.
+
+    Args:
+        many: whether groups are answered apart from each other, where they are.
 
     Raises: UnsupportedQueryError.
     """
     outcome = query.outcome
+    cells = 1 if query.question.searched else query.question.cells
+    if cells > LARGEST_KEYS and not many:
+        raise UnsupportedQueryError(
+            f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once, and more on Spark by "
+            "db.write(...)."
+        )
+    if many and (outcome.order or outcome.limit is not None):
+        raise UnsupportedQueryError(
+            "files have no ORDER BY and LIMIT: leave them out, and order the frame that you get."
+        )
+    if many and not all(part.additive for part in query.question.aggregates):
+        raise UnsupportedQueryError("files hold counts, sums and what is computed from them. Ask the rest with db.sql.")
     chosen = {f"base {index}": part for index, part in enumerate(query.question.aggregates) if not part.additive}
     for output in outcome.outputs:
         check_result(output.expression)
@@ -67,20 +83,22 @@ def build_release(
     plan: PricedPlan,
     noisy: Sequence[NDArray[Any]],
     *,
-    left: Remaining,
+    left: Remaining | None,
     safe: bool,
     stored: bool,
     notes: tuple[str, ...] = (),
+    keys: Mapping[str, Array] | None = None,
 ) -> Release:
     """The public answer, from one noisy integer array of shape (groups,) per aggregate.
 
     notes: what a reader must know, whatever the question.
+    keys: the values of `key 0`, ... in these groups; None for all groups of the question, in their order.
     """
     outcome = plan.query.outcome
     bases = tuple(
         part.column(f"base {index}", values) for index, (part, values) in enumerate(zip(plan.parts, noisy, strict=True))
     )
-    keys = _key_columns(plan)
+    keys = key_columns(plan.query.question, np.arange(plan.query.question.cells)) if keys is None else keys
     estimates = {base.name: base for base in bases if not isinstance(base, Noisy)}
     parts = tuple(_part(output, keys, estimates) for output in outcome.outputs)
     release = Release(
@@ -100,25 +118,25 @@ def build_release(
     return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
 
 
-def _key_columns(plan: PricedPlan) -> dict[str, Array]:
-    """The value of every key in every group, in the order of the groups."""
+def key_columns(question: Question, cells: NDArray[np.int64]) -> dict[str, Array]:
+    """The value of every key in groups that are given by their numbers."""
     columns: dict[str, Array] = {}
-    question = plan.query.question
-    inner, outer = question.cells, 1
+    inner = question.cells
     for axis in question.axes:
         values = axis.values or ()
         inner //= max(1, len(values))
-        for place, keys in axis.columns:
+        for place, keys in axis.columns if isinstance(values, tuple) else ():
             column = np.empty(len(keys), dtype=object)
             column[:] = keys
-            columns[f"key {place}"] = np.tile(np.repeat(column, inner), outer)
-        outer *= len(values)
+            columns[f"key {place}"] = column[cells // inner % len(keys)]
     return {
         f"key {place}": columns.get(f"key {place}", np.empty(0, dtype=object)) for place in range(len(question.keys))
     }
 
 
-def _part(output: Output, keys: dict[str, Array], estimates: Mapping[str, Estimate | Key]) -> Key | Measure | Estimate:
+def _part(
+    output: Output, keys: Mapping[str, Array], estimates: Mapping[str, Estimate | Key]
+) -> Key | Measure | Estimate:
     expression = output.expression
     bases = _bases(expression)
     if not bases:

@@ -13,7 +13,7 @@ from deniable.query.aggregates.counts import Count
 from deniable.query.aggregates.readers import READERS
 from deniable.query.allowlist import called, checked, instead, placed, spoken
 from deniable.query.catalog import BOUNDS, KEYS, declaring
-from deniable.query.declarations import LARGEST_KEYS, listed_keys
+from deniable.query.declarations import listed_keys
 from deniable.query.expression import (
     Call,
     Column,
@@ -31,6 +31,7 @@ from deniable.query.relation import Filter
 from deniable.query.scope import RowScope, Scope
 from deniable.query.sql import condition, declarable, translate
 
+MOST_GROUPS = 2**30
 MOST_BESIDE = 1_000  # declared groups for every key that is found
 
 
@@ -170,8 +171,8 @@ def _keys(
         raise UnsupportedQueryError(
             f"GROUP BY makes {cells:,} groups of every value that is found; at most {MOST_BESIDE:,} are answered."
         )
-    if cells > LARGEST_KEYS:
-        raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {LARGEST_KEYS:,} are answered at once.")
+    if cells > MOST_GROUPS:
+        raise UnsupportedQueryError(f"GROUP BY makes {cells:,} groups; at most {MOST_GROUPS:,} are answered at once.")
     return tuple(keys), tuple(listed), joint
 
 

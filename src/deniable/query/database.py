@@ -20,12 +20,12 @@ from deniable.query.engines.base import Engine, Progress
 from deniable.query.explanation import Explanation
 from deniable.query.frames import Ask, Frame
 from deniable.query.listing import BudgetStatus, Listing, pairs_as_html
-from deniable.query.planning import Planning
 from deniable.query.policy import limits, read_policy
 from deniable.query.promise import declared_tables
 from deniable.query.rules.target import Target
 from deniable.query.source import noted, open_policy, open_source, open_sources
 from deniable.query.stored import found_of, noisy_of
+from deniable.query.written import Written
 from deniable.release import Release
 from deniable.release.display import price as price_text
 
@@ -161,7 +161,7 @@ def _open_ledger(
     )
 
 
-class Database(Planning):
+class Database(Written):
     """Private tables with their budget. Made by `connect`."""
 
     def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:

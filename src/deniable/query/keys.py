@@ -67,9 +67,12 @@ class KeySearch:
         Args:
             keys: those that occur, and how much of the units has them. SECRET.
         """
-        noisy = self.mechanism.release(weights, bits=bits).value
-        shown = keys.take(np.flatnonzero(noisy != NO_ANSWER))
-        return tuple(sorted(zip(*(column.to_pylist() for column in shown.columns), strict=True)))
+        columns = self.shown(keys, weights, bits=bits).columns
+        return tuple(sorted(zip(*(column.to_pylist() for column in columns), strict=True)))
+
+    def shown(self, keys: "pa.Table", weights: NDArray[np.int64], *, bits: Bits) -> "pa.Table":
+        """The rows of the keys that are shown, in their order."""
+        return keys.take(np.flatnonzero(self.mechanism.release(weights, bits=bits).value != NO_ANSWER))
 
     def needed(self, keys: int, level: float) -> int:
         """How many units, each with this many keys, a key needs to be found with probability `level` at least.

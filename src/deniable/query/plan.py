@@ -5,7 +5,7 @@ text -> Query (Question + Outcome) -> PricedPlan -> exact integers (SECRET) -> R
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -31,7 +31,7 @@ class Axis:
     """
 
     places: tuple[int, ...]
-    values: tuple[tuple[Key, ...], ...] | None
+    values: Sequence[tuple[Key, ...]] | None
 
     @property
     def columns(self) -> Iterator[tuple[int, tuple[Key, ...]]]:
@@ -44,14 +44,15 @@ class Question:
     """The part that touches private rows: filter, groups, aggregates.
 
     Args:
-        found: the values of the keys that are not declared; None before they are found.
+        found: the values of the keys that are not declared; None before they are found. Their numbers, not in a tuple,
+            where the engine keeps them.
         joint: keys whose values are declared together.
     """
 
     source: Relation
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
-    found: tuple[tuple[Key, ...], ...] | None = None
+    found: Sequence[tuple[Key, ...]] | None = None
     joint: tuple[Axis, ...] = ()
 
     @property
@@ -174,7 +175,7 @@ class PricedPlan:
     key_search: KeySearch | None = None
     public: Mapping[str, str] = field(default_factory=dict)
 
-    def on(self, found: tuple[tuple[Key, ...], ...] | None) -> "PricedPlan":
+    def on(self, found: Sequence[tuple[Key, ...]] | None) -> "PricedPlan":
         """The plan once its keys were found."""
         return replace(self, query=replace(self.query, question=replace(self.query.question, found=found)))
 

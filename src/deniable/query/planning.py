@@ -50,6 +50,7 @@ class Planning(Statistics):
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
         pay: bool = False,
+        many: bool = False,
     ) -> PricedPlan:
         tables, plain = stated(self.tables, columns), text
         if not isinstance(text, Ask):
@@ -78,7 +79,7 @@ class Planning(Statistics):
 
         def made(found: tuple[Found, ...], asked: Price) -> PricedPlan:
             query = read(reduce(lambda held, each: each.applied(held), found, tables))
-            check_outcome(query)
+            check_outcome(query, many=many)
             if error is None:
                 plan = price(query, asked, self.ledger.budget)
             else:

@@ -74,12 +74,12 @@ def _on_server(url: str, table: str | None) -> Engine:
 
 def _on_spark(frame: Any) -> Engine:
     """An engine over a DataFrame of Spark, which stays where it is."""
-    from deniable.query.engines.remote import RemoteEngine
+    from deniable.query.engines.spark.executors import SparkEngine
     from deniable.query.engines.spark.runner import SparkRunner
 
     view = f"deniable_{next(_VIEWS)}"  # never used twice: another frame under its name would be read in its place
     frame.createOrReplaceTempView(view)
-    return RemoteEngine(SparkRunner(frame.sparkSession, view), name=None, table=None)
+    return SparkEngine(SparkRunner(frame.sparkSession, view), name=None, table=None)
 
 
 def open_sources(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import ExecutionError
+from deniable.noise.bits import Bits
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Relation
@@ -35,6 +36,7 @@ class Engine(ABC):
 
     table: str | None = None  # inside the source, where that holds several
     finds_keys: bool = False  # whether `keys` is offered
+    writes: bool = False  # whether `prepare`, `write` and `read` are offered
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod
@@ -70,6 +72,24 @@ class Engine(ABC):
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
         raise ExecutionError
+
+    def prepare(self, plan: PricedPlan, folder: str, *, bits: Bits) -> str:
+        """A new place in a folder for the noisy answer, after a rehearsal of writing it. Reads no row.
+
+        Raises: UnsupportedQueryError if it cannot be written there.
+        """
+        raise NotImplementedError
+
+    def write(self, plan: PricedPlan, place: str, *, secret: bytes, bits: Bits) -> None:
+        """Look, add noise, and leave the answer in files.
+
+        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
+        """
+        raise NotImplementedError
+
+    def read(self, place: str) -> Any:
+        """What was written there, as a frame of the engine."""
+        raise NotImplementedError
 
     @abstractmethod
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":

@@ -1,4 +1,4 @@
-"""One table of a Spark session, the user's or one of this machine: its columns, and the rows of one statement.
+"""One table of a Spark session: its columns, and the rows of one statement.
 
 A result is fetched once, through Arrow.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.errors import InvalidParameterError
 from deniable.query.engines.runner import Runner, not_opened
 from deniable.query.engines.spark.expression import Spark
 
@@ -18,20 +18,6 @@ SETTINGS: Mapping[str, str] = {  # what a statement's meaning depends on
     "spark.sql.caseSensitive": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-
-
-def local_session(*, threads: int) -> Any:
-    """A session on this machine, for tables that one machine can read.
-
-    Raises: MissingExtraError if pyspark is not installed.
-    """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingExtraError("Spark needs pyspark. Install it: pip install 'deniable[spark]'") from None
-    own = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1"}
-    own |= {"spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": str(threads), **SETTINGS}
-    return SparkSession.builder.master(f"local[{threads}]").appName("deniable").config(map=own).getOrCreate()
 
 
 class SparkRunner(Runner):
@@ -47,7 +33,7 @@ class SparkRunner(Runner):
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
-        self._session, types = session, None
+        self.session, types = session, None
         parts = (
             [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
         )
@@ -61,11 +47,11 @@ class SparkRunner(Runner):
     def check(self, statement: str) -> bool:
         plan = "Error occurred"  # so begins what EXPLAIN says of a statement that cannot be planned
         with suppress(Exception):
-            ((plan,),) = self._session.sql(f"EXPLAIN {statement}").collect()
+            ((plan,),) = self.session.sql(f"EXPLAIN {statement}").collect()
         return not plan.startswith("Error occurred")
 
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
         with suppress(Exception):
-            found = self._session.sql(statement).toArrow()
+            found = self.session.sql(statement).toArrow()
             return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
         return None

@@ -1,0 +1,204 @@
+"""Answers with too many groups for one machine: Spark's executors add the noise, and what they write is the answer.
+
+Exact rows are cut into blocks by public numbers. What becomes of a block is a function of its rows and of a key of the
+release, so a task that Spark repeats writes the same again. Proof: docs/theory/query/repeats.md.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from itertools import accumulate, pairwise
+from math import prod
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deniable.errors import ExecutionError, UnsupportedQueryError
+from deniable.noise.bits import Bits, Streams
+from deniable.query.aggregates.aggregate import integers
+from deniable.query.answer import build_release, key_columns
+from deniable.query.engines.base import ARROW
+from deniable.query.engines.duckdb.sql import FOUND
+from deniable.query.engines.remote import RemoteEngine, RemoteGenerator
+from deniable.query.engines.spark.runner import SparkRunner
+from deniable.query.keys import KeySearch
+from deniable.query.plan import PricedPlan
+
+GROUPS = 2**14  # of a block
+BUCKETS = 2**10  # of keys that occur, however many there are
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What an executor makes of its part of a table, whose blocks lie in it whole.
+
+    Args:
+        work: from the rows of a block, sorted, and its stream to what is released of them.
+        keys: the columns by which rows are sorted; no two rows of a block have the same there.
+        version: of the library; another one may draw in another way.
+    """
+
+    work: Callable[[pa.Table, Bits], pa.Table]
+    keys: tuple[str, ...]
+    streams: Streams
+    version: str = field(default_factory=partial(version, "deniable"))
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.version != version("deniable"):
+            raise ExecutionError
+        for number, rows in _whole(batches):
+            ordered = rows.sort_by([(name, "ascending") for name in self.keys])
+            yield from self.work(ordered, self.streams.stream(number)).to_batches()
+
+
+def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """The blocks; rows of one follow each other, in as many batches as they like."""
+    held: list[pa.RecordBatch] = []
+    last = -1
+    for batch in batches:
+        numbers = batch.column("block").to_numpy()
+        for start, end in pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]):
+            if held and start < end and numbers[start] != last:
+                yield last, pa.Table.from_batches(held)
+                held = []
+            if start < end:
+                last = int(numbers[start])
+                held.append(batch.slice(start, end - start))
+    if held:
+        yield last, pa.Table.from_batches(held)
+
+
+def shown(search: KeySearch, rows: pa.Table, bits: Bits) -> pa.Table:
+    """The keys of a bucket that are shown, and the place of each among them."""
+    keys = search.shown(rows.drop_columns("weight"), _integers(rows["weight"]), bits=bits)
+    return keys.append_column("place", pa.array(np.arange(len(keys))))
+
+
+def answered(plan: PricedPlan, rows: pa.Table, bits: Bits, *, schema: pa.Schema | None = None) -> pa.Table:
+    """The groups of a block with their noisy numbers and intervals."""
+    totals = (_integers(rows[f"a{place}"]) for place in range(len(plan.parts)))
+    noisy = [part.release(total, bits=bits) for part, total in zip(plan.parts, totals, strict=True)]
+    keys = key_columns(plan.query.question, rows["cell"].to_numpy())
+    for place in plan.query.question.unknown:
+        keys[f"key {place}"] = np.array([*rows[f"k{place}"].to_pylist(), None], dtype=object)[:-1]
+    table = build_release(plan, noisy, left=None, safe=bits.safe, stored=False, keys=keys).to_arrow()
+    if schema is None:
+        return table
+    return pa.table([_typed(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)], schema)
+
+
+def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Released numbers, whose type is not up to their size: beyond 64 bits a whole number is the last that fits."""
+    if pa.types.is_integer(kind) and pa.types.is_floating(column.type):
+        column = pc.max_element_wise(pc.min_element_wise(column, 2.0**63 - 1024), -(2.0**63))
+    return column.cast(kind)
+
+
+def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Whole numbers, which Spark has in up to 128 bits."""
+    if pc.all(pc.less(pc.abs(column), 2**62), min_count=0).as_py():
+        return np.asarray(column.cast(pa.int64()))
+    return integers([*map(int, column.to_pylist())])
+
+
+class SparkEngine(RemoteEngine):
+    """Holds one table of a Spark session; large answers are written beside it."""
+
+    _runner: SparkRunner
+    writes = True
+
+    def prepare(self, plan: PricedPlan, folder: str, *, bits: Bits) -> str:
+        plan, row = _sample(plan)
+        schema = answered(plan, row, bits).schema
+        place, written = f"{folder.rstrip('/')}/{token_hex(8)}", False
+        with suppress(Exception):
+            frame = self._runner.session.createDataFrame(row)
+            self._write(frame, place, Blocks(partial(answered, plan, schema=schema), ("cell",), Streams(bits)), schema)
+            written = True
+        if not written:
+            raise UnsupportedQueryError(
+                f"Spark's executors cannot write to {folder}. They need the right to, and what the driver has: "
+                f"deniable {version('deniable')}, pyarrow and pandas."
+            )
+        return place
+
+    def write(self, plan: PricedPlan, place: str, *, secret: bytes, bits: Bits) -> None:
+        written = False
+        with suppress(Exception):
+            schema = answered(*_sample(plan), bits).schema
+            generator = RemoteGenerator(self._runner, secret)
+            if plan.key_search is not None:
+                plan = self._find(plan, generator, place, secret, bits)
+            exact = self._runner.session.sql(_exact(plan, generator, secret, _view(place)))
+            self._write(exact, place, Blocks(partial(answered, plan, schema=schema), ("cell",), Streams(bits)), schema)
+            written = True
+        if not written:  # raised here, so that no other text is attached to it
+            raise ExecutionError
+
+    def read(self, place: str) -> Any:
+        return self._runner.session.read.parquet(place)
+
+    def _find(self, plan: PricedPlan, generator: RemoteGenerator, place: str, secret: bytes, bits: Bits) -> PricedPlan:
+        """The plan for the keys that are shown. They are numbered in a view; the driver knows how many they are."""
+        question, search, session = plan.query.question, plan.key_search, self._runner.session
+        assert search is not None
+        fields = [
+            (f"k{place}", pa.type_for_alias(ARROW[question.keys[place].facts.kind])) for place in question.unknown
+        ]
+        names = [name for name, _ in fields]
+        block = f"pmod(xxhash64({', '.join(names)}), {BUCKETS}) AS block"
+        keys = session.sql(generator.keys(question, search, secret=secret)).selectExpr(block, *names, "weight")
+        schema = pa.schema([("block", pa.int64()), *fields, ("place", pa.int64())])
+        self._write(keys, f"{place}-keys", Blocks(partial(shown, search), tuple(names), Streams(bits)), schema)
+        kept = session.read.parquet(f"{place}-keys")
+        counts = dict(kept.groupBy("block").count().collect())
+        starts = [*accumulate((counts.get(block, 0) for block in range(BUCKETS)), initial=0)]
+        position = f"CAST(array({', '.join(map(str, starts))})[CAST(block AS INT)] + place AS INT) AS position"
+        kept.selectExpr(*names, position).createOrReplaceTempView(_view(place))
+        return plan.on(range(starts[-1]))  # type: ignore[arg-type]
+
+    def _write(self, exact: Any, place: str, blocks: Blocks, schema: pa.Schema) -> None:
+        """Noise once, and files. A number of partitions that is given does not change with what is in them."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        many = int(self._runner.session.conf.get("spark.sql.shuffle.partitions"))
+        parts = exact.repartition(many, "block").sortWithinPartitions("block")
+        noisy = parts.mapInArrow(blocks, from_arrow_schema(schema))
+        noisy.write.mode("overwrite").parquet(place)
+
+
+def _view(place: str) -> str:
+    return f"deniable_{place.rpartition('/')[2]}"
+
+
+def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
+    """The plan where one tuple of unknown values was found, and its first group, in which there is nothing."""
+    keys, unknown = plan.query.question.keys, plan.query.question.unknown
+    kinds = {f"k{place}": pa.type_for_alias(ARROW[keys[place].facts.kind]) for place in unknown}
+    numbers = ["block", "cell", *(f"a{place}" for place in range(len(plan.parts)))]
+    row = {name: pa.array([0]) for name in numbers} | {name: pa.nulls(1, kind) for name, kind in kinds.items()}
+    return plan.on([(None,) * len(unknown)] if unknown else None), pa.table(row)
+
+
+def _exact(plan: PricedPlan, generator: RemoteGenerator, secret: bytes, view: str) -> str:
+    """The statement whose rows are the groups, all of them: (block, cell, keys that were found, exact integers)."""
+    question = plan.query.question
+    columns, joins, layers = [f"cell DIV {GROUPS} AS block", "cell"], "", ""
+    if question.unknown:
+        after = question.axes[[axis.places for axis in question.axes].index(question.unknown) + 1 :]
+        inner = prod(len(axis.values or ()) for axis in after)
+        layers = f"WITH {FOUND} AS (SELECT * FROM {view}) "
+        joins = f" JOIN {FOUND} ON position = cell DIV {inner} % {max(1, len(question.found or ()))}"
+        columns += [f"k{place}" for place in question.unknown]
+    for number, (places, statement) in enumerate(generator.statements(plan, secret=secret)):
+        names = [f"a{place}" for place in places]
+        joins += f" LEFT JOIN ({statement}) AS s{number}(cell, {', '.join(names)}) USING (cell)"
+        columns += [f"coalesce({name}, 0) AS {name}" for name in names]
+    cells = f"(SELECT CAST(id AS INT) AS cell FROM range({question.cells})) AS cells"
+    return f"{layers}SELECT {', '.join(columns)} FROM {cells}{joins}"
