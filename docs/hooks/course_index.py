@@ -27,10 +27,7 @@ def page() -> str:
     """The page as Markdown text."""
     found = sections()
     parts = course()["parts"]
-    text = HEADER + "\n## Pages\n"
-    for name in sorted(path.name for path in COURSE.glob("*.md") if path.name != "index.md"):
-        title = (COURSE / name).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        text += f"\n- [{title}]({name})"
+    text = HEADER + _pages()
     for part in parts:
         text += f"\n\n## Items: {part['title'][0].lower() + part['title'][1:]}\n"
         text += "".join(_line(number, entry, found.get(f"item-{number}")) for number, entry in part["items"].items())
@@ -38,6 +35,16 @@ def page() -> str:
     errata = {key: entry for part in parts for key, entry in part["errata"].items()}
     text += "".join(_line(key, errata[key], found.get(key.lower())) for key in sorted(errata))
     return text + "\n"
+
+
+def _pages() -> str:
+    """The pages in the order of the menu."""
+    lines = (COURSE.parents[1] / "mkdocs.yml").read_text(encoding="utf-8").partition("\n  - Course:\n")[2]
+    menu = lines.partition("\n  - ")[0]
+    text = ""
+    for group, page, name in re.findall(r"^ {6}(?:- (.+):|    - (.+): course/(\S+))$", menu, re.MULTILINE):
+        text += f"\n\n## {group}\n" if group else f"\n- [{page}]({name})"
+    return text.removeprefix("\n")
 
 
 def course() -> dict[str, Any]:
