@@ -22,7 +22,10 @@ Rho = Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="The co
 Error = Annotated[
     str | None,
     typer.Option(
-        "--error", metavar="NUMBER", help="How far every number may be off with 95% confidence, in place of a price."
+        "--error",
+        metavar="NUMBER",
+        help="How far every number may be off with 95% confidence, in place of a price; or a share of it, such as 5%, "
+        "beside the most that this may cost.",
     ),
 ]
 Moved = Annotated[

@@ -44,6 +44,11 @@ class Price:
             return cls(rho=positive_rational("rho", rho))
         return cls(epsilon=positive_rational("epsilon", epsilon), delta=failed)
 
+    @property
+    def words(self) -> dict[str, Fraction]:
+        """The price as arguments of a call."""
+        return {name: value for name, value in vars(self).items() if value}
+
     def split(self, *weights: int | Fraction) -> tuple["Price", ...]:
         """Parts in these proportions, which cost the whole together."""
         whole = Fraction(sum(weights))

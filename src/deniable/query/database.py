@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from deniable.errors import CatalogError, InvalidParameterError
 from deniable.ledger import Ledger, Source
+from deniable.mechanisms.price import Price
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.rationals import Real
 from deniable.privacy import AddRemove, Budget, PrivacyUnit, Relation
@@ -22,7 +24,8 @@ from deniable.query.frames import Ask, Frame
 from deniable.query.listing import BudgetStatus, Listing, pairs_as_html
 from deniable.query.policy import limits, read_policy
 from deniable.query.promise import declared_tables
-from deniable.query.rules.target import Target
+from deniable.query.rules import price
+from deniable.query.rules.target import Target, approached, is_relative
 from deniable.query.source import noted, open_policy, open_source, open_sources
 from deniable.query.stored import found_of, noisy_of
 from deniable.query.written import Written
@@ -267,7 +270,10 @@ class Database(Written):
         """
         how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
         plan = self._plan(text, epsilon, delta, rho, **how)
-        return Explanation(plan=plan, left=self.ledger.left(), stored=self._named(plan)[1])
+        further = ""
+        if is_relative(error):
+            further = f"{error}, by further answers, as long as all cost {Price.of(epsilon, delta, rho)} at most"
+        return Explanation(plan=plan, left=self.ledger.left(), stored=self._named(plan)[1], further=further)
 
     def sql(
         self,
@@ -289,7 +295,9 @@ class Database(Written):
             text: one SELECT of COUNT, SUM, AVG over the tables, or a frame's `Ask`; see docs/guide/query.md.
             epsilon: the cost, alone for pure differential privacy, or with `delta`; or `rho`, for zCDP.
             error: in place of a cost: half the width that the interval of every noisy column may have, in its unit, or
-                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged.
+                a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
+                of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
+                numbers are, and more is paid until they are known to be that near, or too little is left.
             confidence: of the intervals that `error` speaks of.
             fresh: pay again for new noise, although the question has an answer already.
             progress: called with the share that is done, after each pass over a file that takes several for want of
@@ -305,6 +313,13 @@ class Database(Written):
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
         how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
+        if error is not None and is_relative(error):
+            most, plan = Price.of(epsilon, delta, rho), self._plan(text, epsilon, delta, rho, **how)
+            if fresh or not self._named(plan)[1]:
+                self.ledger.check_affordable(price(plan.query, most, self.ledger.budget).loss)
+            rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}
+            ask: Any = partial(self.sql, text, **rest)
+            return approached(plan, lambda part: ask(**part.words), most, error, confidence=confidence)
         plan = self._plan(text, epsilon, delta, rho, **how, pay=True)
         bounds = tuple(f"The {each.subject} are {each}." for each in plan.searches)
         name = self._named(plan)[0]

@@ -14,11 +14,12 @@ from deniable.release.display import printable
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation:
-    """A priced plan in words. `stored` says that the answer is known already and free."""
+    """A priced plan in words. `stored` says that the answer is known already and free, `further` what follows it."""
 
     plan: PricedPlan
     left: Remaining
     stored: bool
+    further: str = ""
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """(subject, statement) pairs, in reading order."""
@@ -38,6 +39,8 @@ class Explanation:
             readers = self._readers(number)
             shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""
             yield str(part.aggregate), part.spoken() + shared
+        if self.further:
+            yield "within", self.further
         yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
         yield "left", f"{self.left}, before this question"
 

@@ -27,7 +27,7 @@ from deniable.query.plan import Name, PricedPlan, Query
 from deniable.query.relation import Relation as Rows
 from deniable.query.relation import Scan
 from deniable.query.rules import cheapest, price
-from deniable.query.rules.target import Target
+from deniable.query.rules.target import Target, first_step, is_relative
 from deniable.query.sql import parse
 from deniable.query.statistics import Statistics
 from deniable.query.stored import answer_text
@@ -59,9 +59,11 @@ class Planning(Statistics):
                 if (epsilon, delta, rho, error) != (None, None, None, None):
                     raise InvalidParameterError("the price stands in OPTIONS already: leave epsilon=... out.")
                 epsilon, delta, tables = options["epsilon"], options.get("delta"), stricter(tables, options)
-        if error is not None and (epsilon is not None or rho is not None):
+        relative = is_relative(error)
+        if error is not None and not relative and (epsilon is not None or rho is not None):
             raise InvalidParameterError("say what the answer may cost, or how far it may be off (error=), not both.")
-        asked = Price.of(1 if error is not None and rho is None else epsilon, delta, rho)
+        asked = Price.of(1 if error is not None and not relative and rho is None else epsilon, delta, rho)
+        asked = first_step(asked) if relative else asked
         find = bool(asked.delta)
 
         def read(tables: Mapping[str, Table]) -> Query:
@@ -80,7 +82,7 @@ class Planning(Statistics):
         def made(found: tuple[Found, ...], asked: Price) -> PricedPlan:
             query = read(reduce(lambda held, each: each.applied(held), found, tables))
             check_outcome(query, many=many)
-            if error is None:
+            if error is None or relative:
                 plan = price(query, asked, self.ledger.budget)
             else:
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)

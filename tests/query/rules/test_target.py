@@ -3,15 +3,20 @@
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import deniable as dn
 from deniable.errors import DeniableError
 from deniable.mechanisms.price import Price
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import compose
 from deniable.query.database import Database
-from deniable.query.rules import price
+from deniable.query.rules import price, target
+from deniable.release import Measure, Noisy, Release
 from tests.query.test_database import Poisoned
+from tests.release.conftest import laplace
 
 SOURCE = pa.table({"who": [1, 2, 3], "g": ["a", "b", "a"], "x": [1.0, 2.0, 3.0]})
 COLUMNS = {"g": dn.Keys(["a", "b"]), "x": dn.Number(lower=0, upper=10)}
@@ -83,3 +88,90 @@ def test_what_cannot_be_promised_is_refused_and_costs_nothing(text: str, asked: 
     with pytest.raises(DeniableError, match=words):
         db.sql(text, **asked)
     assert (engine.reads, db.ledger.entries()) == (0, [])
+
+
+PAYING = pa.table({"who": range(6000), "g": ["a", "b", "b"] * 2000, "x": [4.0, 5.0, 9.0] * 2000})
+
+
+def paying(budget: int = 2, **options: Any) -> Database:
+    db = dn.connect(PAYING, name="t", unit="who", columns=COLUMNS, budget=dn.Budget(epsilon=budget, **options))
+    db._bits = DeterministicBits(1)
+    return db
+
+
+def test_a_share_is_reached_for_a_part_of_the_most_and_is_free_again() -> None:
+    db, text = paying(), "SELECT g, COUNT(*) AS n, AVG(x) AS a FROM t GROUP BY g"
+    answer = db.sql(text, error="5%", epsilon=2)
+    assert answer["n"].tolist() == pytest.approx([2000, 4000], rel=0.05)
+    assert answer["a"].tolist() == pytest.approx([4, 7], rel=0.05)
+    paid = answer.cost.charge().epsilon
+    assert paid == db.ledger.spent().epsilon
+    assert paid is not None
+    assert paid < Fraction(2, 3)
+    assert "within 0.05 of n and 0.05 of a with 95% confidence" in str(answer)
+    entries = len(db.history())
+    again = db.table("t").group_by("g").agg(dn.len().alias("n"), dn.col("x").mean().alias("a"))
+    assert again.release(error={"n": "5%", "a": "5%"}, epsilon=2).to_dicts() == answer.to_dicts()
+    assert len(db.history()) == entries
+    sharper = db.sql(text, error={"n": "0.5%"}, epsilon="1.4")
+    assert "within 0.005 of n" in str(sharper)
+    told = str(db.explain(text, error="5%", epsilon=2))
+    assert "5%, by further answers, as long as all cost epsilon=2 at most" in told
+    assert "nothing: this question has its answer already" in told
+
+
+def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_most() -> None:
+    for text in ("SELECT g, COUNT(*) FILTER (WHERE x > 100) AS n FROM t GROUP BY g", "SELECT COUNT(*) AS n FROM t"):
+        db = paying()
+        answer = db.sql(text, error="0.0001%", epsilon=1)
+        assert "Not all numbers are known to be within 1e-06 of n" in str(answer)
+        assert (db.ledger.spent().epsilon or 9) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "words"),
+    [
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5%"}, "say what the answer may cost"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 3}, "only epsilon=2 is left"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "100%", "epsilon": 1}, "below 100%"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "x%", "epsilon": 1}, "error"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": {"m": "5%"}, "epsilon": 1}, "noisy columns are n"),
+        ("SELECT COUNT(*) AS n, SUM(x) AS s FROM t", {"error": {"n": "5%", "s": 3}, "epsilon": 1}, "or of none"),
+        ("SELECT MEDIAN(x) AS m FROM t", {"error": "5%", "epsilon": 1}, "no price can be promised"),
+        ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 1, "confidence": 0.999}, "confidence"),
+    ],
+)
+def test_a_share_that_cannot_be_promised_is_refused_and_costs_nothing(
+    text: str, asked: dict[str, Any], words: str
+) -> None:
+    db = paying()
+    with pytest.raises(DeniableError, match=words):
+        db.sql(text, **asked)
+    assert db.ledger.entries() == []
+
+
+@pytest.mark.parametrize("levels", ["shared", "narrow"])
+def test_the_promise_of_a_share_holds_and_would_not_with_narrower_intervals(
+    levels: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another route: the rate of broken promises over 800 runs of plain Laplace noise, doubt 0.4."""
+    rng, plan = np.random.default_rng(5), paying().explain("SELECT COUNT(*) AS n FROM t", epsilon=1).plan
+    if levels == "narrow":
+        honest = target._too_wide
+        monkeypatch.setattr(target, "_too_wide", lambda release, shares, _: honest(release, shares, 0.2))
+    broken = promised = 0
+    runs = 800
+    for truth in rng.choice([100, 300, 1000], runs):
+
+        def ask(part: Price, truth: int = truth) -> Release:
+            assert part.epsilon is not None
+            scale = 1 / float(part.epsilon)
+            noisy = Noisy(name="n", values=truth + rng.laplace(0, scale, 1), law=laplace(scale))
+            return Release(parts=(Measure(name="n", bases=("n",)),), noisy=(noisy,), cost=compose([]))
+
+        found = target.approached(plan, ask, Price(epsilon=Fraction(1)), {"n": "2%"}, confidence=0.6)
+        if "The truth" in found.notes[-1]:
+            promised += 1
+            broken += abs(float(found["n"][0]) - truth) > 0.02 * truth
+    assert promised > runs / 2
+    assert (broken / runs < 0.4) == (levels == "shared")

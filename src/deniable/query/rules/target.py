@@ -1,20 +1,25 @@
 """The least price whose answer is as accurate as asked: from the public laws of the noise alone."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
+
+import numpy as np
 
 from deniable.errors import InvalidParameterError, UnsupportedQueryError
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, positive_rational, shown
-from deniable.privacy import Budget
+from deniable.privacy import Budget, compose
 from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.expression import Call, Column, Expression, Literal, columns_of
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.rules.price import price
+from deniable.release import Release
 
 _PER_DECADE = 900  # prices of three digits: 1.00, 1.01, ..., 9.99 times a power of ten
 _DECADES = (-8, 4)
-Target = Real | Mapping[str, Real]
+_FIRST = Fraction(1, 32)  # of the most that an answer may cost, to learn how large its numbers are
+Target = Real | str | Mapping[str, Real | str]
 
 
 def cheapest(
@@ -47,6 +52,92 @@ def cheapest(
 
     counts_rhos = budget is not None and budget.rho is not None
     return _least(query, wanted, rhos if counts_rhos else epsilons, confidence, budget)
+
+
+def is_relative(error: Target | None) -> bool:
+    """Whether an error is a share of the answer, such as "5%"; all of them are, or none.
+
+    Raises: InvalidParameterError if only some are.
+    """
+    every = list(error.values()) if isinstance(error, Mapping) else [error]
+    shares = [isinstance(each, str) and each.strip().endswith("%") for each in every]
+    if any(shares) and not all(shares):
+        raise InvalidParameterError("error takes shares, such as '5%', of all columns that it names, or of none.")
+    return any(shares)
+
+
+def first_step(price: Price) -> Price:
+    """What the first answer of `approached` costs."""
+    return price.split(_FIRST, 1 - _FIRST)[0]
+
+
+def approached(
+    plan: PricedPlan, ask: Callable[[Price], Release], most: Price, error: Target, *, confidence: float = 0.95
+) -> Release:
+    """Answers at growing prices, until the wanted numbers are known to be within a share of the truth.
+
+    The first answer says how large the numbers are; each later price follows from the intervals before it, which are
+    public. Those of the k-th answer hold with probability 1 - (1 - confidence) / 2^k each. So a number is outside of
+    any of its intervals with probability 1 - confidence at most, whichever answer is the last; and if it is inside, and
+    the interval that narrow, it is within the share.
+
+    Args:
+        plan: of the first answer.
+        most: what all answers together may cost.
+
+    Raises: UnsupportedQueryError or InvalidParameterError, before anything is asked.
+    """
+    shares = {name: float(share) for name, share in _shares_of(plan.query, error, confidence).items()}
+    power = 1 if most.rho is None else 2
+    steps: list[Release] = []
+    rest, part, times = Fraction(1), _FIRST, 1.0
+    while times:
+        steps.append(ask(most.split(part, 1 - part)[0]))
+        rest -= part
+        times = _too_wide(steps[-1], shares, 1 - (1 - confidence) / 2 ** len(steps))
+        needed = part * Fraction(times**power).limit_denominator(100)
+        if rest < part or needed > 4 * rest:
+            break
+        part = min(rest, max(2 * part, needed * Fraction(6, 5)))
+    said = " and ".join(f"{share:.3g} of {name}" for name, share in shares.items())
+    note = f"The truth of every number is within {said} with {confidence:.0%} confidence each."
+    if times:
+        note = f"Not all numbers are known to be within {said}. Ask for a larger error, or let it cost more."
+    return replace(steps[-1], cost=compose([each.cost for each in steps]), notes=(*steps[-1].notes, note))
+
+
+def _shares_of(query: Query, error: Target, confidence: float) -> dict[str, Fraction]:
+    """The share of itself by which each column may be off."""
+    noisy = {output.name: output.expression for output in query.outcome.outputs if any(_bases(output.expression))}
+    given = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
+    if not isinstance(confidence, float) or not 0 < confidence <= 0.996:
+        raise InvalidParameterError(f"confidence must be a number above 0 and at most 0.996, got {shown(confidence)}")
+    for name in given or [""]:
+        if name not in noisy:
+            raise InvalidParameterError(f"error names {name!r}; the noisy columns are {', '.join(noisy)}")
+        if not all(query.question.aggregates[int(base[5:])].additive for base in _bases(noisy[name])):
+            raise UnsupportedQueryError(
+                f"no price can be promised for the error of {name!r}. Give error={{column: '5%'}} for counts, sums and "
+                "averages, and look at explain() for the rest."
+            )
+    found = {name: positive_rational("error", str(share).strip()[:-1]) / 100 for name, share in given.items()}
+    if max(found.values()) >= 1:
+        raise InvalidParameterError("error is a share below 100%.")
+    return found
+
+
+def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> float:
+    """About how many times too wide the widest interval is for its share; 0 if every number is within its own."""
+    worst, ends = 0.0, release.intervals(level)
+    for name, share in shares.items():
+        values = np.asarray(release[name], dtype=np.float64)
+        for end in ends[name]:
+            far, near = np.abs(values - end), np.where(end * values > 0, np.abs(end), 0.0)
+            with np.errstate(invalid="ignore"):
+                times = np.fmax(far / (share * np.fmax(np.abs(values), far)), 1.001)
+            wide = np.nan_to_num(times, nan=1 / share)[~(far <= share * near)]
+            worst = max(worst, float(wide.max(initial=0.0)))
+    return worst
 
 
 def _least(
