@@ -13,6 +13,7 @@ import deniable as dn
 from deniable.errors import SourceError, UnsupportedQueryError
 from deniable.query.expression import Kind
 from deniable.query.source import _to_arrow, open_source, open_sources
+from tests.query.engines.test_runner import Broken
 
 WANTED = {"a": Kind.INTEGER, "b": Kind.REAL, "c": Kind.TEXT}
 DATA = {"a": [1, 2], "b": [0.5, None], "c": ["x", None]}
@@ -98,11 +99,13 @@ def test_named_indices_of_pandas_are_columns() -> None:
     assert open_source(frame.reset_index(drop=True)).schema() == {"a": Kind.INTEGER}
 
 
-def test_a_server_is_asked_for_one_table_and_is_the_only_source() -> None:
+def test_a_server_is_asked_for_tables_by_name_and_other_servers_are_none() -> None:
     with pytest.raises(SourceError, match="say which table"):
         open_source("postgresql://localhost/x")
-    with pytest.raises(SourceError, match="a server is the only source"):
+    with pytest.raises(SourceError, match="say which table"):
         open_sources({"a": "postgresql://localhost/x"}, columns={}, unit="who")
+    with pytest.raises(SourceError, match="those of PostgreSQL"):
+        open_source("mysql://localhost/x")
 
 
 def test_two_frames_of_spark_never_share_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +119,7 @@ def test_two_frames_of_spark_never_share_a_view(monkeypatch: pytest.MonkeyPatch)
         def createOrReplaceTempView(self, name: str) -> None:
             views.append(name)
 
-    monkeypatch.setattr("deniable.query.engines.spark.runner.SparkRunner", lambda session, view: view)
+    monkeypatch.setattr("deniable.query.engines.spark.runner.SparkRunner", lambda session, view: Broken())
     for _ in range(3):
         open_source(Frame())
     assert len(set(views)) == 3

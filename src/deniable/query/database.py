@@ -48,16 +48,16 @@ def connect(
     relation: Relation | str = AddRemove,
     ledger: str | Path | None = None,
     moved: bool = False,
-    table: str | None = None,
+    table: str | Mapping[str, str] | None = None,
     memory: str | None = None,
     threads: int | None = None,
 ) -> "Database":
     """Open a private table for questions.
 
     Args:
-        source: a dataframe (pandas, Polars, Arrow), the path of a .parquet or .duckdb file, of a .csv file that was
-            imported (`import_csv`), of a folder or pattern of .parquet files, or of a policy (.toml), which says all of
-            the rest; or several of these by the names of their tables, {"orders": ..., "customers": ...}.
+        source: a dataframe (pandas, Polars, Arrow, Spark), the URL of a PostgreSQL server, or the path of a .parquet or
+            .duckdb file, of a .csv file that was imported (`import_csv`), of a folder or pattern of .parquet files, or
+            of a policy (.toml), which says the rest; or several of these by table, {"orders": ..., "customers": ...}.
         name: the table's name in SQL; by default that of the file. A frame needs one beside a ledger in a file.
         unit: the column that says whose row it is, or `each_row("person")` if every row is one person; or the column
             and one of dates, ("user", "day"), to protect one user's rows of one day, which is much weaker.
@@ -75,7 +75,8 @@ def connect(
         ledger: the file that remembers what was spent, or for many hosts a schema of a PostgreSQL database:
             "postgresql://user@host/database?schema=visits". None keeps it in memory: it ends with this process.
         moved: the same data lie at another place now, or have other columns: note that in the ledger, and go on.
-        table: the table inside a .duckdb file.
+        table: the table inside a .duckdb file or on a server; several of a server by the names that they get here, as
+            in {"orders": "shop.orders"}.
         memory: a limit such as "2GB"; beyond it intermediate results go to disk.
         threads: of the engine; all cores by default.
 
@@ -108,6 +109,8 @@ def connect(
                 "after."
             )
         name = "data"
+    if isinstance(table, Mapping):
+        source, table = {each: (source, there) for each, there in table.items()}, None
     whose = unit if isinstance(unit, PrivacyUnit) else _whose(unit)
     promise = {"relation": related, **limits(bounding)}
     declared: Mapping[str, Any] = columns or {}

@@ -86,8 +86,6 @@ class Planning(Statistics):
                 plan = price(query, asked, self.ledger.budget)
             else:
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
-            if plan.key_search is not None and not self._engine.finds_keys:
-                raise UnsupportedQueryError("this engine finds no groups. Declare them: columns={...: dn.Keys([...])}.")
             for each in (plan, *(searched for one in found for searched in one.plans)):
                 self._engine.check(each)
             public = {scan.source.name: self._fingerprint(scan) for scan in public_tables(query.question.source)}

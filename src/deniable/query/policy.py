@@ -71,7 +71,7 @@ class Fractional(str):
 class Policy:
     """A policy file, read and checked; paths are absolute. Of several tables, it is that of the first private one."""
 
-    source: Path
+    source: Path | str  # a file, or the URL of a server
     name: str
     table: str | None
     unit: PrivacyUnit
@@ -153,15 +153,16 @@ def _policy(path: Path, content: Mapping[str, Any]) -> Policy:
     budget = dict(_section(path, content, "budget"))
     if not isinstance(data.get("source"), str):
         raise CatalogError(f'{path.name}: [data] needs source = "file", the path of the data.')
-    source = path.parent / data["source"]
+    source, table, remote = path.parent / data["source"], data.get("table"), is_url(data["source"])
+    called = source.stem if table is None else table.rpartition(".")[2] if remote else table
     ledger = budget.pop("ledger", f"{path.stem}.ledger")
     columns: dict[str, Declaration] = {}
     for name, fields in sorted(content.get("columns", {}).items(), key=lambda item: "keys" not in item[1]):
         columns[name] = _declaration(path, name, fields, columns)
     return Policy(
-        source=source.resolve(),
-        name=data.get("name", data.get("table", source.stem)),
-        table=data.get("table"),
+        source=data["source"] if remote else source.resolve(),
+        name=data.get("name", called),
+        table=table,
         unit=_unit(path, privacy),
         relation=_relation(path, privacy.get("relation", str(Relation.ADD_REMOVE))),
         **limits(privacy),

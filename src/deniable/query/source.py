@@ -5,13 +5,15 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from deniable.errors import InvalidParameterError, SourceError
 from deniable.ledger import Source
+from deniable.ledger.postgres import is_url
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.base import Engine
+from deniable.query.engines.remote import RemoteEngine
+from deniable.query.engines.runner import Runner
 from deniable.query.promise import declared_tables
 from deniable.rows import arrow_of
 from deniable.rows.csv.declaration import Csv
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from deniable.query.policy import Policy
 
 _VIEWS = count(1)
-SERVERS = ("postgresql://", "postgres://")
 
 
 def open_source(
@@ -52,34 +53,36 @@ def open_source(
     """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
-    if isinstance(source, str) and source.startswith(SERVERS):
-        return _on_server(source, table)
-    if type(source).__module__.startswith("pyspark."):
-        return _on_spark(source)
+    runner = _runner(source, table)
+    if runner is not None:
+        return _engine({"": runner}, None if table is None else table.rpartition(".")[2])
     part = _part(source, columns or {}, unit, table=table, csv=csv, partitions=partitions)
     return DuckDBEngine.of({"": part}, memory=memory, threads=threads)
 
 
-def _on_server(url: str, table: str | None) -> Engine:
-    """An engine over a table or view of a PostgreSQL server."""
-    from deniable.query.engines.postgres.runner import PostgresRunner
-    from deniable.query.engines.remote import RemoteEngine
+def _runner(source: object, table: str | None = None) -> Runner | None:
+    """A table or view of a PostgreSQL server, or a DataFrame of Spark, which stay where they are."""
+    if isinstance(source, str) and is_url(source):
+        from deniable.query.engines.postgres.runner import PostgresRunner
 
-    if table is None:
-        raise SourceError("say which table or view of the server is meant: table='schema.name'.")
-    place = urlsplit(url)
-    name = f"postgresql://{place.hostname or ''}{f':{place.port}' if place.port else ''}{place.path}"
-    return RemoteEngine(PostgresRunner(url, table), name=name, table=table.rpartition(".")[2])
+        if table is None:
+            raise SourceError("say which table or view of the server is meant: table='schema.name'.")
+        return PostgresRunner(source, table)
+    if type(source).__module__.startswith("pyspark."):
+        from deniable.query.engines.spark.runner import SparkRunner
+
+        frame, view = cast(Any, source), f"deniable_{next(_VIEWS)}"  # a name used twice would read another frame
+        frame.createOrReplaceTempView(view)
+        return SparkRunner(frame.sparkSession, view)
+    return None
 
 
-def _on_spark(frame: Any) -> Engine:
-    """An engine over a DataFrame of Spark, which stays where it is."""
+def _engine(runners: Mapping[str, Runner], table: str | None = None) -> Engine:
+    if any(runner.dialect.name != "Spark" for runner in runners.values()):
+        return RemoteEngine(runners, table=table)
     from deniable.query.engines.spark.executors import SparkEngine
-    from deniable.query.engines.spark.runner import SparkRunner
 
-    view = f"deniable_{next(_VIEWS)}"  # never used twice: another frame under its name would be read in its place
-    frame.createOrReplaceTempView(view)
-    return SparkEngine(SparkRunner(frame.sparkSession, view), name=None, table=None)
+    return SparkEngine(runners)
 
 
 def open_sources(
@@ -90,9 +93,18 @@ def open_sources(
     memory: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """An engine over several sources, each as `open_source` takes it, by the names of their tables."""
+    """An engine over several sources, each as `open_source` takes it, by the names of their tables.
+
+    A table of a server is a pair: its URL, and the table's name there.
+    """
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
+    runners = {name: _runner(*each) if isinstance(each, tuple) else _runner(each) for name, each in sources.items()}
+    remote = {name: runner for name, runner in runners.items() if runner is not None}
+    if remote:
+        if len(remote) < len(sources) or len({runner.place for runner in remote.values()}) > 1:
+            raise SourceError("tables of one question are all on one server, all in one Spark session, or all here.")
+        return _engine(remote)
     parts = {name: _part(source, columns.get(name, {}), unit) for name, source in sources.items()}
     return DuckDBEngine.of(parts, memory=memory, threads=threads)
 
@@ -102,9 +114,7 @@ def _part(source: object, columns: Mapping[str, Declaration], unit: str | None, 
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
     if isinstance(source, str) and "://" in source:
-        raise SourceError(
-            "a server is the only source: dn.connect('postgresql://...', table=...). Join its tables in a view there."
-        )
+        raise SourceError("of servers, those of PostgreSQL are a source: dn.connect('postgresql://...', table=...).")
     if isinstance(source, str | Path):
         return DuckDBEngine.located(Path(source).resolve(), **how)
     return _to_arrow(source, _as_declared(columns, unit))
@@ -116,13 +126,18 @@ def open_policy(
     """The engine of a policy, its tables, and what a ledger notes about them."""
     from deniable.query.engines.duckdb.engine import DuckDBEngine
 
-    parts = {
-        name if policy.several else "": DuckDBEngine.located(
-            each.source, table=each.table, csv=each.csv, partitions=each.partitions
-        )
-        for name, each in (policy.several or {policy.name: policy}).items()
-    }
-    engine = DuckDBEngine.of(parts, memory=memory, threads=threads)
+    engine: Engine
+    every = policy.several or {"": policy}
+    if any(is_url(each.source) for each in every.values()):
+        pairs = {name: (each.source, each.table) for name, each in every.items()}
+        alone = not policy.several
+        engine = open_source(policy.source, table=policy.table) if alone else open_sources(pairs, columns={}, unit=None)
+    else:
+        parts = {
+            name: DuckDBEngine.located(Path(each.source), table=each.table, csv=each.csv, partitions=each.partitions)
+            for name, each in every.items()
+        }
+        engine = DuckDBEngine.of(parts, memory=memory, threads=threads)
     if not policy.several:
         return engine, {policy.name: policy.described(engine.schema())}, noted(engine)
     several = policy.several

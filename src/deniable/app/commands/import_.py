@@ -1,5 +1,7 @@
 """`deniable import`: a text file becomes the typed table that questions are asked of."""
 
+from pathlib import Path
+
 from deniable.app.opening import read
 from deniable.app.options import PolicyFile
 from deniable.app.terminal import hint, say, waiting
@@ -15,9 +17,11 @@ def import_(policy: PolicyFile) -> None:
     whole. Import again when the file or the declaration has changed.
     """
     declared = read(policy)
-    found = [(each.source, each.csv) for each in declared.several.values() or (declared,) if each.csv is not None]
+    found = [(Path(each.source), each.csv) for each in declared.several.values() or (declared,) if each.csv is not None]
     if not found:
-        raise CatalogError(f"{declared.source.name} is read as it is. Only text files are imported: .csv, .tsv, .txt.")
+        raise CatalogError(
+            f"{Path(declared.source).name} is read as it is. Only text files are imported: .csv, .tsv, .txt."
+        )
     from deniable.rows.csv.write import import_csv
 
     for source, csv in found:

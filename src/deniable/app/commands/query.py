@@ -41,7 +41,7 @@ def query(
         form = write = None
         if output is not None:
             form = format_of(output)
-            sources = [each.source for each in declared.several.values() or (declared,)]
+            sources = [Path(each.source) for each in declared.several.values() or (declared,)]
             write = stack.enter_context(whole_file(output, never=(*sources, Path(declared.ledger), policy)))
         database = connect(policy, moved=moved, memory=memory, threads=threads)
         with waiting("asking...") as progress:

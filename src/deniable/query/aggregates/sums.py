@@ -147,7 +147,7 @@ def summand(name: str, node: exp.Expr, where: Expression | None, scope: "ResultS
 def middle(value: Expression) -> Fraction:
     """About the middle of the public range, on a coarse binary grid: sums around it are half as sensitive.
 
-    The grid is coarser than any lattice of the sum, so the centre lies on both.
+    The grid is no finer than the lattice of the sum, so the centre lies on both.
     """
     lower, upper = value.facts.lower, value.facts.upper
     assert lower is not None
@@ -158,6 +158,7 @@ def middle(value: Expression) -> Fraction:
     if value.facts.kind is Kind.REAL:
         while grid > (upper - lower) / 1024 and grid > finest:
             grid /= 2
+        grid = max(grid, Lattice.for_bounds(lower, upper, precision=_precision(lower, upper)).grid)
     return floor((lower + upper) / 2 / grid) * grid
 
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.errors import ExecutionError
 from deniable.noise.bits import Bits
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
@@ -35,7 +34,6 @@ class Engine(ABC):
     """
 
     table: str | None = None  # inside the source, where that holds several
-    finds_keys: bool = False  # whether `keys` is offered
     writes: bool = False  # whether `prepare`, `write` and `read` are offered
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
@@ -65,13 +63,12 @@ class Engine(ABC):
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
 
+    @abstractmethod
     def keys(self, plan: PricedPlan, *, secret: bytes) -> "tuple[pa.Table, NDArray[np.int64]]":
         """The values that occur of the keys that are not declared, and the weight of each, as the plan's search says.
 
-        Only asked for where `finds_keys`.
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
-        raise ExecutionError
 
     def prepare(self, plan: PricedPlan, folder: str, *, bits: Bits) -> str:
         """A new place in a folder for the noisy answer, after a rehearsal of writing it. Reads no row.

@@ -7,12 +7,13 @@ beyond SQL's own rules: docs/theory/query/dialects.md.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cache
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.expression import Call, Column, Expression, Facts, Kind, Literal, Value
+from deniable.query.expression import Call, Column, Expression, Facts, Key, Kind, Literal, Value
 from deniable.query.operators import SIGNS
 
 # The order in which a dialect names its types.
@@ -89,7 +90,8 @@ class Dialect(ABC):
     types: Mapping[Kind, str]
     operators: Mapping[str, str]
     refused: Mapping[str, str] = {}
-    sharing: str | None = None  # SQL that gives "items" names, as those of v, and computes "sql" with them
+    seeds = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
+    sharing: str | None = None  # SQL that gives "items" names, as those of "v", and computes "sql" with them
     quoted = staticmethod(quoted)
     text = staticmethod(text)
 
@@ -109,9 +111,11 @@ class Dialect(ABC):
         """`sql` over arguments of which those with the numbers `long` are no mere names and are needed repeatedly."""
         if self.sharing is None or not long:
             return filled(sql, arguments)
-        items = ", ".join(f"{arguments[place - 1]} AS x{place}" for place in long)
-        named = [f"v.x{place}" if place in long else sql for place, sql in enumerate(arguments, 1)]
-        return self.sharing.format(items=items, sql=filled(sql, named))
+        names = {place: self.quoted(f"(shared {place})") for place in long}  # a column of that name would be hidden
+        v = self.quoted("(shared)")
+        items = ", ".join(f"{arguments[place - 1]} AS {name}" for place, name in names.items())
+        named = [f"{v}.{names[place]}" if place in long else sql for place, sql in enumerate(arguments, 1)]
+        return self.sharing.format(items=items, sql=filled(sql, named), v=v)
 
     def column(self, name: str, base: str, kind: Kind) -> str:
         """A column as a value of `kind`: NULL where it is none, or outside of the years 1 to 9999; NaN may come."""
@@ -150,14 +154,35 @@ class Dialect(ABC):
             case date():
                 return f"DATE '{value.isoformat()}'"
 
-    def seed(self, unit: str, kind: Kind) -> str:
-        """The integer that stands for a unit in `order`: itself if it is one, else the digest of its text.
+    def unit(self, name: str, base: str) -> str:
+        """A column as the id of a unit, NULL where it is nobody's.
 
-        Raises: UnsupportedQueryError for other kinds, whose text is not the same on all engines.
+        Raises: UnsupportedQueryError for units that are not told apart alike on every engine.
         """
-        if kind not in (Kind.INTEGER, Kind.TEXT):
-            raise UnsupportedQueryError(f"units must be whole numbers or text on {self.name}, not {kind.value}.")
-        return unit if kind is Kind.INTEGER else self.digest(unit)
+        kind = self.kinds.get(base, Kind.NULL)
+        self.seed("u", kind)
+        return self.finished(self.column(name, base, kind), kind)
+
+    def unit_type(self, base: str) -> str:
+        """The type of `unit`."""
+        return self.types[self.kinds[base]]
+
+    def seed(self, unit: str, kind: Kind) -> str:
+        """The integer that stands for a value, such as a unit, in `order`: itself, or the digest of its text.
+
+        Raises: UnsupportedQueryError for other kinds than `seeds`, whose text is not the same on all engines.
+        """
+        if kind not in self.seeds:
+            raise UnsupportedQueryError(
+                f"units and different values are whole numbers, text, dates or truth values on {self.name}, not of "
+                f"kind {kind.value}. CAST them, in a view of yours."
+            )
+        text = unit if kind is Kind.TEXT else filled(self.operator("to_text", kind), [unit])
+        return unit if kind is Kind.INTEGER else self.digest(text)
+
+    def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:
+        """A SELECT of public rows and their positions from 0, which may be millions: columns by their kinds."""
+        raise NotImplementedError
 
     def operator(self, name: str, kind: Kind) -> str:
         """The SQL of an operator whose first argument is of `kind`.
@@ -272,6 +297,18 @@ def order(seed: str, cell: str, secret: bytes) -> str:
     )
     t = f"(({one} + ({cell}) * ({other})) % {P})"
     return f"({t} * {t} % {P} * {t} % {P} * 4294967296 + ({cell}))"
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """What decides which groups and rows of a unit count: a secret, and the integer that stands for a unit."""
+
+    secret: bytes
+    seed: str
+
+    def ranks(self, place: str = "cell") -> str:
+        """SQL of a 63-bit integer, different for each place in [0, 2^31) of a unit."""
+        return order(self.seed, place, self.secret)
 
 
 @cache

@@ -26,17 +26,16 @@ class Seals:
 
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
-        self._pieces: list[str] = []
+        self._pieces: dict[str, int] = {}
 
     def seal(self, sql: str) -> str:
         """A name for a piece of SQL, quoted as DuckDB has it."""
-        if sql not in self._pieces:
-            self._pieces.append(sql)
-        return f'"seal_{self._nonce}_{self._pieces.index(sql)}"'
+        return f'"seal_{self._nonce}_{self._pieces.setdefault(sql, len(self._pieces))}"'
 
     def opened(self, statement: str) -> str:
         """The statement with the pieces in their places; what is in a piece is looked at no more."""
-        return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda found: self._pieces[int(found[2])], statement)
+        pieces = list(self._pieces)
+        return re.sub(rf'(["`])seal_{self._nonce}_(\d+)\1', lambda found: pieces[int(found[2])], statement)
 
 
 def printed(statement: str, dialect: str) -> str:
@@ -45,7 +44,9 @@ def printed(statement: str, dialect: str) -> str:
     Raises: UnsupportedQueryError if a part of it has no counterpart there.
     """
     tree = sqlglot.parse_one(statement, dialect="duckdb")
-    for node in list(tree.walk()):
+    for number, node in enumerate(list(tree.walk())):
+        if isinstance(node, exp.Subquery) and isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+            node.set("alias", exp.TableAlias(this=exp.to_identifier(f"from{number}")))  # PostgreSQL 15 wants one
         changed = _changed(node, dialect)
         if changed is not node:
             node.replace(changed)
@@ -77,7 +78,7 @@ def _changed(node: exp.Expr, dialect: str) -> exp.Expr:
             }
             return sqlglot.parse_one(words[dialect], dialect=NAMES[dialect])
         case exp.Anonymous() if node.name.lower() == "hash":
-            raise UnsupportedQueryError(f"this question cannot be answered on {dialect} yet.")
+            raise UnsupportedQueryError(f"this question cannot be answered on {dialect}.")
     return node
 
 

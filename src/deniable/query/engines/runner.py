@@ -13,11 +13,20 @@ from deniable.query.expression import Kind
 
 
 class Runner(ABC):
-    """`source` is how a statement names the table, `types` are its columns' types by the dialect's names."""
+    """`source` is how a statement names the table, `types` are its columns' types by the dialect's names.
+
+    Tables of one `place` may stand in one statement; `name` is what others may know of it, never a password.
+    """
 
     dialect: Dialect
+    place: Any
+    name: str | None = None
     source: str
     types: Mapping[str, str]
+
+    def unchanged(self) -> bool:
+        """Whether the table still has the columns and types that it had when it was opened."""
+        return True
 
     @abstractmethod
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import UnsupportedQueryError
-from deniable.query.engines.duckdb.expression import Translator, quoted, text
+from deniable.query.engines.dialect import Translator
+from deniable.query.engines.duckdb.expression import DUCKDB, quoted, text
 from deniable.query.expression import Column, Expression, Facts, Kind, literal
 from deniable.query.operators import OPERATORS, call
 from tests.query.conftest import INF, NAN, TROUBLE, frame
@@ -49,7 +50,7 @@ for number in range(frame().num_rows):
 
 def values(expression: Expression, source: str = "source") -> list[object]:
     """The value of an expression in every row."""
-    sql = Translator(TYPES).expression(expression)
+    sql = Translator(DUCKDB, TYPES).expression(expression)
     return [row[0] for row in CONNECTION.execute(f"SELECT {sql} FROM {source}").fetchall()]
 
 
@@ -160,7 +161,7 @@ def test_values_stay_in_the_stated_range(expression: Expression, rows: list[tupl
     )
     CONNECTION.register("bounded", source)
     types = {"a": "DOUBLE", "b": "BIGINT", "c": "DOUBLE", "m": "BOOLEAN"}
-    sql = Translator(types).expression(expression)
+    sql = Translator(DUCKDB, types).expression(expression)
     found = [row[0] for row in CONNECTION.execute(f"SELECT {sql} FROM bounded").fetchall()]
     lower, upper = expression.facts.lower, expression.facts.upper
     for value in found:

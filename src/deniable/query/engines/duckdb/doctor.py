@@ -13,7 +13,7 @@ from deniable.query.catalog import Path as KeyPath
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
 from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.engines.duckdb.expression import key_constant, quoted
+from deniable.query.engines.duckdb.expression import DUCKDB, quoted
 from deniable.query.engines.duckdb.relations import Source, rows_of
 from deniable.query.expression import Column, Expression, Facts, Key, Kind
 from deniable.query.relation import Scan
@@ -93,8 +93,8 @@ class DuckDBDoctor(DuckDBEngine):
     def _owners(self, table: Table, path: KeyPath) -> Iterator[Finding]:
         """Rows at the end of a path that several units hold, or none."""
         parent = rows_of(Scan(path.parent), self._tables)
-        key = self._held.translator.expression(table.column(path.key))
-        listed = parent.translator.expression(path.parent.column(path.parent_key))
+        key = self._held.expression(table.column(path.key))
+        listed = parent.expression(path.parent.column(path.parent_key))
         unit = parent.unit(path.parent.unit_column or "")
         held = f"SELECT {listed} AS k, count(DISTINCT {unit}) AS n FROM {parent.text} GROUP BY 1"
         yield from self._ask(
@@ -176,7 +176,7 @@ class DuckDBDoctor(DuckDBEngine):
 
     def _value(self, expression: Expression) -> str:
         """A column or an expression as a query would read it, NaN included."""
-        return self._held.translator.expression(expression, nan_allowed=True)
+        return self._held.expression(expression, nan_allowed=True)
 
     def _ask(
         self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str
@@ -201,6 +201,6 @@ def _stray(value: str, keys: Sequence[Key]) -> str:
 
 def _listed(value: str, keys: Sequence[Key]) -> str:
     """A condition that is true for declared keys, false for other values, and never NULL."""
-    known = [key_constant(key) for key in keys if key is not None]
+    known = [DUCKDB.constant(key) for key in keys if key is not None]
     listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"
     return f"({listed} OR {value} IS NULL)" if None in keys else listed

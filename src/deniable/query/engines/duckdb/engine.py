@@ -4,7 +4,6 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +19,7 @@ from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.spill import spill_folder
 from deniable.query.engines.duckdb.sql import FOUND, Generator, in_totals
-from deniable.query.expression import Expression, Key, Kind
+from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan, Question
 from deniable.query.relation import Relation
 from deniable.rows.csv.declaration import Csv
@@ -34,7 +33,6 @@ CELL_BYTES = 4  # on disk, about so many a value: what a file's size says about 
 BATCH = 2**20  # rows that are fetched at a time
 ROW_BYTES = 80  # of intermediate results, at most about so many a row of the source
 MOST_PASSES = 4096  # over the source, each for a share of the units, where one pass needs too much memory
-SAMPLES: Mapping[Kind, Key] = {Kind.INTEGER: 0, Kind.TEXT: "", Kind.DATE: date(2000, 1, 1)}  # of keys to be found
 TWIN = "memory.main.twin"  # and a number: a table without rows that has the columns of a source
 # The passes of DuckDB's optimiser that look at nothing but the statement. All others stay off, those of later versions
 # too: with the statistics of a file or table they fold expressions, skip rows and order joins, so one row could decide
@@ -78,8 +76,6 @@ class DuckDBEngine(Engine):
         sources: SQL for the rows of each table; that of the only one stands under "".
         limited: whether the caller set a limit of memory.
     """
-
-    finds_keys = True
 
     def __init__(self, open_connection: Opener, sources: Mapping[str, str], *, limited: bool = False) -> None:
         import duckdb
@@ -185,14 +181,8 @@ class DuckDBEngine(Engine):
     def check(self, plan: PricedPlan) -> None:
         import duckdb
 
-        generator, question = Generator(self._twins), plan.query.question
-        statements, found = [], None
-        if plan.key_search is not None:
-            statements.append(generator.keys(question, plan.key_search, secret=bytes(16)))
-            plan = plan.on((tuple(SAMPLES[question.keys[place].facts.kind] for place in question.unknown),))
-            found = _found(plan.query.question)
-        statements += [statement for _, statement in generator.statements(plan, secret=bytes(16))]
-        possible = True
+        statements, plan = Generator(self._twins).trials(plan)
+        found, possible = _found(plan.query.question), True
         try:
             self._run(self._twin)  # an engine that was replaced has lost it
             for statement in statements:

@@ -96,17 +96,19 @@ class DuckDB(Dialect):
     def finished(self, sql: str, kind: Kind) -> str:
         return f"nullif({sql}, {NAN})" if kind is Kind.REAL else sql
 
+    def unit(self, name: str, base: str) -> str:
+        """An ENUM is its text, not its place in the list of all texts; -0.0 and 0.0 are one unit."""
+        column = self.stored(name, base)
+        if base == "ENUM":
+            return f"CAST({column} AS VARCHAR)"
+        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column
+
+    def unit_type(self, base: str) -> str:
+        return "VARCHAR" if base == "ENUM" else base
+
+    def seed(self, unit: str, kind: Kind) -> str:
+        """Other kinds by their texts, which no other engine has alike."""
+        return super().seed(unit, kind) if kind in self.seeds else self.digest(f"CAST({unit} AS VARCHAR)")
+
 
 DUCKDB = DuckDB()
-key_constant = DUCKDB.constant
-
-
-class Translator(dialect.Translator):
-    """Expressions as DuckDB SQL, over a source whose column types are `types` (DuckDB names)."""
-
-    def __init__(self, types: Mapping[str, str]) -> None:
-        super().__init__(DUCKDB, types)
-
-    def stored(self, name: str) -> str:
-        """A column as it is stored, compared by its bytes."""
-        return DUCKDB.stored(name, self.types[name])

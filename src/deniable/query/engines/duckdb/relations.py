@@ -1,37 +1,52 @@
-"""The rows of relations as DuckDB SQL; every node but a table is a subquery."""
+"""The rows of relations as SQL; every node but a table is a subquery. Written for DuckDB, and printed for others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from deniable.query.catalog import KEY, UNIT, Table
-from deniable.query.engines.duckdb.expression import FLOATS, TYPES, Translator, quoted
-from deniable.query.expression import Column, Facts, Kind
+from deniable.query.engines.dialect import Dialect, Translator, quoted
+from deniable.query.engines.duckdb.expression import DUCKDB, TYPES
+from deniable.query.expression import Column, Expression, Facts, Kind
 from deniable.query.grouped import Grouped, Total
+from deniable.query.operators import call
 from deniable.query.relation import Filter, Join, Project, Relation, Renamed, Scan
 from deniable.query.union import Union
 
 
 @dataclass(frozen=True)
 class Source:
-    """SQL for the rows of a relation, and the types of its columns (DuckDB names)."""
+    """SQL for the rows of a relation, and the types of its columns.
+
+    Args:
+        types: by the names of the engine that `dialect` is of.
+        seal: what a piece of SQL stands under that is in that engine's own words.
+    """
 
     text: str
     types: Mapping[str, str]
+    dialect: Dialect = DUCKDB
+    seal: Callable[[str], str] = str
 
-    @property
-    def translator(self) -> Translator:
-        return Translator(self.types)
+    def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
+        """The value of an expression, or NULL, for every row."""
+        return self.seal(f"({Translator(self.dialect, self.types).expression(node, nan_allowed=nan_allowed)})")
+
+    def name(self, name: str) -> str:
+        """The name of a column, which an analyst may have chosen."""
+        return self.seal(self.dialect.quoted(name))
 
     def unit(self, name: str) -> str:
-        """The unit's id; NULL or NaN is nobody's. An ENUM is its text, not its place in the list of all texts."""
-        base, column = self.types[name], self.translator.stored(name)
-        if base == "ENUM":
-            return f"CAST({column} AS VARCHAR)"
-        return f"nullif({column} + 0.0, 'nan')" if base in FLOATS else column  # + 0.0: -0.0 and 0.0 are one unit
+        """The unit's id; NULL or NaN is nobody's."""
+        return self.seal(f"({self.dialect.unit(name, self.types[name])})")
 
-    def unit_type(self, name: str) -> str:
-        """The type of `unit(name)`."""
-        return "VARCHAR" if self.types[name] == "ENUM" else self.types[name]
+    def owned(self, name: str) -> dict[str, str]:
+        """The type of a column UNIT that holds `unit(name)`."""
+        return {UNIT: self.dialect.unit_type(self.types[name])}
+
+    def kept(self, relation: Relation) -> dict[str, str]:
+        """The types of the columns of a relation that are computed."""
+        return {name: self.dialect.types[relation.column(name).facts.kind] for name in relation.names}
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
@@ -45,26 +60,29 @@ def rows_of(relation: Relation, tables: Mapping[str, Source]) -> Source:
             return _scan(table, tables[table.name] if table.name in tables else tables[""], tables)
         case Filter(source=inner, condition=condition):
             held = rows(inner)
-            return replace(held, text=f"(SELECT * FROM {held.text} WHERE {held.translator.expression(condition)})")
+            return replace(held, text=f"(SELECT * FROM {held.text} WHERE {held.expression(condition)})")
         case Renamed(source=inner, prefix=prefix):
             held = rows(inner)
-            names = {name: prefix + name for name in held.types}
-            listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in names.items())
-            return Source(f"(SELECT {listed} FROM {held.text})", {new: held.types[name] for name, new in names.items()})
+            listed = ", ".join(f"{held.name(name)} AS {held.name(prefix + name)}" for name in held.types)
+            types = {prefix + name: base for name, base in held.types.items()}
+            return replace(held, text=f"(SELECT {listed} FROM {held.text})", types=types)
         case Project(source=inner, columns=columns):
             held = rows(inner)
-            made = {name: held.translator.expression(expression) for name, expression in columns.items()}
-            types = {name: TYPES[relation.column(name).facts.kind] for name in columns}
-            items = [f"TRY(TRY_CAST({made[name]} AS {types[name]})) AS {quoted(name)}" for name in columns]
+            types = held.kept(relation)
+            items = [
+                f"TRY(TRY_CAST({held.expression(expression)} AS {TYPES[relation.column(name).facts.kind]})) "
+                f"AS {held.name(name)}"
+                for name, expression in columns.items()
+            ]
             if inner.unit is not None:
                 items.append(f"{held.unit(inner.unit)} AS {quoted(UNIT)}")
-                types[UNIT] = held.unit_type(inner.unit)
-            return Source(f"(SELECT {', '.join(items)} FROM {held.text})", types)
+                types |= held.owned(inner.unit)
+            return replace(held, text=f"(SELECT {', '.join(items)} FROM {held.text})", types=types)
         case Join(left=left, right=right, on=on, outer=outer):
             one, other = rows(left), rows(right)
-            pairs = " AND ".join(f"{one.translator.expression(a)} = {other.translator.expression(b)}" for a, b in on)
+            pairs = " AND ".join(f"{one.expression(a)} = {other.expression(b)}" for a, b in on)
             text = f"(SELECT * FROM {one.text} {'LEFT ' if outer else ''}JOIN {other.text} ON {pairs})"
-            return Source(text, {**one.types, **other.types})
+            return replace(one, text=text, types={**one.types, **other.types})
         case Union(sources=sources):
             return _union(relation, [rows(source) for source in sources])
         case Grouped(source=inner):
@@ -79,68 +97,88 @@ def _scan(table: Table, held: Source, tables: Mapping[str, Source]) -> Source:
         return held
     if path is not None:
         parent = rows_of(Scan(path.parent), tables)
-        key = held.translator.expression(table.column(path.key))
-        listed = parent.translator.expression(path.parent.column(path.parent_key))
+        key = held.expression(table.column(path.key))
+        listed = parent.expression(path.parent.column(path.parent_key))
         owner = path.parent.unit_column or ""
         owners = f"SELECT DISTINCT {listed} AS {quoted(KEY)}, {parent.unit(owner)} AS {quoted(UNIT)} FROM {parent.text}"
         joined = f"{held.text} AS r JOIN ({owners}) AS p ON {key} = p.{quoted(KEY)}"
         text = f"(SELECT r.*, p.{quoted(UNIT)} FROM {joined} WHERE p.{quoted(UNIT)} IS NOT NULL)"
-        return Source(text, {**held.types, UNIT: parent.unit_type(owner)})
+        return replace(held, text=text, types={**held.types, **parent.owned(owner)})
     assert unit is not None
     assert period is not None
-    day = held.translator.expression(Column(period, Facts(kind=Kind.DATE)))
-    both = f"CAST({day} AS VARCHAR) || '|' || CAST({held.unit(unit)} AS VARCHAR)"  # a day as text holds no bar
-    return Source(f"(SELECT *, {both} AS {quoted(UNIT)} FROM {held.text})", {**held.types, UNIT: "VARCHAR"})
+    day = held.expression(call("to_text", Column(period, Facts(kind=Kind.DATE))))
+    both = f"{day} || '|' || CAST({held.unit(unit)} AS VARCHAR)"  # a day as text holds no bar
+    types = {**held.types, UNIT: held.dialect.types[Kind.TEXT]}
+    return replace(held, text=f"(SELECT *, {both} AS {quoted(UNIT)} FROM {held.text})", types=types)
 
 
 def _union(relation: Union, parts: Sequence[Source]) -> Source:
-    types = {name: TYPES[relation.column(name).facts.kind] for name in relation.names}
+    types, kind = parts[0].kept(relation), relation.table.unit_kind or Kind.NULL
     if relation.private:
-        types[UNIT] = TYPES[relation.table.unit_kind or Kind.NULL]
+        types[UNIT] = parts[0].dialect.types[kind]
     selects = []
     for source, held in zip(relation.sources, parts, strict=True):
         pairs = zip(relation.names, source.names, strict=True)
-        items = [f"{held.translator.expression(source.column(old))} AS {quoted(new)}" for new, old in pairs]
+        items = [f"{held.expression(source.column(old))} AS {held.name(new)}" for new, old in pairs]
         if source.unit is not None:
-            items.append(f"CAST({held.unit(source.unit)} AS {types[UNIT]}) AS {quoted(UNIT)}")
+            items.append(f"CAST({held.unit(source.unit)} AS {TYPES[kind]}) AS {quoted(UNIT)}")
         selects.append(f"SELECT {', '.join(items)} FROM {held.text}")
-    return Source(f"({' UNION ALL '.join(selects)})", types)
+    return replace(parts[0], text=f"({' UNION ALL '.join(selects)})", types=types)
 
 
 def _grouped(relation: Grouped, held: Source) -> Source:
     """Rows of nobody are left out; -0.0 is 0.0, so that the least of both has one value."""
-    types = {name: TYPES[relation.column(name).facts.kind] for name in relation.names}
-    inner = [f"{held.translator.expression(key)} AS k{n}" for n, key in enumerate(relation.keys)]
-    outer = [f"CAST(k{n} AS {types[f'key {n}']}) AS {quoted(f'key {n}')}" for n in range(len(relation.keys))]
+    types = held.kept(relation)
     groups = [f"k{n}" for n in range(len(relation.keys))]
+    inner = [f"{held.expression(key)} AS {name}" for name, key in zip(groups, relation.keys, strict=True)]
+    outer = [
+        f"CAST({name} AS {TYPES[key.facts.kind]}) AS {quoted(f'key {n}')}"
+        for n, (name, key) in enumerate(zip(groups, relation.keys, strict=True))
+    ]
     for n, total in enumerate(relation.totals):
-        value, sql = _total(total, f"x{n}", held.translator)
+        value, sql = _total(total, f"x{n}", held)
         inner.append(f"{value} AS x{n}")
-        outer.append(f"TRY_CAST({sql} AS {types[f'total {n}']}) AS {quoted(f'total {n}')}")
+        outer.append(f"CAST({sql} AS {TYPES[total.facts.kind]}) AS {quoted(f'total {n}')}")
     where = ""
     if relation.source.unit is not None:
         inner.append(f"{held.unit(relation.source.unit)} AS u")
         outer.append(f"u AS {quoted(UNIT)}")
         groups.append("u")
-        types[UNIT] = held.unit_type(relation.source.unit)
+        types |= held.owned(relation.source.unit)
         where = " WHERE u IS NOT NULL"
     grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return Source(
-        f"(SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {held.text}){where}{grouped})", types
-    )
+    text = f"(SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {held.text}){where}{grouped})"
+    return replace(held, text=text, types=types)
 
 
-def _total(total: Total, name: str, translator: Translator) -> tuple[str, str]:
+def _total(total: Total, name: str, held: Source) -> tuple[str, str]:
     """What is read of a row, and the aggregate of it: exact, whatever the order of rows."""
     if total.argument is None:
         return "1", "count(*)"
-    value, real = translator.expression(total.argument), total.argument.facts.kind is Kind.REAL
+    value, real = held.expression(total.argument), total.argument.facts.kind is Kind.REAL
     if total.function in ("count", "min", "max"):
         return f"{value} + 0.0::DOUBLE" if real else value, f"{total.function}({name})"
     sql = f"sum({name})"
+    rounded = (  # once, also where a sum has more bits than a float
+        f"CASE WHEN abs({sql}) < 9007199254740992 THEN CAST(CAST({sql} AS BIGINT) AS DOUBLE) "
+        f"ELSE CAST(CAST({sql} AS VARCHAR) AS DOUBLE) END"
+    )
     if real:
-        step, *ends = (f"{float(number)!r}::DOUBLE" for number in total.grid)
-        low, high = ends
-        clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-        value, sql = f"CAST(({clamped}) / {step} AS BIGINT)", f"(CAST({sql} AS DOUBLE) * {step})"
-    return value, f"CAST({sql} AS DOUBLE) / count({name})" if total.function == "avg" else sql
+        step, low, high = (f"{float(number)!r}::DOUBLE" for number in total.grid)
+        value = f"CAST(({clamp(value, low, high, step=total.grid[0])}) / {step} AS BIGINT)"
+        rounded = f"({rounded} * {step})"
+    elif total.function == "sum":
+        return value, f"CASE WHEN {sql} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {sql} END"
+    return value, f"{rounded} / count({name})" if total.function == "avg" else rounded
+
+
+def clamp(value: str, low: str, high: str, *, step: Fraction = Fraction(1)) -> str:
+    """`value`, never NaN, in [low, high]. The common case is tested first; NULL fails every test and stays NULL.
+
+    What is to be divided by a step above 1 must not be so small that the quotient is 0: there PostgreSQL would stop.
+    """
+    small = f"WHEN abs({value}) < 1e-290::DOUBLE THEN greatest(least(0.0::DOUBLE, {high}), {low}) " if step > 1 else ""
+    return (
+        f"CASE {small}WHEN {value} BETWEEN {low} AND {high} THEN {value} "
+        f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
+    )

@@ -3,17 +3,19 @@
 Nothing of the analyst's text reaches this file. Why the bounds hold: docs/theory/query/bounding.md.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import cast
 
 from deniable.query.aggregates.aggregate import CODES, Priced, PricedAggregate
 from deniable.query.aggregates.counts import Count, Units
 from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
-from deniable.query.engines.dialect import Dialect, P, order
-from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, KINDS, TYPES, Translator, key_constant
-from deniable.query.engines.duckdb.relations import Source, rows_of
+from deniable.query.engines.dialect import Dialect, Keyed, P
+from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, TYPES
+from deniable.query.engines.duckdb.relations import Source, clamp, rows_of
+from deniable.query.engines.printed import Seals, printed
 from deniable.query.expression import Expression, Key, Kind
 from deniable.query.keys import KeySearch
 from deniable.query.plan import Axis, PricedPlan, Question
@@ -22,47 +24,41 @@ from deniable.query.relation import Relation
 WIDE = f"CAST({P} AS BIGINT)"  # so that units and values of fewer bits are added in 64
 KEY = f"CAST(cell AS BIGINT) * {CODES} + x0"  # of a tally
 FOUND = "found"  # the table of keys that were found, with their positions
-
-
-@dataclass(frozen=True)
-class Keyed:
-    """What decides which groups and rows of a unit count: a secret, and the integer that stands for a unit."""
-
-    secret: bytes
-    seed: str
-
-    def ranks(self, place: str = "cell") -> str:
-        """SQL of a 63-bit integer, different for each place in [0, 2^31) of a unit."""
-        return order(self.seed, place, self.secret)
+SAMPLES: Mapping[Kind, Key] = {Kind.INTEGER: 0, Kind.TEXT: "", Kind.DATE: date(2000, 1, 1)}  # of keys to be found
 
 
 class Generator:
-    """SQL for questions over declared tables, each by its name; the one table of a source that has no other is ""."""
+    """SQL for questions over declared tables, each by its name; the one table of a source that has no other is "".
 
-    dialect: Dialect = DUCKDB
+    Args:
+        seals: what is in the words of `dialect` already, where that is not DuckDB's; their seals are in `tables`.
+    """
 
-    def __init__(self, tables: Mapping[str, Source]) -> None:
-        self.tables = tables
+    def __init__(self, tables: Mapping[str, Source], dialect: Dialect = DUCKDB, seals: Seals | None = None) -> None:
+        self.tables, self.dialect, self._seals = tables, dialect, seals
 
     def keyed(self, question: Question, secret: bytes) -> Keyed:
         """What decides for the units of a question, the same on every engine."""
         if question.unit is None:
             return Keyed(secret, "0")
         kind = self.dialect.kinds.get(self.source(question.rows).types[question.unit])
-        return Keyed(secret, self.seed("u", kind))
+        return Keyed(secret, self.seed("u", kind or Kind.NULL))
 
-    def seed(self, value: str, kind: Kind | None) -> str:
-        """The integer that stands for a value; other engines take whole numbers and text alone."""
-        plain = kind in (Kind.INTEGER, Kind.TEXT)
-        return self.dialect.seed(value, kind) if kind and plain else self.dialect.digest(f"CAST({value} AS VARCHAR)")
+    def seal(self, sql: str) -> str:
+        """What stands for a piece of SQL that is in the engine's words already."""
+        return sql if self._seals is None else self._seals.seal(sql)
+
+    def seed(self, value: str, kind: Kind) -> str:
+        """The integer that stands for a value."""
+        return self.seal(f"({self.dialect.seed(value, kind)})")
 
     def constant(self, key: Key) -> str:
         """A public key: text that an analyst or an owner wrote."""
-        return key_constant(key)
+        return self.seal(self.dialect.constant(key))
 
     def finished(self, statement: str) -> str:
         """A statement as the engine reads it."""
-        return statement
+        return statement if self._seals is None else self._seals.opened(printed(statement, self.dialect.name))
 
     def source(self, relation: Relation) -> Source:
         """The rows of a relation."""
@@ -81,7 +77,7 @@ class Generator:
         unit = question.unit
         parts = [part for part in plan.parts if isinstance(part, PricedAggregate) and in_totals(part)]
         picked = self._picked(question, parts)
-        placed = _placed(question, parts, self.constant, None if unit is None else share)
+        placed = self._placed(question, parts, None if unit is None else share)
         if unit is None:
             sums = ", ".join(_whole_total(index, parts) for index in range(len(parts)))
             body = f"SELECT cell, {sums} FROM placed GROUP BY cell"
@@ -104,6 +100,16 @@ class Generator:
                 ask = self.distinct if part.aggregate.additive else self.tally
                 yield [place], ask(plan.query.question, part, secret=secret)
 
+    def trials(self, plan: PricedPlan) -> tuple[list[str], PricedPlan]:
+        """Statements like those of a plan, which show before the payment whether the engine can run it; and the plan
+        that they are of, some of whose keys were found.
+        """
+        question, searched = plan.query.question, []
+        if plan.key_search is not None:
+            searched = [self.keys(question, plan.key_search, secret=bytes(16))]
+            plan = plan.on((tuple(SAMPLES[question.keys[place].facts.kind] for place in question.unknown),))
+        return [*searched, *(statement for _, statement in self.statements(plan, secret=bytes(16)))], plan
+
     def tally(self, question: Question, part: Priced, *, secret: bytes, share: tuple[int, int] = (0, 1)) -> str:
         """The statement of what `tallied` gives, for an aggregate that is chosen by tallies.
 
@@ -112,7 +118,7 @@ class Generator:
         """
         unit, table = question.unit, question.table
         picked = self._picked(question, [part])
-        placed = _placed(question, [part], self.constant, None if unit is None else share)
+        placed = self._placed(question, [part], None if unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if unit is None:
             counted = self.tallied("placed WHERE x0 IS NOT NULL")
@@ -128,8 +134,12 @@ class Generator:
         return self.finished(f"WITH {', '.join(layers)} {self.tallied(f'ranked WHERE {kept}')}")
 
     def tallied(self, source: str) -> str:
-        """The key of every row that counts. They are counted by whoever fetches them, who sorts them faster."""
-        return f"SELECT {KEY} FROM {source}"
+        """The key of every row that counts: who fetches them counts faster. From afar, each key once with its count."""
+        return (
+            f"SELECT {KEY} FROM {source}"
+            if self._seals is None
+            else f"SELECT {KEY}, count(*) FROM {source} GROUP BY {KEY}"
+        )
 
     def distinct(self, question: Question, part: Priced, *, secret: bytes) -> str:
         """The statement whose rows are (cell, different values), of which a unit shows those of the least keyed hash.
@@ -138,11 +148,13 @@ class Generator:
         """
         unit = question.unit
         layers = [f"picked AS ({self._picked(question, [part])})"]
-        layers.append(f"placed AS ({_placed(question, [part], self.constant, None if unit is None else (0, 1))})")
+        layers.append(f"placed AS ({self._placed(question, [part], None if unit is None else (0, 1))})")
         source = "placed WHERE x0 IS NOT NULL"
         if unit is not None:
             keyed, argument = self.keyed(question, secret), part.aggregate.argument
-            value = f"(({self.seed('x0', None if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
+            value = (
+                f"(({self.seed('x0', Kind.NULL if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
+            )
             kept = (
                 f"row_number() OVER (PARTITION BY u, cell ORDER BY {keyed.ranks(value)}, x0) <= {question.table.rows}"
             )
@@ -160,10 +172,11 @@ class Generator:
         names = [f"k{place}" for place in question.unknown]
         listed = ", ".join(names)
         picked = self._picked(question, [])
-        placed = _placed(question, [], self.constant, None if question.unit is None else share)
+        placed = self._placed(question, [], None if question.unit is None else share)
         layers = [f"picked AS ({picked})", f"placed AS ({placed})"]
         if question.unit is None:
-            return f"WITH {', '.join(layers)} SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
+            counted = f"SELECT {listed}, count(*) AS weight FROM placed GROUP BY {listed}"
+            return self.finished(f"WITH {', '.join(layers)} {counted}")
         place = "0"
         for name, number in zip(names, question.unknown, strict=True):
             place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {WIDE}) % {P}"
@@ -172,15 +185,19 @@ class Generator:
             f"pairs AS MATERIALIZED (SELECT u, {listed} FROM placed GROUP BY u, {listed})",
             "many AS MATERIALIZED (SELECT u, count(*) AS m FROM pairs GROUP BY u HAVING count(*) > 1)",
             f"ranked AS (SELECT {listed}, row_number() OVER (PARTITION BY u ORDER BY {ranks}, {listed}) AS r "
-            f"FROM pairs SEMI JOIN (FROM many WHERE m > {search.groups}) USING (u))",
+            f"FROM pairs JOIN (SELECT u FROM many WHERE m > {search.groups}) AS heavy USING (u))",
         ]
-        weight = f"floor({search.steps - 1} / sqrt(least(m, {search.groups})::DOUBLE))" if search.steps > 1 else "1"
-        kept = (
-            f"SELECT {listed}, CAST({weight} AS BIGINT) AS w FROM (SELECT {listed}, coalesce(m, 1) AS m FROM pairs "
-            f"LEFT JOIN many USING (u)) WHERE m <= {search.groups} UNION ALL "
-            f"SELECT {listed}, CAST({weight.replace('m, ', '')} AS BIGINT) AS w FROM ranked WHERE r <= {search.groups}"
+        few, most = (
+            f"CAST({f'floor({search.steps - 1} / sqrt({m}::DOUBLE))' if search.steps > 1 else 1} AS BIGINT) AS w"
+            for m in ("m", search.groups)
         )
-        return f"WITH {', '.join(layers)} SELECT {listed}, sum(w) AS weight FROM ({kept}) GROUP BY {listed}"
+        kept = (
+            f"SELECT {listed}, {few} FROM (SELECT {listed}, coalesce(m, 1) AS m FROM pairs "
+            f"LEFT JOIN many USING (u)) WHERE m <= {search.groups} UNION ALL "
+            f"SELECT {listed}, {most} FROM ranked WHERE r <= {search.groups}"
+        )
+        weighed = f"SELECT {listed}, CAST(sum(w) AS BIGINT) AS weight FROM ({kept}) GROUP BY {listed}"
+        return self.finished(f"WITH {', '.join(layers)} {weighed}")
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -190,13 +207,14 @@ class Generator:
         """
         source, unit = self.source(relation), relation.unit
         items = [
-            f"TRY(TRY_CAST({source.translator.expression(expression)} AS {TYPES[expression.facts.kind]})) AS c{place}"
+            f"TRY(TRY_CAST({source.expression(expression)} AS {TYPES[expression.facts.kind]})) AS c{place}"
             for place, expression in enumerate(expressions)
         ]
         filtered = ""
         if unit is not None:
             base = source.types[unit]
-            wanted = "BIGINT" if KINDS.get(base) is Kind.INTEGER else "DOUBLE" if base in FLOATS else "VARCHAR"
+            whole = self.dialect.kinds.get(base) is Kind.INTEGER
+            wanted = "BIGINT" if whole else "DOUBLE" if base in FLOATS else "VARCHAR"
             items.append(f"CAST({source.unit(unit)} AS {wanted}) AS unit")
             filtered = f" WHERE {source.unit(unit)} IS NOT NULL"
         return self.finished(f"SELECT {', '.join(items)} FROM {source.text}{filtered}")
@@ -204,16 +222,63 @@ class Generator:
     def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
         """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
         source = self.source(question.rows)
-        translator = source.translator
-        items = [f"{translator.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        items = [f"{source.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
         for index, part in enumerate(parts):
             argument = part.aggregate.argument
             if argument is not None and _value_of(index, parts) == index:
-                items.append(f"{_value(part, argument, translator)} AS x{index}")
+                items.append(f"{_value(part, argument, source)} AS x{index}")
         if question.unit is not None:
             items.append(f"{source.unit(question.unit)} AS u")
-        where = "" if question.where is None else f" WHERE ({translator.expression(question.where)})"
+        where = "" if question.where is None else f" WHERE {source.expression(question.where)}"
         return f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
+
+    def _placed(self, question: Question, parts: Sequence[Priced], share: tuple[int, int] | None) -> str:
+        """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
+        carried = [
+            f"x{index}"
+            for index, part in enumerate(parts)
+            if part.aggregate.argument is not None and _value_of(index, parts) == index
+        ]
+        joins: list[str] = []
+        filters: list[str] = []
+        positions = [self._position(axis, question, joins, filters) for axis in question.axes]
+        cell = "0"
+        for position, axis in zip(positions, question.axes, strict=True):
+            cell = position if cell == "0" else f"({cell}) * {len(axis.values or ())} + {position}"
+        if question.searched:
+            cell = "0"
+            carried += [f"k{place}" for place in question.unknown]
+        if share is not None:
+            turn, passes = share
+            carried.append("u")
+            filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
+        where = f" WHERE {' AND '.join(filters)}" if filters else ""
+        items = ", ".join([f"CAST({cell} AS INTEGER) AS cell", *carried])
+        return f"SELECT {items} FROM picked{''.join(joins)}{where}"
+
+    def _position(self, axis: Axis, question: Question, joins: list[str], filters: list[str]) -> str:
+        """SQL for the position of a row's keys among their public values; adds what it needs to `joins`, `filters`."""
+        index, values = axis.places[0], axis.values
+        if question.keys[index].facts.keys is None:
+            filters.extend(f"k{place} IS NOT NULL" for place in axis.places)
+            if values is None:
+                return "0"
+            found = FOUND
+            if self._seals is not None and not isinstance(cast(object, values), range):  # which is a table there
+                kinds = {f"k{place}": question.keys[place].facts.kind for place in axis.places}
+                found = f"{self.seal(f'({self.dialect.listed(kinds, values)})')} AS {FOUND}"
+            joins.append(f" JOIN {found} USING ({', '.join(f'k{place}' for place in axis.places)})")
+            return f"{FOUND}.position"
+        assert values is not None
+        keys = [row[0] for row in values] if len(axis.places) == 1 else []
+        if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
+            filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
+            return f"(k{index} - {keys[0]})"
+        rows = ", ".join(f"({', '.join(map(self.constant, row))}, {position})" for position, row in enumerate(values))
+        names = ", ".join(f"v{place}" for place in axis.places)
+        same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
+        joins.append(f" JOIN (VALUES {rows}) AS d{index}({names}, position) ON {same}")
+        return f"d{index}.position"
 
 
 def in_totals(part: Priced) -> bool:
@@ -221,43 +286,37 @@ def in_totals(part: Priced) -> bool:
     return part.aggregate.additive and not isinstance(part.aggregate, Distinct)
 
 
-def _value(part: Priced, argument: Expression, translator: Translator) -> str:
+def _value(part: Priced, argument: Expression, source: Source) -> str:
     """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value."""
     match part.aggregate:
         case Sum():
             assert isinstance(part, PricedAggregate)
-            return _on_lattice(part, translator)
+            return _on_lattice(part, source)
         case Order(grid=grid):
-            value = f"CAST({translator.expression(argument)} AS DOUBLE)"
+            value = f"CAST({source.expression(argument)} AS DOUBLE)"
             first, step = float(grid.first), float(grid.step)
             low, high = f"{first!r}::DOUBLE", f"{first + step * (grid.size - 1)!r}::DOUBLE"
             # NULL stays NULL (LEAST would make it the last code), and rounding puts nothing beyond the last code.
-            return f"CAST(floor((({_clamp(value, low, high)}) - {low}) / {step!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT)"
-    return translator.expression(argument)
+            value = f"({clamp(value, low, high, step=grid.step)}) - {low}"
+            return f"CAST(floor(({value}) / {step!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT)"
+    return source.expression(argument)
 
 
-def _on_lattice(part: PricedAggregate, translator: Translator) -> str:
+def _on_lattice(part: PricedAggregate, source: Source) -> str:
     """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
 
     A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
     """
     argument = part.aggregate.argument
     assert argument is not None
-    value = translator.expression(argument)
+    value = source.expression(argument)
     ends = (part.lower + part.centre, part.upper + part.centre)
     if argument.facts.kind is Kind.INTEGER:
         low, high = (str(end // part.share) for end in ends)
-        return _clamp(value, low, high)
+        return clamp(value, low, high)
     low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
-    return f"CAST(({_clamp(value, low, high)}) * {float(1 / part.lattice.grid)!r}::DOUBLE AS BIGINT)"
-
-
-def _clamp(value: str, low: str, high: str) -> str:
-    """`value`, never NaN, in [low, high]. The common case is tested first; NULL fails every test and stays NULL."""
-    return (
-        f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} "
-        f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
-    )
+    grid = part.lattice.grid
+    return f"CAST(({clamp(value, low, high, step=grid)}) * {float(1 / grid)!r}::DOUBLE AS BIGINT)"
 
 
 def _value_of(index: int, parts: Sequence[Priced]) -> int:
@@ -268,59 +327,6 @@ def _value_of(index: int, parts: Sequence[Priced]) -> int:
             if isinstance(part.aggregate, Sum) and part.aggregate.argument == aggregate.argument:
                 return other
     return index
-
-
-# Groups -----------------------------------------------------------------------------------------------------------
-
-
-def _placed(
-    question: Question, parts: Sequence[Priced], constant: Callable[[Key], str], share: tuple[int, int] | None
-) -> str:
-    """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
-    carried = [
-        f"x{index}"
-        for index, part in enumerate(parts)
-        if part.aggregate.argument is not None and _value_of(index, parts) == index
-    ]
-    joins: list[str] = []
-    filters: list[str] = []
-    positions = [_position(axis, question, constant, joins, filters) for axis in question.axes]
-    cell = "0"
-    for position, axis in zip(positions, question.axes, strict=True):
-        cell = position if cell == "0" else f"({cell}) * {len(axis.values or ())} + {position}"
-    if question.searched:
-        cell = "0"
-        carried += [f"k{place}" for place in question.unknown]
-    if share is not None:
-        turn, passes = share
-        carried.append("u")
-        filters.append("u IS NOT NULL" + (f" AND hash(u) % {passes} = {turn}" if passes > 1 else ""))
-    where = f" WHERE {' AND '.join(filters)}" if filters else ""
-    items = ", ".join([f"CAST({cell} AS INTEGER) AS cell", *carried])
-    return f"SELECT {items} FROM picked{''.join(joins)}{where}"
-
-
-def _position(
-    axis: Axis, question: Question, constant: Callable[[Key], str], joins: list[str], filters: list[str]
-) -> str:
-    """SQL for the position of a row's keys among their public values; adds what it needs to `joins` and `filters`."""
-    index, values = axis.places[0], axis.values
-    if question.keys[index].facts.keys is None:
-        filters.extend(f"k{place} IS NOT NULL" for place in axis.places)
-        if values is None:
-            return "0"
-        joins.append(f" JOIN {FOUND} USING ({', '.join(f'k{place}' for place in axis.places)})")
-        return f"{FOUND}.position"
-    assert values is not None
-    keys = [row[0] for row in values] if len(axis.places) == 1 else []
-    if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
-        filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
-        return f"(k{index} - {keys[0]})"
-    rows = ", ".join(f"({', '.join(map(constant, row))}, {position})" for position, row in enumerate(values))
-    names = ", ".join(f"v{place}" for place in axis.places)
-    same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
-    joins.append(f" JOIN (VALUES {rows}) AS d{index}({names}, position) ON {same}")
-    return f"d{index}.position"
 
 
 # Totals -----------------------------------------------------------------------------------------------------------

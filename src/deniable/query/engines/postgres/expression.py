@@ -4,8 +4,9 @@ Whole numbers are computed as NUMERIC. A float operation that would overflow or 
 foreseen by scaling both sides by powers of two, which is exact: docs/theory/query/dialects.md.
 """
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deniable.query.engines.dialect import (
     BLANKS,
@@ -18,8 +19,10 @@ from deniable.query.engines.dialect import (
     WHOLE,
     Dialect,
     filled,
+    quoted,
+    text,
 )
-from deniable.query.expression import Kind
+from deniable.query.expression import Key, Kind
 
 INFINITE, NAN = (f"CAST('{name}' AS DOUBLE PRECISION)" for name in ("Infinity", "NaN"))
 REAL, TEN = "CAST($1 AS DOUBLE PRECISION)", "power(CAST(10 AS DOUBLE PRECISION), $2)"
@@ -99,10 +102,12 @@ class Postgres(Dialect):
         **dict.fromkeys(("timestamp without time zone", "timestamp with time zone"), Kind.TIMESTAMP),
     }
     types: Mapping[Kind, str] = dict(
-        zip(SORTS, ("BOOLEAN", "BIGINT", "DOUBLE PRECISION", "TEXT", "DATE", "TIMESTAMP"), strict=True)
+        zip(
+            SORTS, ("boolean", "bigint", "double precision", "text", "date", "timestamp without time zone"), strict=True
+        )
     )
     # A subquery of one row; OFFSET keeps the planner from writing its items out again.
-    sharing = "(SELECT {sql} FROM (SELECT {items} OFFSET 0) AS v)"
+    sharing = "(SELECT {sql} FROM (SELECT {items} OFFSET 0) AS {v})"
     refused: Mapping[str, str] = {
         **dict.fromkeys(("ln", "log10", "exp", "power"), ROUGH),
         "modulo real": "Take the remainder of whole numbers.",
@@ -139,6 +144,23 @@ class Postgres(Dialect):
 
     def digest(self, sql: str) -> str:
         return f"CAST(CAST('x' || left(md5({sql}), 15) AS BIT(60)) AS BIGINT)"
+
+    @staticmethod
+    def quoted(name: str) -> str:
+        """Names of more than 63 bytes would be cut, and two of them could become one."""
+        size, digest = len(name.encode()), hashlib.sha256(name.encode()).hexdigest()
+        return quoted(name if size < 64 else digest[:63])
+
+    def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:
+        arrays = []  # one constant for each column, which a server reads at once
+        for kind, column in zip(kinds.values(), zip(*rows, strict=True), strict=True):
+            said = ",".join('"' + re.sub(r'(["\\])', r"\\\1", str(value)) + '"' for value in column)
+            arrays.append(f"CAST({text('{' + said + '}')} AS {self.types[kind]}[])")
+        items = ", ".join(f"{self.finished(name, kind)} AS {name}" for name, kind in kinds.items())
+        return (
+            f"SELECT {items}, CAST(position - 1 AS INTEGER) AS position "
+            f"FROM unnest({', '.join(arrays)}) WITH ORDINALITY AS t({', '.join(kinds)}, position)"
+        )
 
     def column(self, name: str, base: str, kind: Kind) -> str:
         if base == "numeric" and kind is Kind.INTEGER:

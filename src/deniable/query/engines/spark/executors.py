@@ -24,8 +24,8 @@ from deniable.noise.bits import Bits, Streams
 from deniable.query.aggregates.aggregate import integers
 from deniable.query.answer import build_release, key_columns
 from deniable.query.engines.base import ARROW
-from deniable.query.engines.duckdb.sql import FOUND
-from deniable.query.engines.remote import RemoteEngine, RemoteGenerator
+from deniable.query.engines.duckdb.sql import FOUND, Generator
+from deniable.query.engines.remote import RemoteEngine, generator_of
 from deniable.query.engines.spark.runner import SparkRunner
 from deniable.query.keys import KeySearch
 from deniable.query.plan import PricedPlan
@@ -108,7 +108,7 @@ def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 class SparkEngine(RemoteEngine):
-    """Holds one table of a Spark session; large answers are written beside it."""
+    """Holds tables of a Spark session; large answers are written beside it."""
 
     _runner: SparkRunner
     writes = True
@@ -132,7 +132,7 @@ class SparkEngine(RemoteEngine):
         written = False
         with suppress(Exception):
             schema = answered(*_sample(plan), bits).schema
-            generator = RemoteGenerator(self._runner, secret)
+            generator = generator_of(self._runners, secret)
             if plan.key_search is not None:
                 plan = self._find(plan, generator, place, secret, bits)
             exact = self._runner.session.sql(_exact(plan, generator, secret, _view(place)))
@@ -144,7 +144,7 @@ class SparkEngine(RemoteEngine):
     def read(self, place: str) -> Any:
         return self._runner.session.read.parquet(place)
 
-    def _find(self, plan: PricedPlan, generator: RemoteGenerator, place: str, secret: bytes, bits: Bits) -> PricedPlan:
+    def _find(self, plan: PricedPlan, generator: Generator, place: str, secret: bytes, bits: Bits) -> PricedPlan:
         """The plan for the keys that are shown. They are numbered in a view; the driver knows how many they are."""
         question, search, session = plan.query.question, plan.key_search, self._runner.session
         assert search is not None
@@ -186,7 +186,7 @@ def _sample(plan: PricedPlan) -> tuple[PricedPlan, pa.Table]:
     return plan.on([(None,) * len(unknown)] if unknown else None), pa.table(row)
 
 
-def _exact(plan: PricedPlan, generator: RemoteGenerator, secret: bytes, view: str) -> str:
+def _exact(plan: PricedPlan, generator: Generator, secret: bytes, view: str) -> str:
     """The statement whose rows are the groups, all of them: (block, cell, keys that were found, exact integers)."""
     question = plan.query.question
     columns, joins, layers = [f"cell DIV {GROUPS} AS block", "cell"], "", ""

@@ -1,10 +1,11 @@
 """Expressions as Spark SQL in ANSI mode: try_ functions give NULL where it would stop, and floats never do."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
 from deniable.query.engines import dialect
 from deniable.query.engines.dialect import BLANKS, CAREFUL, MOMENT, NUMBER, PERIODS, SORTS, SPACE, WHOLE, Dialect
-from deniable.query.expression import Kind
+from deniable.query.expression import Key, Kind
 from deniable.query.operators import SIGNS
 
 LOW, HIGH = "-9223372036854777856D", "9223372036854775808D"  # the floats beside the range of integers
@@ -42,9 +43,9 @@ class Spark(Dialect):
         **dict.fromkeys(("timestamp", "timestamp_ntz"), Kind.TIMESTAMP),
     }
     types: Mapping[Kind, str] = dict(
-        zip(SORTS, ("BOOLEAN", "BIGINT", "DOUBLE", "STRING", "DATE", "TIMESTAMP_NTZ"), strict=True)
+        zip(SORTS, ("boolean", "bigint", "double", "string", "date", "timestamp_ntz"), strict=True)
     )
-    sharing = "transform(array(struct({items})), v -> {sql})[0]"
+    sharing = "transform(array(struct({items})), {v} -> {sql})[0]"
     refused: Mapping[str, str] = dict.fromkeys(("ln", "log10", "exp", "power"), ROUGH)
     operators: Mapping[str, str] = {
         **CAREFUL,
@@ -79,6 +80,13 @@ class Spark(Dialect):
 
     def digest(self, sql: str) -> str:
         return f"CAST(conv(left(md5(CAST({sql} AS BINARY)), 15), 16, 10) AS BIGINT)"
+
+    def listed(self, kinds: Mapping[str, Kind], rows: Sequence[Sequence[Key]]) -> str:
+        columns = ", ".join(f"{name}: {self.types[kind]}" for name, kind in kinds.items())
+        said = json.dumps(
+            [dict(zip(kinds, row, strict=True), position=place) for place, row in enumerate(rows)], default=str
+        )
+        return f"SELECT inline(from_json({text(said)}, 'array<struct<{columns}, position: int>>'))"
 
     def column(self, name: str, base: str, kind: Kind) -> str:
         if base == "decimal" and kind is Kind.INTEGER:

@@ -33,7 +33,7 @@ class SparkRunner(Runner):
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
-        self.session, types = session, None
+        self.session, self.place, types = session, session, None
         parts = (
             [f"parquet.{self.dialect.quoted(table)}"] if "/" in table else map(self.dialect.quoted, table.split("."))
         )
