@@ -1,6 +1,5 @@
 """Selling copies of a digital good at one private price: revenue with a bound in money, lies that cannot pay much."""
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError, MissingExtraError
+from deniable.errors import InvalidParameterError
+from deniable.games.billboard import paid
 from deniable.games.money import amounts, as_written, price_list, steps, unit_of
 from deniable.games.utility import gain_bound
 from deniable.ledger import Ledger
@@ -21,7 +21,7 @@ from deniable.mechanisms.selection.revenues import revenues
 from deniable.noise.bits import SECURE, Bits
 from deniable.numbers.balls import ball
 from deniable.numbers.interval import REAL, Interval, round_down, round_up
-from deniable.numbers.rationals import Real, decimal_text, positive_rational, shown
+from deniable.numbers.rationals import Real, decimal_text, positive_rational
 from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Relation, Replace, Sensitivity, of_count
 from deniable.privacy.call import InWords, read_fields
 from deniable.release import Release
@@ -30,7 +30,6 @@ from deniable.rows.columns import Container
 
 if TYPE_CHECKING:
     from flint import arb
-    from matplotlib.axes import Axes
 
 _PRECISION = 192  # bits of exhaustive searches; an interval says what is left of them
 _LEVEL = "0.05"  # failure of the bound that a release notes
@@ -38,12 +37,10 @@ _LEVEL = "0.05"  # failure of the bound that a release notes
 
 @dataclass(frozen=True, kw_only=True)
 class BestLie:
-    """The most that any bidder could gain by one false bid, when all others bid the truth.
+    """The most that any bidder could gain by one false bid, when all others bid the truth; a gain of 0 if no lie pays.
 
-    Args:
-        bidder: whose lie it is, by place; value: theirs; lie: the false bid, or any that reaches the same prices.
-        gain: in expected money, certified; 0 if no lie pays.
-        bound: what the privacy of the price allows.
+    `gain` is expected money, certified; any bid that reaches the same prices as `lie` gains as much. `bound` is what
+    the privacy of the price allows.
     """
 
     bidder: int
@@ -123,12 +120,8 @@ class DigitalGoods(metaclass=InWords):
             ledger: who pays before a bid is read.
             bits: leave it out, except in tests.
         """
-        if ledger is not None and not isinstance(ledger, Ledger):
-            raise InvalidParameterError(f"ledger must be a Ledger, as Ledger.open gives it, got {shown(ledger)}")
-        text, left = str(self), None
-        if ledger is not None:
-            question = hashlib.sha256(f"{self!r}".encode()).hexdigest()
-            left = ledger.pay(self.privacy_loss, question=question, text=text, safe=bits.safe)
+        text = str(self)
+        left = paid(ledger, self.privacy_loss, text=text, question=f"{self!r}", bits=bits)
         secret = self._read(bids)
         place = self.mechanism.release(revenues(secret, self._steps), bits=bits).value
         price = self.prices[place]
@@ -174,9 +167,8 @@ class DigitalGoods(metaclass=InWords):
     def best_lie(self, values: Sequence[Real], *, binding: bool = True) -> BestLie:
         """SECRET: the best response of every bidder, by trying all bids: exact up to certified rounding.
 
-        Bids between two prices do the same, so a bidder has one more choice than there are prices. The gain is linear
-        in the value of a bidder as long as the same prices are below it, so the least and the largest value between two
-        prices stand for all; 10^5 bidders take seconds.
+        Bids between two prices do the same. The gain is linear in the value as long as the same prices are below it, so
+        the least and the largest value between two prices stand for all, and 10^5 bidders take seconds.
 
         Args:
             values: what the good is worth to each bidder, in money; everybody else bids it.
@@ -211,33 +203,6 @@ class DigitalGoods(metaclass=InWords):
             gain=Interval(low, max(low, high)),
             bound=self.gain_bound(),
         )
-
-    def plot(self, bids: Container, *, ax: "Axes | None" = None) -> "Axes":
-        """SECRET: draw what each price would earn, how likely it is chosen, and the bound. Needs the extra `plot`."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError("plot() needs matplotlib. Install it: pip install 'deniable[plot]'") from error
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
-        earned, law = self.revenues(bids), self.probabilities(bids)
-        places = [float(price) for price in earned]
-        chances = [mass.upper for mass in law.values()]
-        width = 0.8 * min(np.diff(places), default=1.0)
-        ax.bar(places, [float(one) for one in earned.values()], width=width, color="#88aacc", label="revenue")
-        least = float(max(earned.values())) - self.revenue_gap(failure=_LEVEL)
-        ax.axhline(max(least, 0.0), color="#aa4444", linestyle="--", label="at least, with probability 95%")
-        ax.set(
-            xlabel="price",
-            ylabel="revenue",
-            title=f"a private price, epsilon={decimal_text(self.epsilon)} (computed from bids)",
-        )
-        other = ax.twinx()
-        other.plot(places, chances, "o-", color="#223344", markersize=3, label="probability (right)")
-        other.set_ylim(bottom=0)
-        lines = [part for drawn in (ax, other) for part in drawn.get_legend_handles_labels()[0]]
-        ax.legend(lines, [str(line.get_label()) for line in lines], fontsize="small")
-        return ax
 
     # --- inside --------------------------------------------------------------------------------------------------
 

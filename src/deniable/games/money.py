@@ -73,12 +73,6 @@ def steps(bids: Container, *, unit: Fraction, top: int) -> NDArray[np.int64]:
     return given.spread(given.filled(found, 0), 0)
 
 
-def as_written(amount: Fraction) -> int | Decimal | str:
-    """An amount as people write it: a whole number, a decimal where it has an end, or a quotient."""
-    if amount.denominator == 1:
-        return amount.numerator
-    rest = amount.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return Decimal(amount.numerator) / Decimal(amount.denominator) if rest == 1 else str(amount)
+def as_written(amount: Fraction) -> int | Decimal:
+    """An amount as people write it: a whole number, or a decimal, of 28 digits where it has no end."""
+    return amount.numerator if amount.denominator == 1 else Decimal(amount.numerator) / Decimal(amount.denominator)

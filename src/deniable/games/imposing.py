@@ -1,0 +1,259 @@
+"""Exact truthfulness from privacy: a private choice, and now and then a random one that makes liars regret.
+
+Proofs: docs/theory/games/imposing.md.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.games.billboard import Billboard, billboard, paid
+from deniable.games.money import amounts, price_list, unit_of
+from deniable.games.utility import gain_bound
+from deniable.ledger import Ledger
+from deniable.mechanisms.base import Released
+from deniable.mechanisms.selection import ExponentialMechanism
+from deniable.noise import bernoulli, uniform
+from deniable.noise.bits import SECURE, Bits
+from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
+from deniable.privacy import ExponentialMechanismLoss
+from deniable.privacy.call import InWords, read_fields
+
+Worth = Callable[[Any, Any, Any], Real]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Imposing(metaclass=InWords):
+    """Choose an alternative privately, or with probability `share` any at random, and impose the announced reaction.
+
+    A player has a type, reports one, and reacts to the alternative: buys or not, goes to one of the facilities. The
+    reaction that is best for the *reported* type is imposed, so a lie costs something wherever types react differently.
+
+    Args:
+        types: what a player may be, at least two. Reports that are none count as the first.
+        alternatives: what is chosen from; reactions: what a player may do.
+        utility: of (type, alternative, reaction), exact.
+        objective: what a player adds to what is to be large, of (type, alternative, reaction); exact.
+        epsilon: what the choice may cost.
+
+    Guarantee: truth is a dominant strategy, exactly: with `gap` the least mean loss of a lie under a random alternative
+        and g the most that a lie gains by moving the private choice, share = g / (g + gap), rounded up. The alternative
+        is epsilon-DP, so the reactions are jointly so.
+    Source: Nissim, Smorodinsky, Tennenholtz (2012), arXiv:1004.2888; docs/theory/games/imposing.md.
+    Raises: InvalidParameterError where two types react alike to all alternatives: then nothing punishes the lie.
+
+    >>> from deniable.games import Imposing
+    >>> shops = Imposing.facilities(range(5), count=2, epsilon="0.1")
+    >>> print(f"{float(shops.share):.3f}")  # of a random choice
+    0.429
+    """
+
+    types: Annotated[tuple[Hashable, ...], lambda name, value: _listed(name, value, 2)]
+    alternatives: Annotated[tuple[Any, ...], lambda name, value: _listed(name, value, 1)]
+    reactions: Annotated[tuple[Any, ...], lambda name, value: _listed(name, value, 1)]
+    utility: Worth
+    objective: Worth
+    epsilon: Annotated[Fraction, positive_rational]
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        if not self._spread:
+            raise InvalidParameterError("the objective does not depend on the types: no choice among them is needed")
+        if not self.gap:
+            one, other = next(pair for pair, lost in self._regrets.items() if not lost)
+            raise InvalidParameterError(
+                f"a player of type {one!r} who reports {other!r} never regrets it: no alternative tells them apart. "
+                "Add one, such as a price strictly between two values."
+            )
+
+    @classmethod
+    def pricing(cls, values: Sequence[Real], *, prices: Sequence[Real], epsilon: Real) -> "Imposing":
+        """Digital goods: each alternative is a price, whoever reports at least it must buy, revenue is the objective.
+
+        Args:
+            values: what the good may be worth to a bidder.
+            prices: some price must lie strictly between any two values.
+        """
+        return cls(
+            types=amounts("values", values),
+            alternatives=price_list("prices", prices),
+            reactions=(1, 0),  # buys, does not; at a price that equals the value, buys
+            utility=lambda own, price, buys: (own - price) * buys,
+            objective=lambda own, price, buys: price * buys,
+            epsilon=positive_rational("epsilon", epsilon),
+        )
+
+    @classmethod
+    def facilities(cls, sites: Sequence[Real], *, count: int, epsilon: Real) -> "Imposing":
+        """Facility location on a line: `count` facilities at sites; all live at sites; total distance is to be small.
+
+        Args:
+            sites: places, as exact numbers.
+            count: at least 2: a single facility leaves a player nothing to do.
+        """
+        places = tuple(sorted(exact_rational("each of the sites", site) for site in sites))
+        if positive_integer("count", count) < 2 or count > len(places):
+            raise InvalidParameterError(f"count must be from 2 to the number of sites, got {count}")
+        return cls(
+            types=places,
+            alternatives=tuple(combinations(places, count)),
+            reactions=tuple(range(count)),
+            utility=lambda own, open_, goes: -abs(own - open_[goes]),
+            objective=lambda own, open_, goes: -abs(own - open_[goes]),
+            epsilon=positive_rational("epsilon", epsilon),
+        )
+
+    def for_players(self, players: int) -> "Imposing":
+        """The same with the epsilon in 2^-20 to 2^4 of the least `expected_gap` for this many players."""
+        tried = [
+            replace(self, epsilon=Fraction(2) ** (step // 2) * (3 if step % 2 else 2) / 2) for step in range(-40, 9)
+        ]
+        return min(tried, key=lambda one: one.expected_gap(players))
+
+    # --- what is public ------------------------------------------------------------------------------------------
+
+    @property
+    def privacy_loss(self) -> ExponentialMechanismLoss:
+        """The alternative: a mixture of the private choice and of one that nothing enters."""
+        return ExponentialMechanismLoss(self.epsilon)
+
+    @cached_property
+    def gap(self) -> Fraction:
+        """The least that a lie costs on average when an alternative is drawn at random and the reaction imposed."""
+        return min(self._regrets.values())
+
+    @cached_property
+    def share(self) -> Fraction:
+        """The probability of a random alternative."""
+        own = [[max(row) for row in rows] for rows in self._worths[0]]
+        width = max(max(row) - min(row) for row in own)
+        gain = Fraction(gain_bound(self.privacy_loss, width=width))
+        return gain / (gain + self.gap)
+
+    def expected_gap(self, players: int) -> float:
+        """The objective is at least its best value less this, on average."""
+        private = self._unit * Fraction(self.mechanism.expected_gap(len(self.alternatives)))
+        spread = max(int(row.max() - row.min()) for row in self._scores) * self._unit
+        return round_up(private + self.share * positive_integer("players", players) * spread)
+
+    @cached_property
+    def mechanism(self) -> ExponentialMechanism:
+        """The private choice, by sums of objectives in whole units."""
+        return ExponentialMechanism(rate=self.epsilon / self._spread)
+
+    # --- the choice ----------------------------------------------------------------------------------------------
+
+    def release(self, reports: Sequence[Any], *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Billboard:
+        """The alternative, on a billboard: `board.per_player(mechanism.reaction, reports)` tells everybody what to do.
+
+        Args:
+            reports: secret; one a player.
+            ledger: who pays before a report is read; it must protect one report.
+            bits: leave it out, except in tests.
+        """
+        text = f"choose one of {len(self.alternatives)} alternatives truthfully with epsilon={self.epsilon}"
+        question = f"{text} {self.alternatives!r} {self._scores.tolist()}"
+        paid(ledger, self.privacy_loss, text=text, question=question, bits=bits)
+        place = int(uniform.below(len(self.alternatives), bits=bits))
+        chosen = self.mechanism.release(self._totals(reports), bits=bits).value
+        imposed = bool(bernoulli.sample(p=self.share, bits=bits))
+        found = self.alternatives[place if imposed else chosen]
+        return billboard(Released(found, bits.safe), loss=self.privacy_loss)
+
+    def reaction(self, report: object, alternative: object) -> Any:
+        """What is imposed on a player who made this report: the best reaction for it, the first of several."""
+        return self.reactions[self._best[self._place(report)][self.alternatives.index(alternative)]]
+
+    def law(self, reports: tuple[Hashable, ...]) -> Mapping[Hashable, Interval]:
+        """SECRET: the probability of each alternative, certified; for `largest_gain`."""
+        private, share = self.mechanism.pmf(self._totals(reports)), self.share
+        each = share / len(self.alternatives)
+        known = [private[place] for place in range(len(self.alternatives))]
+        ends = [(Fraction(m.lower), Fraction(m.upper)) if isinstance(m, Interval) else (m, m) for m in known]
+        masses = [Interval(round_down(each + (1 - share) * a), round_up(each + (1 - share) * b)) for a, b in ends]
+        return dict(zip(self.alternatives, masses, strict=True))
+
+    def worth(self, player: int, own: Hashable, report: Hashable, alternative: Hashable) -> Real:
+        """The utility of a player of one type on whom the reaction of a report is imposed; for `largest_gain`."""
+        return self.utility(own, alternative, self.reaction(report, alternative))
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _worths(self) -> list[list[list[list[Fraction]]]]:
+        """Utilities and objectives, exactly; each of shape (types, alternatives, reactions)."""
+        return [
+            [
+                [[exact_rational("a number", worth(own, s, r)) for r in self.reactions] for s in self.alternatives]
+                for own in self.types
+            ]
+            for worth in (self.utility, self.objective)
+        ]
+
+    @cached_property
+    def _best(self) -> list[list[int]]:
+        """For each type and alternative, the place of the best reaction."""
+        return [[row.index(max(row)) for row in rows] for rows in self._worths[0]]
+
+    @cached_property
+    def _regrets(self) -> dict[tuple[Hashable, Hashable], Fraction]:
+        """For each type and false report, the mean loss under a random alternative."""
+        lost = {
+            (own, said): [max(row) - row[place] for row, place in zip(rows, best, strict=True)]
+            for own, rows in zip(self.types, self._worths[0], strict=True)
+            for said, best in zip(self.types, self._best, strict=True)
+            if own != said
+        }
+        return {pair: sum(each, Fraction(0)) / len(each) for pair, each in lost.items()}
+
+    @cached_property
+    def _unit(self) -> Fraction:
+        found = {abs(one) for rows in self._worths[1] for row in rows for one in row} - {Fraction(0)}
+        return unit_of(tuple(found)) if found else Fraction(1)
+
+    @cached_property
+    def _scores(self) -> NDArray[np.int64]:
+        """Objectives of the best reactions in whole units; shape (types, alternatives)."""
+        return np.array(
+            [
+                [int(row[place] / self._unit) for row, place in zip(rows, best, strict=True)]
+                for rows, best in zip(self._worths[1], self._best, strict=True)
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def _spread(self) -> int:
+        """The largest interval in which the changes of all scores lie when one report changes, in whole units."""
+        changes = [b - a for a in self._scores for b in self._scores]
+        return max(int(change.max() - change.min()) for change in changes)
+
+    def _totals(self, reports: Sequence[Any]) -> NDArray[np.int64]:
+        counts = np.bincount([self._place(report) for report in reports], minlength=len(self.types))
+        return np.asarray(counts @ self._scores, dtype=np.int64)
+
+    def _place(self, report: object) -> int:
+        """The place of a type; that of the first for what is none, since an error would tell of it."""
+        try:
+            return self._places.get(report, 0)
+        except Exception:  # what cannot be hashed is no type
+            return 0
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {own: place for place, own in enumerate(self.types)}
+
+
+def _listed(name: str, value: object, least: int) -> tuple[Any, ...]:
+    found = tuple(value) if isinstance(value, Sequence) else ()
+    if len(found) < least or any(one in found[:place] for place, one in enumerate(found)):
+        raise InvalidParameterError(f"{name} must be a list of at least {least} different ones")
+    return found

@@ -1,0 +1,98 @@
+"""The classical mechanism to compare with: Vickrey, Clarke, Groves. Exactly truthful, needs payments, not private."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.errors import InvalidParameterError
+from deniable.games.money import amounts
+from deniable.numbers.rationals import Real, nonnegative_rational, shown
+from deniable.privacy.call import in_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What VCG chooses, by place (the winner of an item), and what each player pays: the harm done to the others.
+
+    `welfare` is the sum of the values less the cost, `deficit` what the cost exceeds the payments by.
+    """
+
+    outcome: int
+    payments: tuple[Fraction, ...]
+    welfare: Fraction
+    deficit: Fraction
+
+
+@in_words
+def vcg(values: Sequence[Sequence[Real]], *, costs: Sequence[Real] | None = None) -> Chosen:
+    """The outcome of the greatest reported welfare, with Clarke's payments; the first of several.
+
+    Args:
+        values: shape (players, outcomes), in money; may be negative.
+        costs: of each outcome, public; None for all 0.
+
+    Guarantee: truth is a dominant strategy: a player pays what the others lose by the choice, so own value less payment
+        is the welfare, up to a number that the own report does not move. It is not private, and its payments reveal
+        others' values.
+    Source: Vickrey (1961); Clarke (1971); Groves (1973).
+    Raises: InvalidParameterError for no player, no outcome, or rows of different lengths.
+
+    >>> from deniable.games import vcg
+    >>> vcg([[0, 30], [0, 25], [0, -10]], costs=[0, 40]).payments  # build for 40: the first two are pivotal
+    (Fraction(25, 1), Fraction(20, 1), Fraction(0, 1))
+    """
+    table = [amounts("values", row, negative=True) for row in values]
+    if not table or not table[0] or len({len(row) for row in table}) > 1:
+        raise InvalidParameterError(
+            f"values must be a table with a row a player, a column an outcome, got {shown(values)}"
+        )
+    public = amounts("costs", costs if costs is not None else [0] * len(table[0]), negative=True)
+    if len(public) != len(table[0]):
+        raise InvalidParameterError(f"costs must be one for each of {len(table[0])} outcomes, got {len(public)}")
+    total = [sum(column) - cost for column, cost in zip(zip(*table, strict=True), public, strict=True)]
+    chosen = total.index(max(total))
+    rests = [[all_of_them - own for all_of_them, own in zip(total, row, strict=True)] for row in table]
+    payments = tuple(max(rest) - rest[chosen] for rest in rests)
+    return Chosen(
+        outcome=chosen, payments=payments, welfare=total[chosen], deficit=public[chosen] - sum(payments, Fraction(0))
+    )
+
+
+@in_words
+def second_price(bids: Sequence[Real]) -> Chosen:
+    """Vickrey's auction of one item: the highest bid wins, the first of several, and pays the second.
+
+    Args:
+        bids: one a player, in money, at least 0. One bidder pays nothing.
+
+    Raises: InvalidParameterError for no bid or a negative one.
+
+    >>> from deniable.games import second_price
+    >>> second_price([3, "7.5", 5]).payments
+    (Fraction(0, 1), Fraction(5, 1), Fraction(0, 1))
+    """
+    said = amounts("bids", bids)
+    if not said:
+        raise InvalidParameterError("bids must be those of at least one bidder, got an empty list")
+    winner = said.index(max(said))
+    pays = max((Fraction(0), *said[:winner], *said[winner + 1 :]))
+    payments = tuple(pays if place == winner else Fraction(0) for place in range(len(said)))
+    return Chosen(outcome=winner, payments=payments, welfare=said[winner], deficit=-pays)
+
+
+@in_words
+def public_project(values: Sequence[Real], *, cost: Real) -> Chosen:
+    """Build (outcome 1) if the values reach the cost, with Clarke's payments, which may not cover it: see `deficit`.
+
+    Args:
+        values: what the project is worth to each player, in money; may be negative.
+        cost: what it costs, at least 0.
+
+    >>> from deniable.games import public_project
+    >>> found = public_project([30, 25, 10], cost=60)
+    >>> found.outcome, found.payments, found.deficit
+    (1, (Fraction(25, 1), Fraction(20, 1), Fraction(5, 1)), Fraction(10, 1))
+    """
+    price = nonnegative_rational("cost", cost)
+    found = vcg([(own, 0) for own in amounts("values", values, negative=True)], costs=[price, 0])
+    return Chosen(outcome=1 - found.outcome, payments=found.payments, welfare=found.welfare, deficit=found.deficit)

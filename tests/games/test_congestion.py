@@ -1,0 +1,129 @@
+"""Equilibria of congestion games by private counts: regret measured, bounds kept, all through the posts."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidParameterError
+from deniable.games import CongestionGame
+from deniable.games.congestion import _stationary
+from deniable.ledger import Ledger
+from deniable.noise.bits import DeterministicBits
+from deniable.privacy import Budget, PrivacyUnit, Replace
+
+COUNT = 2000
+GAME = CongestionGame(
+    latencies=[np.arange(COUNT + 1) * slope + base for slope, base in ((1, 0), (2, 0), (3, 0), (1, 400))], influence=3,
+    top=600,
+)  # fmt: skip
+OWN = np.random.default_rng(3).integers(0, 601, (COUNT, 4))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_best_responses_settle_within_the_bound(seed: int) -> None:
+    found = GAME.settle(OWN, rho=1, slack=150, bits=DeterministicBits(seed))
+    assert found.bound / 20 < found.regret <= found.bound
+    loads = np.bincount(found.actions, minlength=4)
+    cost = lambda i, j: GAME.latencies[j][loads[j] + (found.actions[i] != j)] + OWN[i, j]  # noqa: E731
+    exact = max(cost(i, found.actions[i]) - min(cost(i, j) for j in range(4)) for i in range(0, COUNT, 7))
+    assert exact <= found.regret
+
+
+def test_more_privacy_costs_more_regret() -> None:
+    regrets = [GAME.settle(OWN, rho=rho, slack=50, bits=DeterministicBits(1)).regret for rho in ("0.01", "1", "100")]
+    assert regrets[0] > 2 * regrets[1] > 2 * regrets[2]
+
+
+def test_without_noise_and_slack_small_games_reach_exact_equilibria() -> None:
+    small = CongestionGame(latencies=[range(4), range(0, 8, 2)], influence=2, top=3)
+    for rows in product([(0, 3), (1, 1), (3, 0)], repeat=3):
+        found = small.settle(rows, rho=10**4, slack=0, passes=8, batches=4, bits=DeterministicBits(1))
+        assert found.regret == 0
+
+
+def test_learning_keeps_its_bound_and_improves_with_rounds() -> None:
+    few, many = (GAME.learn(OWN, rho=1, rounds=rounds, bits=DeterministicBits(2)) for rounds in (20, 200))
+    for found in (few, many):
+        assert found.bound / 10 < found.regret <= found.bound
+        assert found.actions.shape == (COUNT,)
+    assert many.regret < few.regret / 1.5
+    span = 6000 + 600
+    spread = 2 * 3 * (math.sqrt(2 * 200 * math.log(8)) + 1)
+    assert many.bound == pytest.approx(span * math.sqrt(4 * math.log(4) / 400) + spread)
+
+
+def test_the_played_rounds_are_a_correlated_equilibrium_of_a_small_game() -> None:
+    """Two players, two roads: who is told a road gains little by taking the other."""
+    game = CongestionGame(latencies=[[0, 1, 10], [0, 1, 10]], influence=9, top=0)
+    found = game.learn([[0, 0], [0, 0]], rho=10**6, rounds=2000, bits=DeterministicBits(1))
+    assert found.regret < 0.5
+
+
+def test_the_stationary_law_is_stationary() -> None:
+    scores = np.random.default_rng(1).normal(size=(50, 5, 5)) * 20
+    found = _stationary(scores)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    moves = weights / weights.sum(axis=2, keepdims=True)
+    assert np.allclose(np.einsum("ia,iab->ib", found, moves), found, atol=1e-9)
+    assert np.allclose(found.sum(axis=1), 1)
+
+
+def test_one_row_reaches_others_only_through_the_posts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record and replay: with the same posts, another row of one player changes no other player's action."""
+    first = GAME.settle(OWN, rho=1, slack=50, passes=2, bits=DeterministicBits(1))
+    posts = first.board.signal
+    changed = OWN.copy()
+    changed[5] = [600, 600, 600, 0]
+
+    def replayed(self: object, turn, *, bits: object) -> np.ndarray:  # type: ignore[no-untyped-def]
+        ends = np.arange(65) * COUNT // 64
+        for at in range(2 * 64):
+            turn(slice(ends[at % 64], ends[at % 64 + 1]), posts[at])
+        return np.asarray(posts)
+
+    monkeypatch.setattr("deniable.games.counters.Counters.run", replayed)
+    again, other = (GAME.settle(own, rho=1, slack=50, passes=2).actions for own in (OWN, changed))
+    assert (again == first.actions).all()
+    assert (np.delete(other, 5) == np.delete(again, 5)).all()
+    assert other[5] == 3 != again[5]
+
+
+def test_games_are_paid_before_a_row_is_read() -> None:
+    ledger = Ledger.open(None, budget=Budget(rho=1), relation=Replace, unit=PrivacyUnit(), dataset="drivers")
+    GAME.settle(OWN, rho="0.5", slack=100, ledger=ledger, bits=DeterministicBits(1))
+    found = GAME.learn(OWN, rho="0.5", rounds=3, ledger=ledger, bits=DeterministicBits(1))
+    assert ledger.spent().rho == 1
+    assert (found.board.loss.rho, found.board.signal.shape) == (Fraction(1, 2), (3, 4))
+    with pytest.raises(InvalidParameterError, match="Ledger"):
+        GAME.learn(OWN, rho=1, rounds=3, ledger=1)  # type: ignore[arg-type]
+
+
+def test_own_costs_beyond_the_bounds_are_moved_to_them() -> None:
+    far = OWN.copy()
+    far[0] = [-5, 10**9, 0, 0]
+    near = np.clip(far, 0, 600)
+    one, other = (GAME.settle(own, rho=1, slack=0, passes=1, bits=DeterministicBits(1)).actions for own in (far, near))
+    assert (one == other).all()
+    with pytest.raises(InvalidParameterError, match="own must have a row"):
+        GAME.settle(OWN[:-1], rho=1, slack=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"influence": 1}, "user 1 raises the cost of resource 1 by 2: nothing is promised"),
+        ({"latencies": [[0, 2, 1], [0, 1, 2]]}, "must not fall"),
+        ({"latencies": [[0, 1, 2]]}, "table"),
+        ({"latencies": [[0, 1], [0, 1, 2]]}, "latencies"),
+        ({"latencies": [[0.5, 1], [0, 1]]}, "integers"),
+        ({"top": -1}, "top"),
+        ({"influence": "x"}, "influence"),
+    ],
+    ids=str,
+)
+def test_games_without_the_stated_influence_are_refused(given: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidParameterError, match=words):
+        CongestionGame(**{"latencies": [[0, 1, 2], [0, 2, 4]], "influence": 2, "top": 0} | given)  # type: ignore[arg-type]
