@@ -18,16 +18,18 @@ attack and critique in them, 248 items, has a section with a few lines of code t
 places, the counterexample stands beside the right statement.
 
 Read the parts in order, or look something up below. The code is run by the tests of the library on every change; most
-items are also checked by a test of their own, on a second route, which is named in grey. What is not on a page yet is
-set in italics.
+items are also checked by a test of their own, on a second route, which is named in grey. `docs/course/items.toml` has
+their names.
 """
+GAPS = "What is not on a page yet is set in italics.\n"
 
 
 def page() -> str:
     """The page as Markdown text."""
     found = sections()
     parts = course()["parts"]
-    text = HEADER + _pages()
+    whole = all(part["finished"] for part in parts)
+    text = HEADER + ("" if whole else "\n" + GAPS) + _pages()
     for part in parts:
         text += f"\n\n## Items: {part['title'][0].lower() + part['title'][1:]}\n"
         text += "".join(_line(number, entry, found.get(f"item-{number}")) for number, entry in part["items"].items())
@@ -88,7 +90,7 @@ def _line(key: str, entry: list[str], found: tuple[str, str] | None) -> str:
     title, *rest = entry
     mark = f"item-{key}" if key.isdecimal() else key.lower()
     link = f"[{title}]({found[0]}#{mark})" if found else f"*{title}*"
-    test = rest[0] if rest and rest[0] else ""
-    tested = f" `{test.removeprefix('tests/')}`" if test else ""
+    test = rest[0].partition("::")[0].removeprefix("tests/") if rest else ""
+    tested = f" `{test}`" if test else ""
     why = f" ({rest[1]})" if len(rest) > 1 else ""
     return f"\n- **{key}** {link}{why}{tested}"
