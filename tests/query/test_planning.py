@@ -3,8 +3,10 @@
 import pyarrow as pa
 import pytest
 
+from deniable.query import planning
 from deniable.query.canonical import fingerprint
 from deniable.query.plan import PricedPlan
+from deniable.query.rules import price
 from tests.query.test_canonical import EQUAL, ROWS, TABLES, database
 
 
@@ -18,6 +20,17 @@ def test_an_answer_under_the_name_of_an_earlier_version_is_found(monkeypatch: py
     assert db.sql(text, epsilon=1).to_dicts() == before
     assert db.explain(text, epsilon=1).stored
     assert len(db.history()) == 1
+
+
+def test_an_answer_with_equal_shares_of_an_earlier_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    db, text = database(), EQUAL[0][0]
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "price", lambda query, asked, budget, weights: price(query, asked, budget))
+        before = db.sql(text, epsilon=1).to_dicts()
+    assert db.sql(text, epsilon=1).to_dicts() == before
+    assert len(db.history()) == 1
+    assert "50% of the cost" in str(db.explain(text, epsilon=1))
+    assert "50% of the cost" not in str(db.explain(text, epsilon=1, weights={"s": 3}))
 
 
 def test_the_rows_of_a_public_table_are_part_of_the_question() -> None:

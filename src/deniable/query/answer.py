@@ -14,7 +14,7 @@ from deniable.privacy.budget import Remaining
 from deniable.query.aggregates.mode import Mode
 from deniable.query.declarations import LARGEST_KEYS
 from deniable.query.evaluate import Array, check_result, evaluate, missing, numbers
-from deniable.query.expression import Call, Column, Expression, Kind, columns_of
+from deniable.query.expression import Call, Column, Expression, Kind, bases_of, columns_of
 from deniable.query.plan import Ordering, Outcome, Output, PricedPlan, Query, Question
 from deniable.release import Estimate, Key, Measure, Noisy, Release
 
@@ -57,24 +57,24 @@ def check_outcome(query: Query, *, many: bool = False) -> None:
     chosen = {f"base {index}": part for index, part in enumerate(query.question.aggregates) if not part.additive}
     for output in outcome.outputs:
         check_result(output.expression)
-        for name in () if isinstance(output.expression, Column) else _bases(output.expression):
+        for name in () if isinstance(output.expression, Column) else bases_of(output.expression):
             if name in chosen:
                 raise UnsupportedQueryError(
                     f"{chosen[name]} has an interval of its own, and none is known of what is computed from it. Show "
                     "it in a column of its own."
                 )
-        if _bases(output.expression) and not output.expression.facts.kind.is_number:
+        if bases_of(output.expression) and not output.expression.facts.kind.is_number:
             raise UnsupportedQueryError(
                 f"column {output.name!r} of the answer must be a number. Use HAVING to choose rows."
             )
-        if _bases(output.expression) and _keys(output.expression):
+        if bases_of(output.expression) and _keys(output.expression):
             raise UnsupportedQueryError(
                 f"column {output.name!r} mixes groups and aggregates. Show them in columns of their own."
             )
     for expression in (*(ordering.expression for ordering in outcome.order), outcome.having):
         if expression is not None:
             check_result(expression)
-            for name in _bases(expression):
+            for name in bases_of(expression):
                 if isinstance(chosen.get(name), Mode):
                     raise UnsupportedQueryError(f"{chosen[name]} can be shown, and neither order nor choose rows.")
 
@@ -138,7 +138,7 @@ def _part(
     output: Output, keys: Mapping[str, Array], estimates: Mapping[str, Estimate | Key]
 ) -> Key | Measure | Estimate:
     expression = output.expression
-    bases = _bases(expression)
+    bases = bases_of(expression)
     if not bases:
         length = len(next(iter(keys.values()))) if keys else 1
         values: Any = np.broadcast_to(evaluate(expression, keys), (length,))
@@ -170,10 +170,6 @@ def _as_it_is(value: object) -> object:
     return value
 
 
-def _bases(expression: Expression) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in columns_of(expression) if name.startswith("base ")))
-
-
 def _keys(expression: Expression) -> bool:
     return any(name.startswith("key ") for name in columns_of(expression))
 
@@ -182,7 +178,7 @@ def _divisors(expression: Expression) -> Iterator[Expression]:
     """Every divisor that depends on noise."""
     if not isinstance(expression, Call):
         return
-    if expression.operator in ("divide", "modulo") and _bases(expression.arguments[1]):
+    if expression.operator in ("divide", "modulo") and bases_of(expression.arguments[1]):
         yield expression.arguments[1]
     for argument in expression.arguments:
         yield from _divisors(argument)
@@ -199,8 +195,8 @@ def _rows(outcome: Outcome, values: dict[str, Array], count: int) -> tuple[NDArr
     for ordering in reversed(outcome.order):
         rows = rows[_order(ordering, values, rows, count)]
     cut = outcome.limit is not None and outcome.limit < len(rows)
-    noisy_order = any(_bases(ordering.expression) for ordering in outcome.order)
-    chosen = (outcome.having is not None and bool(_bases(outcome.having))) or (cut and noisy_order)
+    noisy_order = any(bases_of(ordering.expression) for ordering in outcome.order)
+    chosen = (outcome.having is not None and bool(bases_of(outcome.having))) or (cut and noisy_order)
     return rows[: outcome.limit], chosen
 
 

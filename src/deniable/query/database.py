@@ -263,6 +263,7 @@ class Database(Written):
         delta: Real | None = None,
         rho: Real | None = None,
         error: Target | None = None,
+        weights: Mapping[str, Real] | None = None,
         confidence: float = 0.95,
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
@@ -271,7 +272,8 @@ class Database(Written):
 
         Reads the schema, and of public tables that the question names the rows; of private ones none.
         """
-        how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
+        how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
+        how["columns"] = columns
         plan = self._plan(text, epsilon, delta, rho, **how)
         further = ""
         if is_relative(error):
@@ -286,6 +288,7 @@ class Database(Written):
         delta: Real | None = None,
         rho: Real | None = None,
         error: Target | None = None,
+        weights: Mapping[str, Real] | None = None,
         confidence: float = 0.95,
         fresh: bool = False,
         progress: Progress | None = None,
@@ -301,6 +304,8 @@ class Database(Written):
                 a mapping for the columns that matter, {"n": 100}. The least price that does it is charged. Or a share
                 of the answer, "5%", and then the price is the most that it may cost: a cheap answer shows how large the
                 numbers are, and more is paid until they are known to be that near, or too little is left.
+            weights: of columns, {"n": 1, "mean": 4}, 1 by default: aggregates share the price so that the expected
+                relative errors, each times its weight, have the least sum of squares; `explain` shows the shares.
             confidence: of the intervals that `error` speaks of.
             fresh: pay again for new noise, although the question has an answer already.
             progress: called with the share that is done, after each pass over a file that takes several for want of
@@ -315,12 +320,14 @@ class Database(Written):
         """
         if progress is not None and not callable(progress):
             raise InvalidParameterError(f"progress must be a function of the share that is done, got {progress!r}")
-        how: dict[str, Any] = {"error": error, "confidence": confidence, "dialect": dialect, "columns": columns}
+        how: dict[str, Any] = {"error": error, "weights": weights, "confidence": confidence, "dialect": dialect}
+        how["columns"] = columns
         if error is not None and is_relative(error):
             most, plan = Price.of(epsilon, delta, rho), self._plan(text, epsilon, delta, rho, **how)
             if fresh or not self._named(plan)[1]:
                 self.ledger.check_affordable(price(plan.query, most, self.ledger.budget).loss)
             rest: dict[str, Any] = {"fresh": fresh, "progress": progress, "dialect": dialect, "columns": columns}
+            rest["weights"] = weights
             ask: Any = partial(self.sql, text, **rest)
             return approached(plan, lambda part: ask(**part.words), most, error, confidence=confidence)
         plan = self._plan(text, epsilon, delta, rho, **how, pay=True)

@@ -35,14 +35,24 @@ class Explanation:
             yield "groups", f"{question.cells:,}, all public" if question.keys else "none: one number each"
         for search in plan.searches:
             yield search.subject, str(search)
+        shares = self._shares()
         for number, part in enumerate(plan.parts):
             readers = self._readers(number)
             shared = f"; paid once for {', '.join(readers)}" if len(readers) > 1 else ""
-            yield str(part.aggregate), part.spoken() + shared
+            share = f"; {shares[number]:.0%} of the cost" if len(shares) > 1 else ""
+            yield str(part.aggregate), part.spoken() + shared + share
         if self.further:
             yield "within", self.further
         yield "cost", "nothing: this question has its answer already" if self.stored else cost_text(plan)
         yield "left", f"{self.left}, before this question"
+
+    def _shares(self) -> list[float]:
+        """The part of the cost of each aggregate."""
+        charges = [part.loss.charge() for part in self.plan.parts]
+        named = [charge.epsilon for charge in charges]
+        amounts = [float(each or 0) for each in (named if None not in named else [charge.rho for charge in charges])]
+        whole = sum(amounts)
+        return [each / whole for each in amounts] if whole else []
 
     def _readers(self, number: int) -> list[str]:
         """The columns of the answer that are computed from a part."""

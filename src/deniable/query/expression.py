@@ -166,6 +166,11 @@ def columns_of(expression: Expression) -> Iterator[str]:
             return
 
 
+def bases_of(expression: Expression) -> tuple[str, ...]:
+    """The noisy numbers, `base 0` and so on, that an expression of the answer reads, each once."""
+    return tuple(dict.fromkeys(name for name in columns_of(expression) if name.startswith("base ")))
+
+
 def text_of(expression: Expression) -> str:
     """An expression as text, for people; long ones are cut."""
     return text_cut(_written(expression))

@@ -46,6 +46,7 @@ class Planning(Statistics):
         rho: Real | None,
         *,
         error: Target | None = None,
+        weights: Mapping[str, Real] | None = None,
         confidence: float = 0.95,
         dialect: str = "duckdb",
         columns: Mapping[str, Any] | None = None,
@@ -71,19 +72,19 @@ class Planning(Statistics):
                 return plain.query(tables, find=find)
             return parse(plain, tables, self._look, dialect, find=find)
 
-        def priced(found: tuple[Found, ...], asked: Price) -> PricedPlan:
+        def priced(found: tuple[Found, ...], asked: Price, weights: Mapping[str, Real] | None) -> PricedPlan:
             """The plan; with bounds that were found, the first that it can have."""
             ways: list[Any] = [*product(*(each.suiting() for each in found))]
             for way in ways[:-1]:
                 with suppress(UnsupportedQueryError, InvalidParameterError):
-                    return made(way, asked)
-            return made(ways[-1], asked)
+                    return made(way, asked, weights)
+            return made(ways[-1], asked, weights)
 
-        def made(found: tuple[Found, ...], asked: Price) -> PricedPlan:
+        def made(found: tuple[Found, ...], asked: Price, weights: Mapping[str, Real] | None) -> PricedPlan:
             query = read(reduce(lambda held, each: each.applied(held), found, tables))
             check_outcome(query, many=many)
             if error is None or relative:
-                plan = price(query, asked, self.ledger.budget)
+                plan = price(query, asked, self.ledger.budget, weights)
             else:
                 plan = cheapest(query, error, confidence=confidence, delta=asked.delta, budget=self.ledger.budget)
             for each in (plan, *(searched for one in found for searched in one.plans)):
@@ -97,13 +98,16 @@ class Planning(Statistics):
                 "error= needs declared bounds and rows: how far an answer is off depends on them."
             )
         due = sum(each.due for each in found)
-        plans = [priced(found, left) for left in (prices if not due else [prices[due]])]
+        lefts, way = prices if not due else [prices[due]], weights or {}
+        plans = [priced(found, left, way) for left in lefts]
+        if len(plans[0].parts) > 1 and not weights and (error is None or relative):
+            plans += [priced(found, left, None) for left in lefts]  # equal shares, as earlier versions priced
         plan = next((each for each in plans[1:] if self._named(each)[1]), plans[0])
         if pay and due:
             for each in found:
                 self.ledger.check_unit(f"a search for the {each.subject}", units=True)
             self.ledger.check_affordable(plan.total)
-            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due])
+            plan = priced(settle(found, self.ledger, self._engine, self._bits), prices[due], way)
         return plan
 
     def _look(self, rows: Rows, expression: Expression) -> Sequence[Value]:

@@ -1,6 +1,6 @@
 """The least price whose answer is as accurate as asked: from the public laws of the noise alone."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import Budget, compose
 from deniable.query.aggregates.aggregate import PricedAggregate
-from deniable.query.expression import Call, Column, Expression, Literal, columns_of
+from deniable.query.expression import Call, Column, Expression, Literal, bases_of
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.rules.price import price
 from deniable.release import Release
@@ -108,14 +108,14 @@ def approached(
 
 def _shares_of(query: Query, error: Target, confidence: float) -> dict[str, Fraction]:
     """The share of itself by which each column may be off."""
-    noisy = {output.name: output.expression for output in query.outcome.outputs if any(_bases(output.expression))}
+    noisy = {output.name: output.expression for output in query.outcome.outputs if any(bases_of(output.expression))}
     given = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
     if not isinstance(confidence, float) or not 0 < confidence <= 0.996:
         raise InvalidParameterError(f"confidence must be a number above 0 and at most 0.996, got {shown(confidence)}")
     for name in given or [""]:
         if name not in noisy:
             raise InvalidParameterError(f"error names {name!r}; the noisy columns are {', '.join(noisy)}")
-        if not all(query.question.aggregates[int(base[5:])].additive for base in _bases(noisy[name])):
+        if not all(query.question.aggregates[int(base[5:])].additive for base in bases_of(noisy[name])):
             raise UnsupportedQueryError(
                 f"no price can be promised for the error of {name!r}. Give error={{column: '5%'}} for counts, sums and "
                 "averages, and look at explain() for the rest."
@@ -173,7 +173,7 @@ def _least(
 
 def _wanted(query: Query, error: Target) -> dict[str, Fraction]:
     """The error that each column may have, exactly."""
-    noisy = {output.name: output.expression for output in query.outcome.outputs if any(_bases(output.expression))}
+    noisy = {output.name: output.expression for output in query.outcome.outputs if any(bases_of(output.expression))}
     given = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
     for name in given:
         if name not in noisy:
@@ -236,7 +236,3 @@ def _combined(operator: str, parts: list[dict[str, Fraction]]) -> dict[str, Frac
         case ("to_real", [one], _):
             return one
     return None
-
-
-def _bases(expression: Expression) -> Iterator[str]:
-    return (name for name in columns_of(expression) if name.startswith("base "))
