@@ -74,7 +74,37 @@ SAME: list[tuple[str, Ask]] = [
         .group_by(high=col("paid") > 9)
         .agg(col("paid").filter(col("item") == 1).sum(), mean=col("paid").mean()),
     ),
-]
+    (
+        "SELECT AVG(LEAST(GREATEST(total, 0), 9)) FROM (SELECT buyer, SUM(paid) AS total, COUNT(*) AS n FROM orders "
+        "WHERE paid > 1 GROUP BY buyer HAVING n > 2)",
+        ORDERS.filter(col("paid") > 1).group_by("buyer").agg(total=col("paid").sum(), n=COUNT).filter(col("n") > 2)
+        .agg(col("total").clip(0, 9).mean()),
+    ),
+    (
+        "SELECT item, COUNT(*) FROM (SELECT buyer, item, MAX(paid) AS most FROM orders GROUP BY buyer, item) "
+        "WHERE most > 3 GROUP BY item",
+        ORDERS.group_by("buyer", "item").agg(most=col("paid").max()).as_frame().filter(col("most") > 3)
+        .group_by("item").agg(COUNT),
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT buyer, paid FROM orders WHERE item = 1 UNION ALL SELECT buyer, 2.5 AS paid FROM "
+        "people) WHERE paid > 2",
+        ORDERS.filter(col("item") == 1).select("buyer", "paid")
+        .union(PEOPLE.select(dn.lit(2.5).alias("paid"), "buyer")).filter(col("paid") > 2).select(COUNT),
+    ),
+    (
+        "SELECT WIDTH_BUCKET(paid, 0, 50, 5) AS bin, VAR_POP(paid), STDDEV_POP(paid), COVAR_SAMP(paid, item), "
+        "COVAR_POP(paid, item), MODE(item) FROM orders WHERE EXP(paid) > 1 GROUP BY 1",
+        ORDERS.filter(col("paid").exp() > 1).group_by(bin=col("paid").bucket(0, 50, 5)).agg(
+            col("paid").var_pop(), sd=col("paid").std_pop(), c=col("paid").cov(col("item")),
+            p=col("paid").cov_pop(col("item")), often=col("item").mode(),
+        ),
+    ),
+    (
+        "SELECT COUNT(*) FROM people WHERE SUBSTRING(region, 1, 1) || 'x' = 'nx'",
+        PEOPLE.filter(col("region").slice(1, 1).concat("x") == "nx").select(COUNT),
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "ask"), SAME, ids=[text for text, _ in SAME])
@@ -119,7 +149,12 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ORDERS.group_by("buyer").agg(COUNT).explain(epsilon=1), "group_by buyer needs a public list"),
     (lambda: ORDERS.select(col("buyer").sum()).explain(epsilon=1), r"write .clip\(low, high\)"),
     (lambda: ORDERS.select(COUNT, COUNT).explain(epsilon=1), r"Name one with .alias\(...\)"),
-    (lambda: ORDERS.select(col("paid").mode()), "has no attribute"),
+    (lambda: ORDERS.select(col("paid").product()), "has no attribute"),
+    (lambda: ORDERS.union(PEOPLE), "union takes frames of the columns"),
+    (lambda: ORDERS.union("people"), "union takes other frames"),
+    (lambda: ORDERS.group_by("item").agg(COUNT).agg(COUNT), "group_by names the column that says whose row"),
+    (lambda: ORDERS.group_by("buyer").agg(n=COUNT).head(3).agg(COUNT), "would choose rows by those of other units"),
+    (lambda: ORDERS.group_by("buyer").agg(n=col("paid").median()).agg(COUNT), "is not supported"),
     (lambda: ORDERS.select(COUNT).head("two").explain(epsilon=1), "head takes a whole number"),
     (lambda: _deep().explain(epsilon=1), "deeply nested|too long|at most"),
 ]  # fmt: skip

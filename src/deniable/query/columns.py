@@ -96,6 +96,17 @@ class Expr:
         lambda one, unit: exp.TimestampTrunc(this=one, unit=unit),
         'Return the first day of the "month", "week" or "year".',
     )
+    minute = _value(_of(exp.Minute), "Return the minute of the moment.")
+    ordinal_day = _value(_of(exp.DayOfYear), "Return the day of the year, 1 to 366.")
+    slice = _value(
+        lambda one, start, length: exp.Substring(this=one, start=start, length=length),
+        "Return so many characters of the text from a place on, the first of which is 1.",
+    )
+    concat = _value(lambda one, other: exp.DPipe(this=one, expression=other, safe=True), "Put another text behind it.")
+    bucket = _value(
+        lambda one, low, high, bins: exp.WidthBucket(this=one, min_value=low, max_value=high, num_buckets=bins),
+        "Number the bin, 1 to `bins` of equal width between two constants; 0 below them, bins + 1 above.",
+    )
     is_null = _value(lambda one: exp.Is(this=one, expression=exp.Null()), "Tell whether the value is missing.")
     is_between = _value(lambda one, low, high: exp.Between(this=one, low=low, high=high), "Tell it, ends included.")
     fill_null = _value(lambda one, other: exp.Coalesce(this=one, expressions=[other]), "Put a value for a missing one.")
@@ -109,8 +120,15 @@ class Expr:
     max = _total(_of(exp.Max), "Return a value near the largest.")
     var = _total(_of(exp.Variance), "Return the sample variance.")
     std = _total(_of(exp.Stddev), "Return the sample standard deviation.")
+    mode = _total(_of(exp.Mode), "Return the most frequent of the public values.")
+    var_pop = _total(_of(exp.VariancePop), "Return the variance of these rows alone.")
+    std_pop = _total(_of(exp.StddevPop), "Return the standard deviation of these rows alone.")
+    cov = _total(_of(exp.CovarSamp), "Return the sample covariance with another value.")
+    cov_pop = _total(_of(exp.CovarPop), "Return the covariance of these rows alone with another value.")
     corr = _total(_of(exp.Corr), "Return the correlation with another value.")
     n_unique = _total(lambda one: exp.Count(this=exp.Distinct(expressions=[one])), "Count the different values.")
+
+    exp = _value(_of(exp.Exp), "Return e to the power of the value.")  # the last, as it hides the module above
 
     def is_in(self, values: Iterable[object]) -> "Expr":
         """Tell whether the value is one of these constants."""

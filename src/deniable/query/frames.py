@@ -23,7 +23,8 @@ from deniable.query.plan import Query
 from deniable.query.relation import Filter, Project, Relation, Renamed, Scan, missing_too, renamed
 from deniable.query.scope import RowScope
 from deniable.query.sql import condition, translate
-from deniable.query.tables import Known
+from deniable.query.tables import Known, aggregated
+from deniable.query.union import Union
 
 if TYPE_CHECKING:
     from deniable.query.database import Database
@@ -84,6 +85,16 @@ class Rows(RowScope):
             f"there is no column {name!r} here.{did_you_mean(name, self.shown)} Columns: {', '.join(self.shown)}."
         )
 
+    @property
+    def kept(self) -> Relation:
+        """The rows for which the condition holds."""
+        return self.relation if self.where is None else Filter(self.relation, self.where)
+
+    @classmethod
+    def made(cls, relation: Relation, base: str) -> "Rows":
+        """All columns of a relation."""
+        return cls(relation, (base,), {name: relation.column(name) for name in relation.names}, None)
+
     def filtered(self, where: Expression | None) -> "Rows":
         both = call("and", self.where, where) if self.where and where else self.where or where
         return Rows(self.relation, self.bases, self.shown, both)
@@ -92,9 +103,7 @@ class Rows(RowScope):
         """The same rows under names that a join can tell from those of other tables."""
         rows, base = self, self.bases[0]
         if len(self.bases) > 1 or not (hoist or (self.where is None and set(self.shown.values()) <= self._own)):
-            kept = self.relation if self.where is None else Filter(self.relation, self.where)
-            made = Project(kept, dict(self.shown))
-            rows = Rows(made, (base,), {name: made.column(name) for name in made.names}, None)
+            rows = Rows.made(Project(self.kept, dict(self.shown)), base)
         number = others.count(base) + 1
         prefix = f"{base}{'' if number == 1 else f'#{number}'}."
         moved = {name: renamed(value, lambda column: prefix + column) for name, value in rows.shown.items()}
@@ -203,6 +212,21 @@ class Frame:
 
         return self._then(f"join({other.said}, {', '.join(first)}, {how})", step)
 
+    def union(self, *others: "Frame") -> "Frame":
+        """Put the rows of other frames, which have the same columns, below these."""
+        for other in others:
+            if not isinstance(other, Frame) or other.database is not self.database:
+                raise InvalidParameterError("union takes other frames of this database.")
+            if set(other.columns) != set(self.columns):
+                raise UnsupportedQueryError(f"union takes frames of the columns {self.columns}, got {other.columns}.")
+
+        def step(rows: Rows, known: Known) -> Rows:
+            every = [rows, *(other.read(known) for other in others)]
+            parts = tuple(Project(each.kept, {name: each.shown[name] for name in rows.shown}) for each in every)
+            return Rows.made(Union(parts), "union")
+
+        return self._then(f"union({', '.join(other.said for other in others)})", step)
+
     def group_by(self, *keys: str | Expr, **named: object) -> "Grouped":
         """Group rows by columns or expressions whose values are public; then ask with `agg`."""
         return Grouped(self, tuple(_listed(keys, named)))
@@ -240,6 +264,7 @@ class Grouped:
 class Ask:
     """A question, which costs nothing until `release`. Made by `Grouped.agg`.
 
+    Where its groups name the unit, `agg` and `group_by` go on with them as rows: the average of each unit's total.
     `filter`, `sort` and `head` work on its noisy answer, and are free.
     """
 
@@ -268,6 +293,25 @@ class Ask:
         """Show the first groups of the answer alone."""
         return self._with(f"head({count})", "limit", exp.Limit(expression=node_of(count)))
 
+    def as_frame(self) -> Frame:
+        """Return its rows, one for each unit and group, to ask about: exact, and seen by no one but what is asked."""
+
+        def read(known: Known) -> Rows:
+            rows = self.frame.read(known)
+            return Rows.made(aggregated(self.select, rows, rows.kept), rows.bases[0])
+
+        with _spoken():
+            read(Known(self.frame.database.tables, self.frame.database._look))
+        return Frame(self.frame.database, self.frame.said + self.said, read)
+
+    def group_by(self, *keys: str | Expr, **named: object) -> Grouped:
+        """Group the rows of `as_frame`."""
+        return self.as_frame().group_by(*keys, **named)
+
+    def agg(self, *aggregates: Expr, **named: object) -> "Ask":
+        """Ask for one row of numbers about those of `as_frame`, such as the average of each unit's total."""
+        return self.as_frame().group_by().agg(*aggregates, **named)
+
     def __repr__(self) -> str:
         return f"<Ask {self.frame.said}{self.said}; .explain(epsilon=...) says what it costs>"
 
@@ -275,8 +319,7 @@ class Ask:
         """The plan that it asks for; see `parse`."""
         with _spoken():
             rows = self.frame.rows(tables)
-            if rows.where is not None:
-                rows = Rows(Filter(rows.relation, rows.where), rows.bases, rows.shown, None)
+            rows = Rows(rows.kept, rows.bases, rows.shown, None)
             return read_select(self.frame.said + self.said, self.select, rows, find=find)
 
     def explain(self, **price: Any) -> "Explanation":

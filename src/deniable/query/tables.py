@@ -135,18 +135,12 @@ def _derived(select: exp.Expr, known: Known) -> Relation:
         return Union(tuple(_derived(_bare(part), known) for part in (checked(select).this, select.expression)))
     if not isinstance(select, exp.Select):
         raise UnsupportedQueryError(f"a subquery is a SELECT, got {spoken(select)}.")
-    for clause in ("order", "limit"):
-        if select.args.get(clause) is not None:
-            raise UnsupportedQueryError(
-                f"{clause.upper()} in a subquery would choose rows by those of other units. Use it in the outer SELECT."
-            )
     scope = read_from(select, known)
     relation, where = scope.relation, select.args.get("where")
     if where is not None:
         relation = Filter(relation, condition(checked(where).this, scope, "WHERE"))
-    group, having = select.args.get("group"), select.args.get("having")
-    aggregated = any(each.find(exp.AggFunc) for each in select.expressions)
-    if group is None and having is None and not aggregated:
+    if not any(select.args.get(word) for word in ("group", "having")) and not select.find(exp.AggFunc):
+        _check_unordered(select)
         columns = _columns(select, scope, scope.items)
         if select.args.get("distinct") is None:
             return Project(relation, columns)
@@ -155,14 +149,29 @@ def _derived(select: exp.Expr, known: Known) -> Relation:
         return Project(kept, {name: kept.column(f"key {place}") for place, name in enumerate(columns)})
     if select.args.get("distinct") is not None:
         raise UnsupportedQueryError("DISTINCT beside aggregates is not supported: GROUP BY gives each group once.")
+    return aggregated(select, scope, relation)
+
+
+def aggregated(select: exp.Select, scope: RowScope, relation: Relation) -> Project:
+    """The rows of a subquery that aggregates, by unit and group, those of a relation."""
+    _check_unordered(select)
+    group, having = select.args.get("group"), select.args.get("having")
     listed = checked(group).expressions if group is not None else ()
     keys = tuple(translate(meant_key(node, select, scope), scope) for node in listed)
     totals = TotalScope(scope, keys)
     columns = _columns(select, totals, ())
     totals.aliases = columns
     chosen = None if having is None else condition(checked(having).this, totals, "HAVING")
-    relation = Grouped(relation, keys, tuple(totals.totals))
-    return Project(relation if chosen is None else Filter(relation, chosen), columns)
+    made = Grouped(relation, keys, tuple(totals.totals))
+    return Project(made if chosen is None else Filter(made, chosen), columns)
+
+
+def _check_unordered(select: exp.Select) -> None:
+    for clause in ("order", "limit"):
+        if select.args.get(clause) is not None:
+            raise UnsupportedQueryError(
+                f"{clause.upper()} in a subquery would choose rows by those of other units. Use it in the outer SELECT."
+            )
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
