@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deniable import datasets as datasets
     from deniable import games as games
     from deniable import learning as learning
+    from deniable import limits as limits
     from deniable import local as local
     from deniable import mechanisms as mechanisms
     from deniable import privacy as privacy
@@ -68,6 +69,7 @@ _ROOMS = (
     "datasets",
     "games",
     "learning",
+    "limits",
     "local",
     "mechanisms",
     "privacy",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deniable.limits import local_floor
 from deniable.local.means import MeanProtocol
 from deniable.numbers.rationals import Real, positive_integer, positive_rational
 from deniable.release import Estimate, Release
@@ -18,17 +19,14 @@ class LocalPrice(NamedTuple):
     sampling: float  # of exact numbers, drawn from a population
     central: float  # added by a trusted server's Laplace noise
     local: float  # added by reports of `MeanProtocol`
-    floor: float  # below which no local protocol of any kind stays, sampling included
+    floor: float  # below which no independent local reports stay, sampling included
     people: float  # exact answers with the error of these reports: about people epsilon^2 / columns
 
 
 def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
     """The error of a coordinate's mean in the clear, with a trusted server, and with local reports.
 
-    The floor is Le Cam's for distributions of one coordinate whose means differ by t: reports of n people have
-    divergences that add up to at most n min(4, e^(2 epsilon)) (e^epsilon - 1)^2 t^2.
-
-    Source: Duchi, Jordan, Wainwright (2013), arXiv:1302.3203, theorem 1.
+    The floor is `deniable.limits.local_floor`.
 
     >>> from deniable.local import local_price
     >>> price = local_price(10_000, epsilon=1)
@@ -38,11 +36,8 @@ def local_price(people: int, *, epsilon: Real, columns: int = 1) -> LocalPrice:
     count, budget = positive_integer("people", people), positive_rational("epsilon", epsilon)
     vectors = MeanProtocol(columns=columns, lower=Fraction(0), upper=Fraction(1), epsilon=budget)
     local, sampling = math.sqrt(vectors.variance(people=count)[0]), 0.5 / math.sqrt(count)
-    slope = math.sqrt(count * min(4, math.exp(2 * budget))) * math.expm1(budget) / 2  # total variation is slope * t
-    apart = min(1.0, 2 / (3 * slope))
-    floor = apart / 2 * math.sqrt((1 - slope * apart) / 2)
     central = math.sqrt(2) * columns / (count * float(budget))
-    return LocalPrice(sampling, central, local, floor, 0.25 / (local**2 + sampling**2))
+    return LocalPrice(sampling, central, local, local_floor(count, epsilon=budget), 0.25 / (local**2 + sampling**2))
 
 
 def consistent(release: Release, *, people: int) -> Release:

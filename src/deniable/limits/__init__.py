@@ -1,0 +1,32 @@
+"""What no private mechanism can do, and how many rows what can be done needs."""
+
+from deniable.limits.learning import iterated_logarithm, learner_rows
+from deniable.limits.marginals import marginals_error
+from deniable.limits.packing import histogram_error, packed_error, packed_success, threshold_error
+from deniable.limits.questions import QuestionNoise, noise_of_questions
+from deniable.limits.table import Limit, LimitTable, table
+from deniable.limits.two_points import local_floor, mean_error, population_error, population_rows, two_point_error
+
+__all__ = [
+    "Limit",
+    "LimitTable",
+    "QuestionNoise",
+    "histogram_error",
+    "iterated_logarithm",
+    "learner_rows",
+    "local_floor",
+    "marginals_error",
+    "mean_error",
+    "noise_of_questions",
+    "packed_error",
+    "packed_success",
+    "population_error",
+    "population_rows",
+    "table",
+    "threshold_error",
+    "two_point_error",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

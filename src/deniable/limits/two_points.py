@@ -1,0 +1,144 @@
+"""Two data sets, or two populations, that a private release cannot tell apart: Le Cam's method.
+
+Losses are under replace: the number of rows is public. Proofs: docs/theory/limits/lower_bounds.md.
+"""
+
+import math
+
+import numpy as np
+
+from deniable.errors import InvalidParameterError, UnprovedError
+from deniable.numbers.rationals import Real, positive_integer, positive_rational, probability
+from deniable.privacy import PrivacyLoss, Replace
+
+MOST_UNITS = 10_000
+"""Rows in which data sets differ, at most; more of them are taken for as different as can be."""
+
+_POINTS = 48  # numbers of rows that are looked at
+ROUND_DOWN = 1 - 1e-9  # of every bound, whose floats are good to far more digits
+
+
+def two_point_error(loss: PrivacyLoss, *, units: int) -> float:
+    """The error rate that every test between two data sets has on one of them, when `units` rows differ.
+
+    Args:
+        loss: of the release that the test sees, proved under replace; units: rows in which the data sets differ.
+
+    Guarantee: the greatest (1 - delta_k) / (1 + e^e) over the curve (e, delta_k) of groups of k rows, which is at least
+        1 / (1 + e^(k epsilon)) for pure losses. An estimator whose target differs by t between the two is off by
+        t / 2 or more with this probability on one of them.
+    Source: Le Cam (1973); Acharya, Sun, Zhang (2021), arXiv:2004.07839.
+
+    >>> from deniable.privacy import PureLoss
+    >>> round(two_point_error(PureLoss("0.1"), units=10), 4)      # 1 / (1 + e) = 0.2689
+    0.3033
+    """
+    return checked(loss).group(positive_integer("units", units)).tradeoff().minimax_error().lower
+
+
+def mean_error(loss: PrivacyLoss, *, rows: int) -> float:
+    """The expected error that every private mean of numbers in [0, 1] has for some data set.
+
+    Guarantee: k / (2 rows) (1 - TV_k) for the best k, where TV_k is the distance of releases when k rows differ; for
+        pure losses about 0.37 / (rows epsilon), where Laplace noise has 1 / (rows epsilon).
+    Source: Le Cam's method; Hardt, Talwar (2010), arXiv:0907.3754, for the rate.
+
+    >>> from deniable.privacy import PureLoss
+    >>> mean_error(PureLoss(1), rows=1000) * 1000 > 0.36
+    True
+    """
+    count, checked_loss = positive_integer("rows", rows), checked(loss)
+    return max(k / (2 * count) * (1 - apart(checked_loss, k)) for k in places(count)) * ROUND_DOWN
+
+
+def population_error(loss: PrivacyLoss, *, rows: int, distance: Real) -> float:
+    """The average error rate of every private test between two populations at this total variation distance.
+
+    Args:
+        rows: drawn independently from one of the populations; distance: in (0, 1].
+
+    Guarantee: (1 - E TV_K) / 2 with K binomial(rows, distance): samples can be drawn together so that only K rows
+        differ. TV_k is at most k times the distance for one row, so privacy contracts the distance of samples to
+        rows distance TV_1.
+    Source: Acharya, Sun, Zhang (2021), arXiv:2004.07839, theorem 1.
+
+    >>> from deniable.privacy import PureLoss
+    >>> population_error(PureLoss("0.1"), rows=100, distance="0.05") > 0.35
+    True
+    """
+    from scipy.stats import binom
+
+    count, checked_loss = positive_integer("rows", rows), checked(loss)
+    share = float(positive_rational("distance", distance))
+    if share > 1:
+        raise InvalidParameterError(f"distance must be in (0, 1], got {distance}")
+    ends = np.array([0, *places(count)])
+    below = np.diff(binom.cdf(ends, count, share), prepend=0.0)  # of (ends[i - 1], ends[i]]
+    told = np.array([0.0, *(apart(checked_loss, int(k)) for k in ends[1:])])  # grows with k: the right end is safe
+    return max(0.0, float(1 - below @ told - (1 - below.sum()))) / 2 * ROUND_DOWN
+
+
+def population_rows(loss: PrivacyLoss, *, distance: Real, failure: Real) -> int:
+    """How many rows every private test between two populations needs, at least, to err with probability `failure`.
+
+    Args:
+        distance: of the populations, in total variation; failure: the average error rate, in (0, 1/2).
+
+    Guarantee: with fewer rows `population_error` is above `failure`.
+
+    >>> from deniable.privacy import PureLoss
+    >>> population_rows(PureLoss("0.1"), distance="0.01", failure="0.1") > 1500
+    True
+    """
+    target = float(probability("failure", failure))
+    if not 0 < target < 0.5:
+        raise InvalidParameterError(f"failure must be in (0, 1/2), got {failure}")
+    low, high = 0, 1
+    while high < 2**50 and population_error(loss, rows=high, distance=distance) > target:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if population_error(loss, rows=middle, distance=distance) > target else (low, middle)
+    return high
+
+
+def local_floor(people: int, *, epsilon: Real) -> float:
+    """The standard error that every mean of numbers in [0, 1] has that is made of independent epsilon-DP reports.
+
+    Guarantee: Le Cam's bound for populations whose means differ by t: symmetrised divergences of n reports add up to at
+        most n c t^2, with c = (e^epsilon - 1)^2 / e^epsilon up to epsilon = ln 2, then
+        2 (e^epsilon - 1)^2 / (e^epsilon + 2). Sampling is included.
+    Source: Duchi, Jordan, Wainwright (2013), arXiv:1302.3203, with min(4, e^(2 epsilon)) (e^epsilon - 1)^2 for c;
+        this c is derived in docs/theory/limits/lower_bounds.md.
+
+    >>> local_floor(10_000, epsilon=1) > 0.003
+    True
+    """
+    count, budget = positive_integer("people", people), float(positive_rational("epsilon", epsilon))
+    c = 2 * math.cosh(min(budget, 300)) - 2
+    if budget > math.log(2):
+        c = 2 * math.expm1(min(budget, 300)) ** 2 / (math.exp(min(budget, 300)) + 2)
+    slope = math.sqrt(count * c) / 2  # the total variation of all reports is at most slope * t
+    distance = min(1.0, 2 / (3 * slope))
+    return distance / 2 * math.sqrt(1 - slope * distance) * ROUND_DOWN
+
+
+def checked(loss: PrivacyLoss) -> PrivacyLoss:
+    """The loss, which must be proved for tables of a public number of rows."""
+    if not isinstance(loss, PrivacyLoss):
+        raise InvalidParameterError(f"loss must be a privacy loss, such as PureLoss(1), got {type(loss).__name__}")
+    if Replace not in loss.relations:
+        raise UnprovedError(f"{loss!r} is not proved under replace, for which limits are stated. Convert it.")
+    return loss
+
+
+def apart(loss: PrivacyLoss, units: int) -> float:
+    """The greatest total variation distance of releases when this many rows differ."""
+    if units > MOST_UNITS:
+        return 1.0
+    return min(1.0, loss.group(units).delta(0).upper)
+
+
+def places(rows: int) -> list[int]:
+    """Some numbers of rows, up to all of them."""
+    return sorted({min(rows, round(place)) for place in np.geomspace(1, rows, _POINTS)})
