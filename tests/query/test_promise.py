@@ -3,12 +3,14 @@
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import deniable as dn
 from deniable.errors import CatalogError, InvalidParameterError, UnsupportedQueryError
 from deniable.privacy import PrivacyUnit
+from deniable.query.aggregates.aggregate import PricedAggregate
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.promise import declared_tables
 from tests.query.conftest import SECRET
@@ -74,6 +76,59 @@ def test_where_every_row_is_a_unit_a_public_table_gives_each_at_most_one(codes: 
     for text in ("people a JOIN people b USING (code)", "(SELECT code FROM people UNION ALL SELECT code FROM people)"):
         with pytest.raises(UnsupportedQueryError):  # each row would be of two units, or be two rows of one
             plan_of(f"SELECT COUNT(*) FROM {text}", tables, engine)
+
+
+HOUSEHOLDS = {"visits": pa.schema([("who", pa.int64()), ("ward", pa.string()), ("cost", pa.float64())])} | {
+    "persons": pa.schema([("who", pa.int64()), ("home", pa.string()), ("ill", pa.bool_())])
+}
+OF_HOUSEHOLDS = [
+    "SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT home) FROM visits JOIN persons USING (who) GROUP BY ward",
+    "SELECT ill, ward, COUNT(*), AVG(cost) FROM visits JOIN persons USING (who) WHERE cost < 3 GROUP BY ill, ward",
+    "SELECT ward, COUNT(*), SUM(LEAST(GREATEST(s, -9), 9)) FROM (SELECT home, ward, SUM(cost) AS s FROM visits JOIN "
+    "persons USING (who) GROUP BY home, ward) GROUP BY ward",
+    "SELECT COUNT(*), COUNT(DISTINCT who) FROM persons",
+]
+
+
+@pytest.mark.parametrize("relation", [dn.AddRemove, dn.Replace])
+def test_a_household_moves_an_answer_no_further_than_the_plan_says(relation: Any) -> None:
+    """Household h leaves all tables, or comes back with other members, who made other visits; rows and groups vary."""
+    draw, reached = np.random.default_rng(5), 0
+    engine = DuckDBEngine.of({name: schema.empty_table() for name, schema in HOUSEHOLDS.items()}, threads=1)
+
+    def exact(plan: Any, persons: list[Any], visits: list[Any]) -> list[Any]:
+        for place, (rows, schema) in enumerate(zip((visits, persons), HOUSEHOLDS.values(), strict=True)):
+            held = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(schema.types)]
+            engine._connection.register(f"frame{place}", pa.table(held, schema=schema))
+        return engine.exact(plan, secret=SECRET)
+
+    def members(homes: list[str]) -> list[Any]:
+        return [(int(draw.integers(4)), home, bool(draw.integers(2))) for home in homes for _ in range(3)]
+
+    for number in range(16):
+        rows, groups = (int(each) for each in draw.integers(1, 4, 2))
+        tables = declared_tables(
+            HOUSEHOLDS, schema=engine.schema, public=[], unit=PrivacyUnit(column="home"),
+            columns={"visits": {"ward": dn.Keys(["a", "b"]), "cost": dn.Number(lower=-2, upper=4)}},
+            promise={"rows": rows, "groups": groups, "relation": relation}, paths={"visits": ("who", "persons")},
+        )  # fmt: skip
+        plan = plan_of(OF_HOUSEHOLDS[number % 4], tables)
+        others, own, new = members(["i", "j"]), members(["h"]), members(["h"])
+        visits = [
+            [(int(draw.integers(5)), "abc"[draw.integers(3)], float(draw.integers(-4, 6))) for _ in range(9)]
+            for _ in range(2)
+        ]
+        after = others + (new if relation is dn.Replace else [])
+        kept = {row[0] for row in others}  # what people do whom another household holds too is that one's as well
+        moved = [row for row in visits[0] if row[0] in kept] + [row for row in visits[1] if row[0] not in kept]
+        found = zip(plan.parts, exact(plan, others + own, visits[0]), exact(plan, after, moved), strict=True)
+        for part, one, other in found:
+            change = [abs(int(x) - int(y)) for x, y in zip(one, other, strict=True)]
+            assert isinstance(part, PricedAggregate)
+            assert sum(change) <= part.sensitivity.l1
+            assert max(change) <= part.sensitivity.linf
+            reached = max(reached, int(sum(change)))
+    assert reached > 0
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,8 @@ class Limits:
         yield self
 
     def entry(self, *, safe: bool) -> Entry:
-        return Entry(question=self.question, text=self.subject, loss=self.loss, mechanisms="limits", safe=safe)
+        text = f"{self.subject} in {self.asked.table.name}"
+        return Entry(question=self.question, text=text, loss=self.loss, mechanisms="limits", safe=safe)
 
     def found(self, engine: Engine, bits: Bits) -> str:
         """The limits. Whatever goes wrong here looks the same."""
