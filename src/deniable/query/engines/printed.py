@@ -56,8 +56,6 @@ def printed(statement: str, dialect: str) -> str:
 def _changed(node: exp.Expr, dialect: str) -> exp.Expr:
     """A node with the same meaning on the engine."""
     match node:
-        case exp.CTE() if dialect == "Spark":
-            node.set("materialized", None)
         case exp.Try():
             inner: exp.Expr = node.this  # which is total
             return inner
@@ -69,14 +67,6 @@ def _changed(node: exp.Expr, dialect: str) -> exp.Expr:
             node.set("this", exp.Cast(this=node.this, to=WIDE.copy()))
         case exp.Cast() if dialect == "Spark" and node.to.is_type("bigint") and _is_float(node.this):
             node.set("this", exp.Anonymous(this="rint", expressions=[node.this]))
-        case exp.Anonymous() if node.name.lower() == "list_last":
-            least = node.expressions[0]
-            rank, count = least.this, least.args["count"]
-            words = {
-                "Spark": f"get(sort_array(collect_list({rank.sql()})), {int(count.this) - 1})",
-                "PostgreSQL": f"(array_agg({rank.sql()} ORDER BY {rank.sql()}))[{count.this}]",
-            }
-            return sqlglot.parse_one(words[dialect], dialect=NAMES[dialect])
         case exp.Anonymous() if node.name.lower() == "hash":
             raise UnsupportedQueryError(f"this question cannot be answered on {dialect}.")
     return node

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from deniable.query.catalog import KEY, UNIT, Table
 from deniable.query.engines.dialect import Dialect, Translator, quoted
-from deniable.query.engines.duckdb.expression import DUCKDB, TYPES
+from deniable.query.engines.duckdb.expression import DUCKDB, KINDS, NAN, TYPES
 from deniable.query.expression import Column, Expression, Facts, Kind
 from deniable.query.grouped import Grouped, Total
 from deniable.query.operators import call
@@ -31,6 +31,13 @@ class Source:
     def expression(self, node: Expression, *, nan_allowed: bool = False) -> str:
         """The value of an expression, or NULL, for every row."""
         return self.seal(f"({Translator(self.dialect, self.types).expression(node, nan_allowed=nan_allowed)})")
+
+    def narrow(self, node: Expression) -> str:
+        """The same, for values that are compared and summed alone: DuckDB's integers of few bits stay as they are."""
+        base = self.types.get(node.name) if isinstance(node, Column) and node.facts.kind is Kind.INTEGER else None
+        if isinstance(node, Column) and base and self.dialect is DUCKDB and KINDS.get(base) is Kind.INTEGER:
+            return self.name(node.name)
+        return self.expression(node)
 
     def name(self, name: str) -> str:
         """The name of a column, which an analyst may have chosen."""
@@ -173,12 +180,14 @@ def _total(total: Total, name: str, held: Source) -> tuple[str, str]:
 
 
 def clamp(value: str, low: str, high: str, *, step: Fraction = Fraction(1)) -> str:
-    """`value`, never NaN, in [low, high]. The common case is tested first; NULL fails every test and stays NULL.
+    """`value` in [low, high]. The common case is tested first; NULL fails every test and stays NULL, as NaN becomes.
 
+    NaN equals itself and lies above all numbers, on every engine.
     What is to be divided by a step above 1 must not be so small that the quotient is 0: there PostgreSQL would stop.
     """
     small = f"WHEN abs({value}) < 1e-290::DOUBLE THEN greatest(least(0.0::DOUBLE, {high}), {low}) " if step > 1 else ""
+    number = f" AND {value} <> {NAN}" if high.endswith("DOUBLE") else ""
     return (
         f"CASE {small}WHEN {value} BETWEEN {low} AND {high} THEN {value} "
-        f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} END"
+        f"WHEN {value} < {low} THEN {low} WHEN {value} > {high}{number} THEN {high} END"
     )

@@ -13,7 +13,7 @@ from deniable.query.aggregates.distinct import Distinct
 from deniable.query.aggregates.order import Order
 from deniable.query.aggregates.sums import Sum
 from deniable.query.engines.dialect import Dialect, Keyed, P
-from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, TYPES
+from deniable.query.engines.duckdb.expression import DUCKDB, FLOATS, NAN, TYPES
 from deniable.query.engines.duckdb.relations import Source, clamp, rows_of
 from deniable.query.engines.printed import Seals, printed
 from deniable.query.expression import Expression, Key, Kind
@@ -155,11 +155,10 @@ class Generator:
             value = (
                 f"(({self.seed('x0', Kind.NULL if argument is None else argument.facts.kind)}) % {P} + {WIDE}) % {P}"
             )
-            kept = (
-                f"row_number() OVER (PARTITION BY u, cell ORDER BY {keyed.ranks(value)}, x0) <= {question.table.rows}"
-            )
+            kept = f"row_number() OVER (PARTITION BY u, cell ORDER BY h, x0) <= {question.table.rows}"
             own = f"SELECT DISTINCT u, cell, x0 FROM {_counted(question, layers, keyed)} WHERE x0 IS NOT NULL"
-            layers.append(f"own AS ({own}), shown AS (SELECT cell, x0 FROM own QUALIFY {kept})")
+            ranked = f"SELECT u, cell, x0, {keyed.ranks(value)} AS h FROM ({own}) AS own"
+            layers.append(f"ranked AS ({ranked}), shown AS (SELECT cell, x0 FROM ranked QUALIFY {kept})")
             source = "shown"
         return self.finished(f"WITH {', '.join(layers)} SELECT cell, count(DISTINCT x0) FROM {source} GROUP BY cell")
 
@@ -181,23 +180,16 @@ class Generator:
         for name, number in zip(names, question.unknown, strict=True):
             place = f"({place} * 31 + ({self.seed(name, question.keys[number].facts.kind)}) % {P} + {WIDE}) % {P}"
         ranks = self.keyed(question, secret).ranks(place)
+        first = f"dense_rank() OVER (PARTITION BY u ORDER BY h, {listed}) <= {search.groups}"
+        weight = f"floor({search.steps - 1} / sqrt(CAST(m AS DOUBLE)))" if search.steps > 1 else "1"
         layers += [
-            f"pairs AS MATERIALIZED (SELECT u, {listed} FROM placed GROUP BY u, {listed})",
-            "many AS MATERIALIZED (SELECT u, count(*) AS m FROM pairs GROUP BY u HAVING count(*) > 1)",
-            f"ranked AS (SELECT {listed}, row_number() OVER (PARTITION BY u ORDER BY {ranks}, {listed}) AS r "
-            f"FROM pairs JOIN (SELECT u FROM many WHERE m > {search.groups}) AS heavy USING (u))",
+            f"hashed AS (SELECT u, {listed}, {ranks} AS h FROM placed)",
+            f"kept AS (SELECT u, {listed} FROM hashed QUALIFY {first})",
+            f"own AS (SELECT u, {listed} FROM kept GROUP BY u, {listed})",
+            f"weighed AS (SELECT {listed}, count(*) OVER (PARTITION BY u) AS m FROM own)",
         ]
-        few, most = (
-            f"CAST({f'floor({search.steps - 1} / sqrt({m}::DOUBLE))' if search.steps > 1 else 1} AS BIGINT) AS w"
-            for m in ("m", search.groups)
-        )
-        kept = (
-            f"SELECT {listed}, {few} FROM (SELECT {listed}, coalesce(m, 1) AS m FROM pairs "
-            f"LEFT JOIN many USING (u)) WHERE m <= {search.groups} UNION ALL "
-            f"SELECT {listed}, {most} FROM ranked WHERE r <= {search.groups}"
-        )
-        weighed = f"SELECT {listed}, CAST(sum(w) AS BIGINT) AS weight FROM ({kept}) GROUP BY {listed}"
-        return self.finished(f"WITH {', '.join(layers)} {weighed}")
+        weighed = f"SELECT {listed}, CAST(sum(CAST({weight} AS BIGINT)) AS BIGINT) AS weight FROM weighed"
+        return self.finished(f"WITH {', '.join(layers)} {weighed} GROUP BY {listed}")
 
     def rows(self, relation: Relation, expressions: Sequence[Expression]) -> str:
         """The statement whose rows are those of a relation that are somebody's: a column for each expression, and the
@@ -220,17 +212,23 @@ class Generator:
         return self.finished(f"SELECT {', '.join(items)} FROM {source.text}{filtered}")
 
     def _picked(self, question: Question, parts: Sequence[Priced]) -> str:
-        """Row by row: the unit, the keys and the argument of each aggregate, filtered."""
+        """Row by row: the unit, the keys and what each aggregate reads, filtered. Each argument is computed once."""
         source = self.source(question.rows)
-        items = [f"{source.expression(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        items = [f"{source.narrow(key)} AS k{index}" for index, key in enumerate(question.keys)]
+        outer = [f"k{index}" for index in range(len(items))]
         for index, part in enumerate(parts):
             argument = part.aggregate.argument
             if argument is not None and _value_of(index, parts) == index:
-                items.append(f"{_value(part, argument, source)} AS x{index}")
+                few = argument.facts.kind is Kind.INTEGER and question.table.total_rows is None  # else it is multiplied
+                read = source.narrow(argument) if few else source.expression(argument, nan_allowed=True)
+                items.append(f"{read} AS r{index}")
+                outer.append(f"{_value(part, argument, f'r{index}')} AS x{index}")
         if question.unit is not None:
             items.append(f"{source.unit(question.unit)} AS u")
+            outer.append("u")
         where = "" if question.where is None else f" WHERE {source.expression(question.where)}"
-        return f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
+        held = f"SELECT {', '.join(items) or '1 AS one'} FROM {source.text}{where}"
+        return f"SELECT {', '.join(outer) or 'one'} FROM ({held}) AS held"
 
     def _placed(self, question: Question, parts: Sequence[Priced], share: tuple[int, int] | None) -> str:
         """Rows with the number of their group; rows outside the public groups, or of no unit, are gone."""
@@ -273,7 +271,7 @@ class Generator:
         keys = [row[0] for row in values] if len(axis.places) == 1 else []
         if keys and all(type(key) is int for key in keys) and keys == list(range(keys[0], keys[0] + len(keys))):  # type: ignore
             filters.append(f"k{index} BETWEEN {keys[0]} AND {keys[-1]}")
-            return f"(k{index} - {keys[0]})"
+            return f"(CAST(k{index} AS BIGINT) - {keys[0]})" if keys[0] else f"k{index}"
         rows = ", ".join(f"({', '.join(map(self.constant, row))}, {position})" for position, row in enumerate(values))
         names = ", ".join(f"v{place}" for place in axis.places)
         same = " AND ".join(f"k{place} IS NOT DISTINCT FROM d{index}.v{place}" for place in axis.places)
@@ -286,32 +284,33 @@ def in_totals(part: Priced) -> bool:
     return part.aggregate.additive and not isinstance(part.aggregate, Distinct)
 
 
-def _value(part: Priced, argument: Expression, source: Source) -> str:
-    """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value."""
+def _value(part: Priced, argument: Expression, name: str) -> str:
+    """What an aggregate reads of a row: a number of its lattice, the code of a point, or whether there is a value.
+
+    Args:
+        name: of the argument's value, which may be NaN.
+    """
+    real = argument.facts.kind is Kind.REAL
     match part.aggregate:
         case Sum():
             assert isinstance(part, PricedAggregate)
-            return _on_lattice(part, source)
+            return _on_lattice(part, name, real=real)
         case Order(grid=grid):
-            value = f"CAST({source.expression(argument)} AS DOUBLE)"
             first, step = float(grid.first), float(grid.step)
             low, high = f"{first!r}::DOUBLE", f"{first + step * (grid.size - 1)!r}::DOUBLE"
             # NULL stays NULL (LEAST would make it the last code), and rounding puts nothing beyond the last code.
-            value = f"({clamp(value, low, high, step=grid.step)}) - {low}"
+            value = f"({clamp(f'CAST({name} AS DOUBLE)', low, high, step=grid.step)}) - {low}"
             return f"CAST(floor(({value}) / {step!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT)"
-    return source.expression(argument)
+    return f"nullif({name}, {NAN})" if real else name
 
 
-def _on_lattice(part: PricedAggregate, source: Source) -> str:
+def _on_lattice(part: PricedAggregate, value: str, *, real: bool) -> str:
     """The argument of a sum as an integer, not yet centred: NULL and NaN first, then the clamp, then the grid.
 
     A whole number stays one. The ends of the clamp are exact in every type here, so no rounding leaves the range.
     """
-    argument = part.aggregate.argument
-    assert argument is not None
-    value = source.expression(argument)
     ends = (part.lower + part.centre, part.upper + part.centre)
-    if argument.facts.kind is Kind.INTEGER:
+    if not real:
         low, high = (str(end // part.share) for end in ends)
         return clamp(value, low, high)
     low, high = (f"{float(end * part.lattice.grid)!r}::DOUBLE" for end in ends)
@@ -359,11 +358,11 @@ def _bounded(question: Question, parts: Sequence[PricedAggregate], keyed: Keyed)
     pairs = ", ".join(piece for index in range(len(parts)) for piece in _pair_columns(index, parts))
     totals = ", ".join(_pair_total(index, parts, table.rows) for index in range(len(parts)))
     columns = f"count(*) AS n{', ' + pairs if pairs else ''}"
-    layers = [f"pairs AS MATERIALIZED (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
+    layers = [f"pairs AS (SELECT u, cell, {columns} FROM placed GROUP BY u, cell)"]
     source = "pairs"
     if table.groups < question.cells:
         layers += _choose_groups(table.groups, keyed)
-        source = "hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark"
+        source = "counted"
     return f"{', '.join(layers)} SELECT cell, {totals} FROM {source} GROUP BY cell"
 
 
@@ -400,14 +399,13 @@ def _shared(value: str, steps: int, count: str, most: int) -> str:
 
 
 def _choose_groups(groups: int, keyed: Keyed) -> list[str]:
-    """Layers that mark, for each unit with too many groups, the largest rank that still counts.
+    """Layers that leave the groups of a unit that count, those of the smallest ranks.
 
-    No two groups of a unit share a rank, so the mark admits exactly `groups` of them. The bound holds for any ranks;
-    the key only keeps the choice unpredictable.
+    The bound holds for any ranks; the key only keeps the choice unpredictable.
     """
     return [
         f"hashed AS (SELECT *, {keyed.ranks()} AS h FROM pairs)",
-        f"marks AS (SELECT u, list_last(min(h, {groups})) AS mark FROM hashed GROUP BY u HAVING count(*) > {groups})",
+        f"counted AS (SELECT * FROM hashed QUALIFY row_number() OVER (PARTITION BY u ORDER BY h) <= {groups})",
     ]
 
 
@@ -416,9 +414,7 @@ def _counted(question: Question, layers: list[str], keyed: Keyed) -> str:
     groups = question.table.groups
     if groups >= question.cells:
         return "placed"
-    layers.append("pairs AS MATERIALIZED (SELECT u, cell FROM placed GROUP BY u, cell)")
-    layers += _choose_groups(groups, keyed)
-    layers.append("counted AS (SELECT u, cell FROM hashed LEFT JOIN marks USING (u) WHERE mark IS NULL OR h <= mark)")
+    layers += ["pairs AS (SELECT u, cell FROM placed GROUP BY u, cell)", *_choose_groups(groups, keyed)]
     return "placed JOIN counted USING (u, cell)"  # a unit and a group stand there once
 
 
