@@ -226,12 +226,9 @@ class Database(Written):
 
         Charges nothing, and hands nothing back that could be passed on by mistake.
         """
-        from deniable.query.engines.duckdb.doctor import ALL_WELL, WARNING, DuckDBDoctor
-        from deniable.query.engines.duckdb.engine import DuckDBEngine
+        from deniable.query.engines.doctor import ALL_WELL, WARNING, Doctor
 
-        if not isinstance(self._engine, DuckDBEngine):
-            raise InvalidParameterError("doctor() can look at frames, files and DuckDB tables alone.")
-        doctor = DuckDBDoctor.beside(self._engine)
+        doctor = Doctor(self._engine)
         findings = (finding for table in self.tables.values() for finding in doctor.examine(table))
         found = [finding for finding in findings if finding.odd or finding.normal is None]
         rows = [(each.subject, each.what, "-" if each.count is None else f"{each.count:,}") for each in found]

@@ -125,7 +125,7 @@ def assert_same(one: Engine, other: Engine, text: str, unit: str | None) -> None
         assert [plain(each) for each in here] == [plain(each) for each in there]
 
 
-def tables_of(engine: Engine, unit: str, period: str | None, bound: Mapping[str, int]) -> dict[str, Table]:
+def tables_of(engine: Engine, unit: str, period: str | None = None, *, bound: Mapping[str, int]) -> dict[str, Table]:
     promise = {"relation": dn.AddRemove, **bound}
     whose = dn.PrivacyUnit(column=unit, noun="person", period=period)
     paths = {"lines": ("note", "t")}
@@ -145,7 +145,7 @@ def assert_same_relations(one: Engine, other: Engine, text: str, unit: str, peri
         ):
             asked = asked.replace(old, new.format(old))
     for bound in ({"rows": 2, "groups": 2}, {"total_rows": 3}):
-        query = parse(asked, tables_of(one, unit, period, bound), find=True)
+        query = parse(asked, tables_of(one, unit, period, bound=bound), find=True)
         try:
             plan = price(query, Price(epsilon=Fraction(1), delta=Fraction(1, 1000)))
         except UnsupportedQueryError:  # of an aggregate that total_rows does not bound

@@ -11,6 +11,7 @@ import pytest
 import deniable as dn
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
 from deniable.query.engines.base import Engine
+from deniable.query.engines.doctor import Doctor
 from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.engines.postgres.runner import PostgresRunner
 from deniable.query.source import open_sources
@@ -24,6 +25,7 @@ from tests.query.engines.integers import (
     arrow,
     assert_same,
     assert_same_relations,
+    tables_of,
 )
 
 psycopg = pytest.importorskip("psycopg")
@@ -78,6 +80,15 @@ def test_a_server_gives_the_same_integers(engines: Any, text: str, unit: str | N
 @pytest.mark.parametrize(("text", "unit"), list(zip(RELATIONS, cycle(UNITS))))  # under `make spark`, each with each
 def test_a_server_gives_the_same_integers_of_all_relations(engines: Any, text: str, unit: tuple[str, ...]) -> None:
     assert_same_relations(*engines[:2], text, *unit)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_doctor_of_a_server_finds_what_that_of_files_finds(engines: Any, unit: tuple[str, ...]) -> None:
+    one, other, _ = engines
+    for table in tables_of(one, *unit, bound={"rows": 2, "groups": 2}).values():
+        here, there = list(Doctor(one).examine(table)), list(Doctor(other).examine(table))
+        assert here == there
+        assert not [finding for finding in here if finding.count is None]
 
 
 def test_no_text_of_a_query_reaches_a_server_but_as_a_constant(engines: Any) -> None:

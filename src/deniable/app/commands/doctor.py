@@ -20,13 +20,11 @@ def doctor(
     Charges nothing and writes nothing.
     """
     declared = read(policy)
-    from deniable.query.engines.duckdb.doctor import ALL_WELL, WARNING, DuckDBDoctor
-    from deniable.query.engines.duckdb.engine import DuckDBEngine
+    from deniable.query.engines.doctor import ALL_WELL, WARNING, Doctor
     from deniable.query.source import open_policy
 
     engine, tables, _ = open_policy(declared, memory=memory, threads=threads)
-    assert isinstance(engine, DuckDBEngine)
-    doctor = DuckDBDoctor.beside(engine)
+    doctor = Doctor(engine)
     with waiting("counting..."):
         findings = [finding for table in tables.values() for finding in doctor.examine(table)]
     say(WARNING)

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from deniable.query.engines.duckdb.sql import Generator
+
 Progress = Callable[[float], object]  # takes the share that is done, above 0 and at most 1
 # The type in which `columns` hands out each kind, whatever the rows hold: names of Arrow.
+CHANGED = (
+    "a table cannot be read as when it was opened: it is gone, or its columns, their types or its session's settings "
+    "are others. Connect again."
+)
 ARROW: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",
     Kind.INTEGER: "int64",
@@ -35,6 +41,7 @@ class Engine(ABC):
 
     table: str | None = None  # inside the source, where that holds several
     writes: bool = False  # whether `prepare`, `write` and `read` are offered
+    paths: Mapping[str, str] = {}  # of the tables that are files
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
     @abstractmethod
@@ -87,6 +94,14 @@ class Engine(ABC):
     def read(self, place: str) -> Any:
         """What was written there, as a frame of the engine."""
         raise NotImplementedError
+
+    def examiner(self) -> "tuple[Generator, Callable[[str], Sequence[tuple[Any, ...]]]]":
+        """What writes statements for the doctor, and what runs them: on behalf of the owner alone."""
+        raise NotImplementedError
+
+    def unchanged(self) -> bool:
+        """Whether all tables still have the columns and types that they had when they were opened. Reads no row."""
+        return True  # what is in memory has
 
     @abstractmethod
     def columns(self, rows: Relation, expressions: Sequence[Expression]) -> "pa.Table":

@@ -220,7 +220,11 @@ class Translator:
                 return self.dialect.constant(value)
             case Column(name=name):
                 column = self.dialect.column(name, self.types[name], node.facts.kind)
-                return column if nan_allowed else self.dialect.finished(column, node.facts.kind)
+                return (
+                    column
+                    if nan_allowed and node.facts.kind is Kind.REAL
+                    else self.dialect.finished(column, node.facts.kind)
+                )
             case Call():
                 sql = self._call(node)
         if len(sql) > LONGEST:  # some operators need an argument twice: nested, they would fill the memory

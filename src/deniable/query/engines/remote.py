@@ -4,7 +4,7 @@ Nothing is drawn there: noise is added here, once, after the fetch, so an action
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.errors import ExecutionError, SourceError, UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Tally, integers
-from deniable.query.engines.base import ARROW, Engine, Progress
+from deniable.query.engines.base import ARROW, CHANGED, Engine, Progress
 from deniable.query.engines.duckdb.relations import Source
 from deniable.query.engines.duckdb.sql import Generator
 from deniable.query.engines.printed import Seals
@@ -52,9 +52,15 @@ class RemoteEngine(Engine):
     def schema(self, table: str = "") -> Any:
         return self._runners[table].schema()
 
+    def examiner(self) -> tuple[Generator, Callable[[str], Sequence[tuple[Any, ...]]]]:
+        return generator_of(self._runners, bytes(16)), self._runner.run
+
+    def unchanged(self) -> bool:
+        return all(runner.unchanged() for runner in self._runners.values())
+
     def check(self, plan: PricedPlan) -> None:
-        if not all(runner.unchanged() for runner in self._runners.values()):
-            raise SourceError("a table has other columns or types than when it was opened. Connect again.")
+        if not self.unchanged():
+            raise SourceError(CHANGED)
         statements, _ = generator_of(self._runners, bytes(16)).trials(plan)
         if not all(map(self._runner.check, statements)):
             raise UnsupportedQueryError("the engine cannot run this query. Write it with simpler expressions.")

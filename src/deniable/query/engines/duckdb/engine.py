@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import ExecutionError, InvalidParameterError, SourceError, UnsupportedQueryError
 from deniable.query.aggregates.aggregate import Counted, Tally, integers, tallied
-from deniable.query.engines.base import ARROW, Engine, Progress
+from deniable.query.engines.base import ARROW, CHANGED, Engine, Progress
 from deniable.query.engines.duckdb.expression import KINDS, quoted, text
 from deniable.query.engines.duckdb.files import Located, check_names, locate
 from deniable.query.engines.duckdb.relations import Source
@@ -81,7 +81,6 @@ class DuckDBEngine(Engine):
         import duckdb
 
         self._open = open_connection
-        self.paths: Mapping[str, str] = {}  # of the tables that are files
         self._lock = threading.Lock()  # a cursor of its own would not see a registered table
         self._limited = limited
         self._rows, self._public = 0, False  # about how many rows there are, and whether the world may know it
@@ -178,9 +177,24 @@ class DuckDBEngine(Engine):
     def schema(self, table: str = "") -> Mapping[str, Kind | None]:
         return {name: KINDS.get(base) for name, base in self._tables[table].types.items()}
 
+    def unchanged(self) -> bool:
+        with suppress(Exception):
+            return all(
+                self._typed(table.text) == table.types for name, table in self._tables.items() if name in self.paths
+            )
+        return False
+
+    def _typed(self, source: str) -> dict[str, str]:
+        return {str(row[0]): _base_type(str(row[1])) for row in self._run(f"DESCRIBE SELECT * FROM {source}")}
+
+    def examiner(self) -> tuple[Generator, Callable[[str], list[tuple[Any, ...]]]]:
+        return Generator(self._tables), self._run
+
     def check(self, plan: PricedPlan) -> None:
         import duckdb
 
+        if not self.unchanged():
+            raise SourceError(CHANGED)
         statements, plan = Generator(self._twins).trials(plan)
         found, possible = _found(plan.query.question), True
         try:

@@ -96,7 +96,7 @@ class Spark(Dialect):
     def stored(self, name: str, base: str) -> str:
         kind = self.kinds.get(base)
         stored = self.quoted(name) if kind is None else f"CAST({self.quoted(name)} AS {self.types[kind]})"
-        return f"({stored} COLLATE UTF8_BINARY)" if kind is Kind.TEXT else stored
+        return f"try_validate_utf8({stored} COLLATE UTF8_BINARY)" if kind is Kind.TEXT else stored
 
     def finished(self, sql: str, kind: Kind) -> str:
         return f"nanvl({sql}, CAST(NULL AS DOUBLE))" if kind is Kind.REAL else sql

@@ -29,7 +29,7 @@ class SparkRunner(Runner):
     dialect = Spark()
 
     def __init__(self, session: Any, table: str) -> None:
-        other = {name: value for name, value in SETTINGS.items() if session.conf.get(name, "").lower() != value.lower()}
+        other = _others(session)
         if other or int(session.version.split(".")[0]) < OLDEST:
             needed = ", ".join(f"{name}={value}" for name, value in (other or SETTINGS).items())
             raise InvalidParameterError(f"the session must be of Spark {OLDEST} or newer, with {needed}.")
@@ -44,6 +44,9 @@ class SparkRunner(Runner):
             raise not_opened(table)
         self.types = {name: base.split("(")[0].split(" ")[0] for name, base in types.items()}
 
+    def unchanged(self) -> bool:
+        return not _others(self.session)
+
     def check(self, statement: str) -> bool:
         plan = "Error occurred"  # so begins what EXPLAIN says of a statement that cannot be planned
         with suppress(Exception):
@@ -52,6 +55,13 @@ class SparkRunner(Runner):
 
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
         with suppress(Exception):
+            if not self.unchanged():
+                return None
             found = self.session.sql(statement).toArrow()
             return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
         return None
+
+
+def _others(session: Any) -> dict[str, str]:
+    """The settings that a session needs and does not have."""
+    return {name: value for name, value in SETTINGS.items() if session.conf.get(name, "").lower() != value.lower()}

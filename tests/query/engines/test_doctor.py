@@ -9,16 +9,18 @@ import pytest
 from deniable.privacy import PrivacyUnit
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration, Keys, Number
-from deniable.query.engines.duckdb.doctor import DuckDBDoctor
+from deniable.query.engines.doctor import Doctor
+from deniable.query.engines.duckdb.engine import DuckDBEngine
 from deniable.query.expression import Column
 from tests.query.conftest import COLUMNS, TROUBLE, frame
 
 
 def findings(path: Path, columns: dict[str, Declaration], *, unit: str | None = "person") -> dict[str, int | None]:
-    doctor = DuckDBDoctor.from_file(path)
-    table = Table(name="t", schema=doctor.schema(), unit=PrivacyUnit(column=unit, noun="person"), columns=columns)
+    engine = DuckDBEngine.from_file(path)
+    table = Table(name="t", schema=engine.schema(), unit=PrivacyUnit(column=unit, noun="person"), columns=columns)
     return {
-        f"{found.subject}: {found.what.split(';')[0].split(':')[0]}": found.count for found in doctor.examine(table)
+        f"{found.subject}: {found.what.split(';')[0].split(':')[0]}": found.count
+        for found in Doctor(engine).examine(table)
     }
 
 
@@ -41,11 +43,13 @@ def test_units_are_counted(path: Path) -> None:
 
 
 def test_units_that_are_bounded_in_all_are_counted_in_all(path: Path) -> None:
-    doctor = DuckDBDoctor.from_file(path)
+    engine = DuckDBEngine.from_file(path)
     unit = PrivacyUnit(column="person", noun="person")
-    table = Table(name="t", schema=doctor.schema(), unit=unit, columns=COLUMNS, total_rows=2)
+    table = Table(name="t", schema=engine.schema(), unit=unit, columns=COLUMNS, total_rows=2)
     found = [
-        finding for finding in doctor.examine(table) if finding.subject == "person" and "more than" in finding.what
+        finding
+        for finding in Doctor(engine).examine(table)
+        if finding.subject == "person" and "more than" in finding.what
     ]
     assert [(finding.what, finding.count) for finding in found] == [
         ("units with more than total_rows=2 rows; each row of theirs counts less", 1)
@@ -78,15 +82,15 @@ def test_a_key_for_missing_values_makes_them_a_group(path: Path) -> None:
 
 
 def test_a_part_that_fails_does_not_stop_the_others(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    value = DuckDBDoctor._value
+    value = Doctor._value
 
-    def failing(self: DuckDBDoctor, asked: Column) -> str:
+    def failing(self: Doctor, asked: Column) -> str:
         return "error('the page of age is damaged')" if asked.name == "age" else value(self, asked)
 
-    monkeypatch.setattr(DuckDBDoctor, "_value", failing)
-    doctor = DuckDBDoctor.from_file(path)
-    table = Table(name="t", schema=doctor.schema(), unit=PrivacyUnit(column="person", noun="person"), columns=COLUMNS)
-    found = list(doctor.examine(table))
+    monkeypatch.setattr(Doctor, "_value", failing)
+    engine = DuckDBEngine.from_file(path)
+    table = Table(name="t", schema=engine.schema(), unit=PrivacyUnit(column="person", noun="person"), columns=COLUMNS)
+    found = list(Doctor(engine).examine(table))
     (stopped,) = [finding for finding in found if finding.count is None]
     assert stopped.subject == "age"
     assert stopped.odd

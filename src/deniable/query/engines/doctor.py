@@ -12,10 +12,10 @@ from pathlib import Path
 from deniable.query.catalog import Path as KeyPath
 from deniable.query.catalog import Table
 from deniable.query.declarations import Declaration
-from deniable.query.engines.duckdb.engine import DuckDBEngine
-from deniable.query.engines.duckdb.expression import DUCKDB, quoted
-from deniable.query.engines.duckdb.relations import Source, rows_of
-from deniable.query.expression import Column, Expression, Facts, Key, Kind
+from deniable.query.engines.base import Engine
+from deniable.query.engines.duckdb.relations import Source
+from deniable.query.expression import Column, Expression, Facts, Key, Kind, literal
+from deniable.query.operators import call
 from deniable.query.relation import Scan
 from deniable.rows.csv.imported import facts_of_import, is_text_file, place_of_import
 
@@ -24,6 +24,7 @@ WARNING = (
     "Do not correct bounds or keys from them either: a policy is public, and should follow from public knowledge."
 )
 STRAY = "values that are not among the declared keys; their rows are in no group"
+ZONED = {"DuckDB": "TIMESTAMP WITH TIME ZONE", "PostgreSQL": "timestamp with time zone", "Spark": "timestamp"}
 ALL_WELL = "Nothing is odd: every line was read, every row counts, and no value was changed."
 
 
@@ -42,42 +43,47 @@ class Finding:
         return self.count is None or (self.normal is not None and self.count != self.normal)
 
 
-class DuckDBDoctor(DuckDBEngine):
-    """An engine that also counts, exactly, what is odd about its rows."""
+class Doctor:
+    """Counts, exactly, what is odd about the rows of an engine."""
 
     _held: Source  # the table that is looked at
 
-    @classmethod
-    def beside(cls, engine: DuckDBEngine) -> "DuckDBDoctor":
-        """A doctor for the source of another engine."""
-        doctor = cls(engine._open, {name: part.text for name, part in engine._tables.items()}, limited=engine._limited)
-        doctor.source_name, doctor.paths = engine.source_name, engine.paths
-        return doctor
+    def __init__(self, engine: Engine) -> None:
+        self._engine, (self._generator, self._run) = engine, engine.examiner()
 
     def examine(self, table: Table) -> Iterator[Finding]:
-        """Everything worth counting about `table`, which this engine holds. A part may fail alone."""
-        several = table.name in self._tables
-        self._held = self._tables[table.name if several else ""]
+        """Everything worth counting about `table`, which the engine holds. A part may fail alone."""
+        tables = self._generator.tables
+        several = table.name in tables
+        self._held = tables[table.name if several else ""]
         for finding in self._findings(table):
             yield replace(finding, subject=f"{table.name}.{finding.subject}") if several else finding
 
     def _findings(self, table: Table) -> Iterator[Finding]:
-        yield from self._import_losses(self.paths.get(table.name, self.source_name))
+        yield from self._import_losses(self._engine.paths.get(table.name, self._engine.source_name))
+        if not self._engine.unchanged():
+            yield Finding("columns", "a table has others, or of other types, than when it was opened", None)
         yield from self._ask("rows", ["count(*)"], [("rows in the source", None)], f"FROM {self._held.text}")
         if table.path is not None:
             yield from self._owners(table, table.path)
         if table.unit_column is not None:
-            yield from self._units(table, rows_of(Scan(table), self._tables))
+            yield from self._units(table, self._generator.source(Scan(table)))
         for name, kind in table.schema.items():
             declared = table.columns.get(name, Declaration())
             chosen = declared.kind or kind
             if chosen is not None:
                 yield from self._column_findings(name, declared, chosen)
+            said = [] if name == table.unit.column else list(self._limits(name, declared, chosen))
+            if said:
+                raw = f"count(*) FILTER (WHERE {self._held.name(name)} IS NOT NULL)"
+                yield from self._ask(
+                    name, [raw] * len(said), [(what, None) for what in said], f"FROM {self._held.text}"
+                )
         for name, expression in table.expressions.items():
             value = self._value(expression)
             yield from self._ask(
                 name,
-                [f"count(*) FILTER (WHERE {_stray(value, table.columns[name].keys or ())})"],
+                [f"count(*) FILTER (WHERE {self._stray(value, table.columns[name].keys or ())})"],
                 [(STRAY, 0)],
                 f"FROM {self._held.text}",
             )
@@ -92,7 +98,7 @@ class DuckDBDoctor(DuckDBEngine):
 
     def _owners(self, table: Table, path: KeyPath) -> Iterator[Finding]:
         """Rows at the end of a path that several units hold, or none."""
-        parent = rows_of(Scan(path.parent), self._tables)
+        parent = self._generator.source(Scan(path.parent))
         key = self._held.expression(table.column(path.key))
         listed = parent.expression(path.parent.column(path.parent_key))
         unit = parent.unit(path.parent.unit_column or "")
@@ -120,9 +126,10 @@ class DuckDBDoctor(DuckDBEngine):
             f"FROM {held.text}",
         )
         if table.schema.get(table.unit.column or "") is Kind.TEXT:
+            text = call("lower", call("trim", Column(table.unit.column or "", Facts(kind=Kind.TEXT))))
             yield from self._ask(
                 noun,
-                [f"count(DISTINCT {unit}) - count(DISTINCT lower(trim({unit})))"],
+                [f"count(DISTINCT {unit}) - count(DISTINCT {held.expression(text)})"],
                 [("units that differ from another by case or spaces alone", 0)],
                 f"FROM {held.text}",
             )
@@ -134,14 +141,16 @@ class DuckDBDoctor(DuckDBEngine):
                 ("most rows of one unit", None),
                 (f"units with more than {limit}", 0),
             ],
-            f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY u)",
+            f"FROM (SELECT {unit} AS u, count(*) AS n {known} GROUP BY 1)",
         )
         for name, declared in table.columns.items():
             if declared.keys is None or declared.kind is None or table.total_rows is not None:
                 continue
             value = self._value(table.expressions.get(name) or Column(name, Facts(kind=declared.kind)))
-            per_group = f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {_listed(value, declared.keys)}"
-            per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({per_group} GROUP BY u, k) GROUP BY u"
+            per_group = (
+                f"SELECT {unit} AS u, {value} AS k, count(*) AS n {known} AND {self._listed(value, declared.keys)}"
+            )
+            per_unit = f"SELECT u, count(*) AS g, max(n) AS n FROM ({per_group} GROUP BY 1, 2) GROUP BY 1"
             yield from self._ask(
                 noun,
                 [f"count(*) FILTER (WHERE g > {groups})", f"count(*) FILTER (WHERE n > {rows})"],
@@ -152,20 +161,35 @@ class DuckDBDoctor(DuckDBEngine):
                 f"FROM ({per_unit})",
             )
 
+    def _limits(self, name: str, declared: Declaration, kind: Kind | None) -> Iterator[str]:
+        """What questions cannot do with a column, or not as its reader may think."""
+        if kind is None:
+            yield "values of a type that no question can use; declare one, or make a view"
+        elif (
+            kind.is_number and declared.keys is None and not declared.auto and None in (declared.lower, declared.upper)
+        ):
+            yield "numbers without public bounds; they can be counted, and not summed"
+        if self._held.types[name] == ZONED[self._held.dialect.name]:
+            yield "moments of a time zone; their days and hours are those of UTC"
+
     def _column_findings(self, name: str, declared: Declaration, kind: Kind) -> Iterator[Finding]:
-        raw, value = quoted(name), self._value(Column(name, Facts(kind=kind)))
-        number = f"{value} IS NOT NULL" + (f" AND NOT isnan({value})" if kind is Kind.REAL else "")
+        raw, value = self._held.name(name), self._value(Column(name, Facts(kind=kind)))
+        number = self._held.expression(Column(name, Facts(kind=kind)))  # NULL where it is NaN
         counts = [f"{raw} IS NULL", f"{raw} IS NOT NULL AND {value} IS NULL"]
         words = ["missing values", f"values that cannot be read as {kind.value}; they count as missing"]
         if kind is Kind.REAL:
-            counts.append(f"isnan({value})")
+            counts.append(f"{value} IS NOT NULL AND {number} IS NULL")
             words.append("values that are NaN; they count as missing")
+        if kind is Kind.TEXT:
+            lost = call("like", Column(name, Facts(kind=kind)), literal("%\ufffd%"))
+            counts.append(self._held.expression(lost))
+            words.append("values with a lost letter (U+FFFD): they were once read in a wrong encoding")
         if kind.is_number and declared.keys is None and declared.lower is not None and declared.upper is not None:
             for sign, bound, word in (("<", declared.lower, "below lower"), (">", declared.upper, "above upper")):
-                counts.append(f"{number} AND {value} {sign} {float(bound)!r}::DOUBLE")
+                counts.append(f"{number} {sign} {float(bound)!r}::DOUBLE")
                 words.append(f"values {word}={float(bound):g}; they are clamped to it")
         if declared.keys is not None:
-            counts.append(_stray(value, declared.keys))
+            counts.append(self._stray(value, declared.keys))
             words.append(STRAY)
         yield from self._ask(
             name,
@@ -181,26 +205,21 @@ class DuckDBDoctor(DuckDBEngine):
     def _ask(
         self, subject: str, counts: Sequence[str], words: Sequence[tuple[str, int | None]], rest: str
     ) -> Iterator[Finding]:
-        import duckdb
-
+        statement = self._generator.finished(f"SELECT {', '.join(counts)} {rest}")
         try:
-            with self._lock:
-                row = self._connection.execute(f"SELECT {', '.join(counts)} {rest}").fetchone()
-        except duckdb.Error as error:
+            (row,) = self._run(statement)
+        except Exception as error:
             yield Finding(subject, f"the engine stopped: {error}", None)
             return
-        assert row is not None
         for (what, normal), count in zip(words, row, strict=True):
             yield Finding(subject, what, int(count), normal)
 
+    def _stray(self, value: str, keys: Sequence[Key]) -> str:
+        """A condition that is true for values that are no declared keys."""
+        return f"{value} IS NOT NULL AND NOT {self._listed(value, keys)}"
 
-def _stray(value: str, keys: Sequence[Key]) -> str:
-    """A condition that is true for values that are no declared keys."""
-    return f"{value} IS NOT NULL AND NOT {_listed(value, keys)}"
-
-
-def _listed(value: str, keys: Sequence[Key]) -> str:
-    """A condition that is true for declared keys, false for other values, and never NULL."""
-    known = [DUCKDB.constant(key) for key in keys if key is not None]
-    listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"
-    return f"({listed} OR {value} IS NULL)" if None in keys else listed
+    def _listed(self, value: str, keys: Sequence[Key]) -> str:
+        """A condition that is true for declared keys, false for other values, and never NULL."""
+        known = [self._generator.constant(key) for key in keys if key is not None]
+        listed = f"coalesce({value} IN ({', '.join(known)}), FALSE)"
+        return f"({listed} OR {value} IS NULL)" if None in keys else listed
