@@ -1,5 +1,6 @@
 """Answers in files: what is refused, what is paid, and that nothing is written twice for one payment."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -9,25 +10,39 @@ import deniable as dn
 from deniable.errors import BudgetExceededError, ExecutionError, UnsupportedQueryError
 from deniable.query.database import Database
 from deniable.query.engines.duckdb.engine import DuckDBEngine
+from deniable.query.engines.spark.executors import SparkEngine
+from deniable.query.plan import PricedPlan
 
 TEXT = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 
 
-class Files(DuckDBEngine):
+class Files(SparkEngine):
     """Writes nothing, and notes what it is told, and how much was paid before."""
 
-    writes = True
     db: Database
     fails = False
 
-    def prepare(self, plan: Any, folder: str, **how: Any) -> str:
-        self.told = [*getattr(self, "told", []), ("prepare", len(self.db.ledger.entries()))]
-        return f"{folder}/{len(self.told)}"
+    def __init__(self, table: pa.Table) -> None:
+        self.inner = DuckDBEngine.from_arrow(table)
+        self.told: list[tuple[str, int]] = []
 
-    def write(self, plan: Any, place: str, **how: Any) -> None:
-        self.told.append(("write", len(self.db.ledger.entries())))
-        if self.fails:
-            raise ExecutionError
+    def check(self, plan: PricedPlan) -> None:
+        return
+
+    def exact(self, plan: PricedPlan, **how: Any) -> list[Any]:
+        return self.inner.exact(plan, **how)
+
+    def prepare(self, plan: PricedPlan, folder: str, **how: Any) -> Callable[[bytes], str]:
+        self.told.append(("prepare", len(self.db.ledger.entries())))
+        place = f"{folder}/{len(self.told)}"
+
+        def write(secret: bytes) -> str:
+            self.told.append(("write", len(self.db.ledger.entries())))
+            if self.fails:
+                raise ExecutionError
+            return place
+
+        return write
 
     def read(self, place: str) -> str:
         return place
@@ -39,7 +54,7 @@ def db() -> Database:
     keys = dn.Keys(range(2000))
     columns = {"k": keys, "j": keys, "x": dn.Number(lower=0, upper=1)}
     made = dn.connect(table, name="t", unit="who", columns=columns, budget=dn.Budget(epsilon=5))
-    made._engine = Files.from_arrow(table)
+    made._engine = Files(table)
     made._engine.db = made  # type: ignore[attr-defined]
     return made
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.noise.bits import Bits
 from deniable.query.expression import Expression, Kind
 from deniable.query.plan import PricedPlan
 from deniable.query.relation import Relation
@@ -40,7 +39,6 @@ class Engine(ABC):
     """
 
     table: str | None = None  # inside the source, where that holds several
-    writes: bool = False  # whether `prepare`, `write` and `read` are offered
     paths: Mapping[str, str] = {}  # of the tables that are files
     source_name: str | None = None  # the path of what is read (of the CSV file where an import is); None for a frame
 
@@ -76,24 +74,6 @@ class Engine(ABC):
 
         Raises: ExecutionError, with a constant text, if the engine stops for any reason.
         """
-
-    def prepare(self, plan: PricedPlan, folder: str, *, bits: Bits) -> str:
-        """A new place in a folder for the noisy answer, after a rehearsal of writing it. Reads no row.
-
-        Raises: UnsupportedQueryError if it cannot be written there.
-        """
-        raise NotImplementedError
-
-    def write(self, plan: PricedPlan, place: str, *, secret: bytes, bits: Bits) -> None:
-        """Look, add noise, and leave the answer in files.
-
-        Raises: ExecutionError, with a constant text, if the engine stops for any reason.
-        """
-        raise NotImplementedError
-
-    def read(self, place: str) -> Any:
-        """What was written there, as a frame of the engine."""
-        raise NotImplementedError
 
     def examiner(self) -> "tuple[Generator, Callable[[str], Sequence[tuple[Any, ...]]]]":
         """What writes statements for the doctor, and what runs them: on behalf of the owner alone."""

@@ -55,7 +55,7 @@ SEARCH = KeySearch(
     noun="person",
     price=Price(epsilon=1),
 )
-BOTH = [(EXACT, ("cell",), partial(answered, PLAN)), (OCCUR, ("k0",), partial(shown, SEARCH))]
+BOTH = [(EXACT, ("cell",), partial(answered, PLAN, intervals=True)), (OCCUR, ("k0",), partial(shown, SEARCH))]
 Work = Callable[[pa.Table, Bits], pa.Table]
 
 
@@ -108,7 +108,7 @@ def test_each_group_has_the_noise_of_its_block_and_of_the_law() -> None:
     """By another route: mechanisms on the exact numbers of a block, in the order of the groups."""
     streams = Streams(DeterministicBits(3))
     rows = [row for part in batches(EXACT, np.random.default_rng(0)) for made in Blocks(
-        partial(answered, PLAN), ("cell",), streams)(part) for row in made.to_pylist()]  # fmt: skip
+        partial(answered, PLAN, intervals=True), ("cell",), streams)(part) for row in made.to_pylist()]  # fmt: skip
     found = {row["k"]: (row["n"], row["s"]) for row in rows}
     assert sorted(found) == [*range(20)]
     assert all(row["unsafe_test_noise"] for row in rows)
@@ -140,7 +140,7 @@ def test_keys_below_the_threshold_never_leave() -> None:
 
 def test_another_version_draws_nothing() -> None:
     with pytest.raises(ExecutionError):
-        next(Blocks(partial(answered, PLAN), ("cell",), Streams(SECURE), version="0")(iter([])))
+        next(Blocks(partial(answered, PLAN, intervals=True), ("cell",), Streams(SECURE), version="0")(iter([])))
 
 
 # On Spark, by hand ------------------------------------------------------------------------------------------------
@@ -161,13 +161,13 @@ TEXT = "SELECT k, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY k"
 
 def test_spark_writes_every_group_once_and_pays_first(spark: Any, tmp_path: Path) -> None:
     db = connected(spark, tmp_path, rows=5)
-    frame = db.write(TEXT, f"{tmp_path}/out", epsilon=900)
+    frame = db.write(TEXT, f"{tmp_path}/out", epsilon=900, intervals=True)
     rows = {row["k"]: row for row in frame.collect()}
     assert sorted(rows) == [*range(50_000)]
     small = db.sql(TEXT, epsilon=900)  # beside which the noise is nothing
     assert max(abs(rows[row["k"]]["n"] - row["n"]) for row in small) <= 2
     assert set(frame.columns) == {"k", "n", "n_lower", "n_upper", "m", "m_lower", "m_upper"}
-    again = db.write(TEXT, f"{tmp_path}/elsewhere", epsilon=900)
+    again = db.write(TEXT, f"{tmp_path}/elsewhere", epsilon=900, intervals=True)
     assert again.inputFiles() == frame.inputFiles()
     assert len(db.ledger.entries()) == 2
     for text, folder, words in (
@@ -178,6 +178,18 @@ def test_spark_writes_every_group_once_and_pays_first(spark: Any, tmp_path: Path
         with pytest.raises(UnsupportedQueryError, match=words):
             db.write(text, f"{tmp_path}/{folder}", epsilon=1)
     assert len(db.ledger.entries()) == 2
+
+
+def test_spark_finds_keys_and_counts_in_them(spark: Any, tmp_path: Path) -> None:
+    """A unit has one word, so nothing is cut; a word of nobody but one unit does not leave."""
+    db = connected(spark, tmp_path, rows=20)
+    text = "SELECT w, k % 2 AS odd, COUNT(*) AS n, COUNT(DISTINCT who) AS units FROM t GROUP BY w, k % 2"
+    frame = db.write(text, f"{tmp_path}/out", epsilon=900, delta=1e-7)
+    written = {(row["w"], row["odd"]): (row["n"], row["units"]) for row in frame.collect()}
+    small = {(row["w"], row["odd"]): (row["n"], row["units"]) for row in db.sql(text, epsilon=900, delta=1e-7)}
+    assert written.keys() == small.keys()
+    assert {word for word, _ in written} == {f"w{n}" for n in range(60)}
+    assert max(abs(one - other) for key in small for one, other in zip(written[key], small[key], strict=True)) <= 4
 
 
 def test_a_task_that_failed_draws_the_same_again(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,14 +80,17 @@ def shown(search: KeySearch, rows: pa.Table, bits: Bits) -> pa.Table:
     return keys.append_column("place", pa.array(np.arange(len(keys))))
 
 
-def answered(plan: PricedPlan, rows: pa.Table, bits: Bits, *, schema: pa.Schema | None = None) -> pa.Table:
-    """The groups of a block with their noisy numbers and intervals."""
+def answered(
+    plan: PricedPlan, rows: pa.Table, bits: Bits, *, intervals: bool, schema: pa.Schema | None = None
+) -> pa.Table:
+    """The groups of a block with their noisy numbers."""
     totals = (_integers(rows[f"a{place}"]) for place in range(len(plan.parts)))
     noisy = [part.release(total, bits=bits) for part, total in zip(plan.parts, totals, strict=True)]
     keys = key_columns(plan.query.question, rows["cell"].to_numpy())
     for place in plan.query.question.unknown:
         keys[f"key {place}"] = np.array([*rows[f"k{place}"].to_pylist(), None], dtype=object)[:-1]
-    table = build_release(plan, noisy, left=None, safe=bits.safe, stored=False, keys=keys).to_arrow()
+    release = build_release(plan, noisy, left=None, safe=bits.safe, stored=False, keys=keys)
+    table = release.to_arrow(intervals=intervals)
     if schema is None:
         return table
     return pa.table([_typed(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)], schema)
@@ -111,37 +114,40 @@ class SparkEngine(RemoteEngine):
     """Holds tables of a Spark session; large answers are written beside it."""
 
     _runner: SparkRunner
-    writes = True
 
-    def prepare(self, plan: PricedPlan, folder: str, *, bits: Bits) -> str:
-        plan, row = _sample(plan)
-        schema = answered(plan, row, bits).schema
-        place, written = f"{folder.rstrip('/')}/{token_hex(8)}", False
+    def prepare(self, plan: PricedPlan, folder: str, *, intervals: bool, bits: Bits) -> Callable[[bytes], str]:
+        """What writes the answer, given the secret of `exact`, to a new place in a folder, which it returns.
+
+        The place is made now, with a group that nobody is in. No row is read before the call of what is returned.
+        Raises: UnsupportedQueryError if executors cannot write there; the call raises ExecutionError for any reason.
+        """
+        session, place = self._runner.session, f"{folder.rstrip('/')}/{token_hex(8)}"
+        sample, row = _sample(plan)
+        schema = answered(sample, row, bits, intervals=intervals).schema
+        work = partial(answered, intervals=intervals, schema=schema)
+
+        def write(secret: bytes) -> str:
+            with suppress(Exception):
+                generator, asked = generator_of(self._runners, secret), plan
+                if plan.key_search is not None:
+                    asked = self._find(plan, generator, place, secret, bits)
+                exact = session.sql(_exact(asked, generator, secret, _view(place)))
+                self._write(exact, place, Blocks(partial(work, asked), ("cell",), Streams(bits)), schema)
+                return place
+            raise ExecutionError  # here, so that no other text is attached to it
+
         with suppress(Exception):
-            frame = self._runner.session.createDataFrame(row)
-            self._write(frame, place, Blocks(partial(answered, plan, schema=schema), ("cell",), Streams(bits)), schema)
-            written = True
-        if not written:
-            raise UnsupportedQueryError(
-                f"Spark's executors cannot write to {folder}. They need the right to, and what the driver has: "
-                f"deniable {version('deniable')}, pyarrow and pandas."
+            self._write(
+                session.createDataFrame(row), place, Blocks(partial(work, sample), ("cell",), Streams(bits)), schema
             )
-        return place
-
-    def write(self, plan: PricedPlan, place: str, *, secret: bytes, bits: Bits) -> None:
-        written = False
-        with suppress(Exception):
-            schema = answered(*_sample(plan), bits).schema
-            generator = generator_of(self._runners, secret)
-            if plan.key_search is not None:
-                plan = self._find(plan, generator, place, secret, bits)
-            exact = self._runner.session.sql(_exact(plan, generator, secret, _view(place)))
-            self._write(exact, place, Blocks(partial(answered, plan, schema=schema), ("cell",), Streams(bits)), schema)
-            written = True
-        if not written:  # raised here, so that no other text is attached to it
-            raise ExecutionError
+            return write
+        raise UnsupportedQueryError(
+            f"Spark's executors cannot write to {folder}. They need the right to, and what the driver has: deniable "
+            f"{version('deniable')}, pyarrow and pandas."
+        )
 
     def read(self, place: str) -> Any:
+        """What was written there, as a DataFrame."""
         return self._runner.session.read.parquet(place)
 
     def _find(self, plan: PricedPlan, generator: Generator, place: str, secret: bytes, bits: Bits) -> PricedPlan:
