@@ -136,6 +136,19 @@ def test_one_person_changes_nothing_of_bounds_that_are_found() -> None:
     same(asking("SELECT SUM(x), AVG(i), COUNT(*) FROM t", columns=auto), SOURCE, with_rows(SOURCE, NASTY, 2))
 
 
+@pytest.mark.parametrize("how", [{}, {"consistent": True}, {"error": "20%"}])
+def test_one_person_changes_nothing_of_a_workload_or_of_a_target(how: dict[str, Any]) -> None:
+    texts = ["SELECT COUNT(*) AS n, SUM(i) AS s FROM t", "SELECT b, COUNT(*) AS n FROM t GROUP BY b"]
+
+    def ask(table: pa.Table) -> object:
+        db = dn.connect(table, name="t", unit="person", rows=2, columns=COLUMNS, budget=dn.Budget(epsilon=9))
+        db._bits = DeterministicBits(1)
+        with patch.object(type(db.ledger), "secret", lambda self, name: bytes(32)):
+            return db.sql(texts[0], epsilon=1, **how) if "error" in how else db.workload(texts, epsilon=1, **how)
+
+    same(ask, SOURCE, with_rows(SOURCE, NASTY, 2))
+
+
 @pytest.mark.parametrize("text", QUERIES[:3])
 def test_an_empty_table_is_like_one_with_a_row(text: str) -> None:
     same(asking(text), SOURCE.slice(0, 0), with_rows(SOURCE.slice(0, 0), NASTY, 1))

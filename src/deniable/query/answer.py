@@ -88,11 +88,13 @@ def build_release(
     stored: bool,
     notes: tuple[str, ...] = (),
     keys: Mapping[str, Array] | None = None,
+    measured: Callable[[Output], Estimate] | None = None,
 ) -> Release:
     """The public answer, from one noisy integer array of shape (groups,) per aggregate.
 
     notes: what a reader must know, whatever the question.
     keys: the values of `key 0`, ... in these groups; None for all groups of the question, in their order.
+    measured: makes columns of numbers in their own unit; None where they are noisy steps.
     """
     outcome = plan.query.outcome
     bases = tuple(
@@ -100,10 +102,13 @@ def build_release(
     )
     keys = key_columns(plan.query.question, np.arange(plan.query.question.cells)) if keys is None else keys
     estimates = {base.name: base for base in bases if not isinstance(base, Noisy)}
-    parts = tuple(_part(output, keys, estimates) for output in outcome.outputs)
+    parts = tuple(
+        measured(output) if measured is not None and bases_of(output.expression) else _part(output, keys, estimates)
+        for output in outcome.outputs
+    )
     release = Release(
         parts=parts,
-        noisy=tuple(base for base in bases if isinstance(base, Noisy)),
+        noisy=tuple(base for base in bases if isinstance(base, Noisy) and measured is None),
         cost=compose([]) if stored else plan.total,
         budget_left=left,
         text=plan.query.text,
@@ -113,6 +118,8 @@ def build_release(
     )
     known = {base.name: base.estimates for base in bases if isinstance(base, Estimate)}
     known |= {base.name: base.values for base in bases if isinstance(base, Noisy)}
+    if measured is not None:
+        known = {f"base {index}": values for index, values in enumerate(noisy)}
     environment = {**{name: values.astype(np.float64) for name, values in known.items()}, **keys}
     rows, chosen = _rows(outcome, environment, len(release))
     return release if rows is None else release.take(rows, note=CHOSEN if chosen else "")
@@ -153,7 +160,7 @@ def _part(
         name=output.name,
         bases=bases,
         evaluate=partial(evaluate, expression),
-        denominators=tuple(partial(evaluate, divisor) for divisor in _divisors(expression)),
+        denominators=tuple(partial(evaluate, divisor) for divisor in divisors_of(expression)),
         lower=None if facts.lower is None else float(facts.lower),
         upper=None if facts.upper is None else float(facts.upper),
     )
@@ -174,14 +181,14 @@ def _keys(expression: Expression) -> bool:
     return any(name.startswith("key ") for name in columns_of(expression))
 
 
-def _divisors(expression: Expression) -> Iterator[Expression]:
+def divisors_of(expression: Expression) -> Iterator[Expression]:
     """Every divisor that depends on noise."""
     if not isinstance(expression, Call):
         return
     if expression.operator in ("divide", "modulo") and bases_of(expression.arguments[1]):
         yield expression.arguments[1]
     for argument in expression.arguments:
-        yield from _divisors(argument)
+        yield from divisors_of(argument)
 
 
 def _rows(outcome: Outcome, values: dict[str, Array], count: int) -> tuple[NDArray[np.int64] | None, bool]:

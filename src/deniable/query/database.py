@@ -28,7 +28,7 @@ from deniable.query.rules import price
 from deniable.query.rules.target import Target, approached, is_relative
 from deniable.query.source import noted, open_policy, open_source, open_sources
 from deniable.query.stored import found_of, noisy_of
-from deniable.query.written import Written
+from deniable.query.workload import Workloads
 from deniable.release import Release
 from deniable.release.display import price as price_text
 
@@ -167,7 +167,7 @@ def _open_ledger(
     )
 
 
-class Database(Written):
+class Database(Workloads):
     """Private tables with their budget. Made by `connect`."""
 
     def __init__(self, engine: Engine, tables: Mapping[str, Table], ledger: Ledger, *, bits: Bits = SECURE) -> None:

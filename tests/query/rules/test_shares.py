@@ -40,7 +40,7 @@ def test_no_other_shares_have_a_smaller_sum_of_squares(asked: Price) -> None:
     """By brute force over all shares of five percent."""
     made = plan(asked, {})
     parts = bounded(made)
-    weights = importance(made.query, range(len(parts)), parts, {})
+    weights = importance(made.query, parts, {})
 
     def error(percents: tuple[int, ...]) -> float:
         noises = asked.noises([part.sensitivity for part in parts], percents)

@@ -1,13 +1,13 @@
 """A query with its price: sensitivities, noise, loss. No data is touched."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from deniable.errors import InvalidParameterError, UnprovedError
 from deniable.mechanisms.additive.base import AdditiveNoise
 from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real
-from deniable.privacy import Budget, compose
-from deniable.query.aggregates.aggregate import BoundedAggregate
+from deniable.privacy import Budget, PrivacyLoss, compose
+from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
 from deniable.query.keys import KeySearch, key_searches
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.rules.shares import importance, shares
@@ -24,25 +24,49 @@ def price(
 
     Raises: UnprovedError if the budget's currency can pay for none.
     """
-    parts = [aggregate.bounded(query.question) for aggregate in query.question.aggregates]
-    joint = [part for part in parts if isinstance(part, BoundedAggregate)]
-    together, share = _shares(price, len(joint) + query.question.searched, len(parts) - len(joint))
+    return together([query], price, budget, weights)[0][0]
+
+
+def together(
+    queries: Sequence[Query],
+    price: Price,
+    budget: Budget | None = None,
+    weights: Mapping[str, Real] | None = None,
+    *,
+    parts: Sequence[Sequence[Bounded]] | None = None,
+) -> tuple[list[PricedPlan], PrivacyLoss]:
+    """Plans that answer several questions, which cost the price together, and the loss of all of them.
+
+    Args:
+        parts: their aggregates, where these are not bounded as each question by itself would bound them.
+    """
+    parts = parts or [[aggregate.bounded(each.question) for aggregate in each.question.aggregates] for each in queries]
+    joint = [part for each in parts for part in each if isinstance(part, BoundedAggregate)]
+    first, searched = queries[0], queries[0].question.searched
+    whole, share = _shares(price, len(joint) + searched, sum(map(len, parts)) - len(joint))
     important = None
-    if weights is not None and len(joint) > 1 and not query.question.searched:
-        places = [place for place, part in enumerate(parts) if isinstance(part, BoundedAggregate)]
-        important = importance(query, places, joint, weights)
+    if weights is not None and len(joint) > 1 and not searched:
+        important = [a for query, each in zip(queries, parts, strict=True) for a in importance(query, each, weights)]
     elif weights:
         raise InvalidParameterError("weights takes several columns of totals in declared groups.")
-    for search, mechanisms in _choices(query, together, joint, important):
+    for search, mechanisms in _choices(first, whole, joint, important):
         noises = iter(mechanisms)
-        priced = tuple(
-            part.priced(next(noises)) if isinstance(part, BoundedAggregate) else part.priced(share) for part in parts
-        )
-        totals = [part.loss for part in priced if part.aggregate.additive]
-        others = [part.loss for part in priced if not part.aggregate.additive]
+        priced = [
+            tuple(
+                part.priced(next(noises)) if isinstance(part, BoundedAggregate) else part.priced(share) for part in each
+            )
+            for each in parts
+        ]
+        losses = [(part.aggregate.additive, part.loss) for each in priced for part in each]
+        totals = [loss for additive, loss in losses if additive]
+        others = [loss for additive, loss in losses if not additive]
         loss = price.stated(compose([*(totals if search is None else search.losses(totals)), *others]))
         if budget is None or budget.pays_for(loss):
-            return PricedPlan(query=query, parts=priced, loss=loss, price=price, key_search=search)
+            plans = [
+                PricedPlan(query=query, parts=each, loss=loss, price=price, key_search=search)
+                for query, each in zip(queries, priced, strict=True)
+            ]
+            return plans, loss
     raise UnprovedError(
         f"the budget ({budget}) cannot pay for the noise that was asked for. Ask with epsilon=... alone, or open "
         "the ledger with a budget of rho, or of epsilon and delta."

@@ -6,7 +6,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameterError
 from deniable.numbers.rationals import Real, positive_rational
-from deniable.query.aggregates.aggregate import BoundedAggregate
+from deniable.query.aggregates.aggregate import Bounded, BoundedAggregate
 from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import bases_of
 from deniable.query.plan import Query
@@ -15,22 +15,21 @@ _ROWS = 1000.0  # of a group; most errors relative to the answer do not depend o
 _SMALLEST = 3  # percent that a total gets at least
 
 
-def importance(
-    query: Query, places: Sequence[int], parts: Sequence[BoundedAggregate], weights: Mapping[str, Real]
-) -> list[float]:
+def importance(query: Query, every: Sequence[Bounded], weights: Mapping[str, Real]) -> list[float]:
     """What a unit of variance of each total adds to the squares of the weighted relative errors of all columns.
 
     To first order, and about a public point: a thousand rows a group, whose values lie at three quarters of their
     range. A total that no column is computed from counts by itself.
 
     Args:
-        places: of the totals in the question.
+        every: all parts of the question, of which totals count.
         weights: of columns; 1 by default.
 
     Raises: InvalidParameterError if they name no noisy column.
     """
+    held = {f"base {place}": part for place, part in enumerate(every) if isinstance(part, BoundedAggregate)}
+    names, parts = list(held), list(held.values())
     values = np.array([_expected(part, query) for part in parts])
-    names = [f"base {place}" for place in places]
     total = np.zeros(len(parts))
     noisy = [output for output in query.outcome.outputs if any(name in names for name in bases_of(output.expression))]
     unknown = set(weights) - {output.name for output in noisy}
