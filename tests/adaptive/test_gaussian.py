@@ -28,19 +28,14 @@ def test_the_last_answer_of_an_attack_is_within_the_error_and_above_a_sixth_of_i
 
 
 def test_the_better_proof_is_taken() -> None:
-    few = GaussianAnswers(rows=10_000, questions=10, budget=Budget(rho="0.02"))
-    many = GaussianAnswers(rows=10**6, questions=10**4, budget=Budget(rho="0.002"))
-    assert few._described() == few.error < few._private()
-    assert many._private() == many.error < many._described()
-    assert many.error < GaussianAnswers.split_error(rows=10**6, questions=10**4) / 2
-    assert GaussianAnswers.split_error(rows=10, questions=100) == 1
-
-
-def test_the_described_error_counts_every_conversation() -> None:
-    """Second route: all conversations of 3 questions with 12 possible answers each."""
-    holdout = GaussianAnswers(rows=100, questions=3, budget=Budget(rho=1000))
+    """Second route: all conversations of 3 questions with 12 answers each; then a size where privacy is better."""
+    few = GaussianAnswers(rows=100, questions=3, budget=Budget(rho=1000))
     gap = math.sqrt(math.log(2 * (1 + 12 + 144) / 0.025) / 200)
-    assert gap < holdout._described() < gap * 1.35
+    assert gap < few.error < gap * 1.35
+    many = GaussianAnswers(rows=10**6, questions=10**4, budget=Budget(rho="0.002"))
+    assert math.sqrt(10**4 * math.log(1002) / (2 * 10**6)) > 0.18
+    assert many.error < min(0.12, GaussianAnswers.split_error(rows=10**6, questions=10**4) / 2)
+    assert GaussianAnswers.split_error(rows=10, questions=100) == 1
 
 
 def test_gaussian_noise_needs_a_budget_that_it_fits() -> None:

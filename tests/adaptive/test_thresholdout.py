@@ -97,11 +97,16 @@ def test_errors_shrink_with_rows_as_the_root_and_are_of_the_stated_parts() -> No
                 after[told] = after.get(told, 0) + number
                 after[told + 1] = after.get(told + 1, 0) + number * cells
         states = after
-    assert holdout._conversations == count
+    assert holdout._conversations == pytest.approx(math.log(count))
     gap = math.sqrt(math.log(2 * count / 0.025) / 1800)
     valued = holdout._valuing.half_width(1 - 0.0125 / 3) / (900 * STEPS)
     assert holdout.corrected_error == pytest.approx(gap + valued + 0.5 / 31 + 1 / STEPS, rel=1e-6)
     assert holdout.kept_error > 0.04 + gap
+
+
+def test_a_promise_of_a_million_corrections_is_counted_too() -> None:
+    found = ReusableHoldout(rows=10**7, questions=10**6, corrections=10**6, budget=Budget(rho=1))
+    assert math.sqrt(10**6 * math.log(3163) / (2 * 10**7)) < found.corrected_error < 0.9
 
 
 def test_a_question_is_about_both_directions_and_the_last_correction_ends_it() -> None:

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Unpack
 
-from deniable.adaptive.generalisation import described_gap, posterior_gap
+from deniable.adaptive.generalisation import described_gap, posterior_gap, union_gap
 from deniable.adaptive.holdout import (
     REACH,
     STEPS,
@@ -75,17 +75,18 @@ class GaussianAnswers(Holdout):
 
     def _described(self) -> float:
         """Noise, and what holds for all questions of all conversations together."""
-        noise = self._noise.half_width(1 - self.failure / (2 * self.questions)) / (self.rows * STEPS)
         logarithm = (self.questions - 1) * math.log(cells_of(self.rows)) + math.log(2 * self.questions)
-        spread = (logarithm - math.log(self.failure / 2)) / (2 * self.rows)
-        return noise + math.sqrt(spread) + rounding(self.rows)
+        return self._off(self.failure / 2) + union_gap(logarithm, rows=self.rows, failure=self.failure / 2)
 
     def _private(self) -> float:
         """Noise, a margin c that it exceeds given the answers with probability failure / 2, and the posterior's gap."""
         c = Fraction(1, 20 * math.isqrt(self.rows) + 20)
-        noise = self._noise.half_width(1 - c * self.failure / (2 * self.questions)) / (self.rows * STEPS)
         loss = ConcentratedLoss(rho=self.loss.rho or 0)  # whose curve has a formula
-        return noise + float(c) + posterior_gap(loss, failure=self.failure / 2) + rounding(self.rows)
+        return self._off(c * self.failure / 2) + float(c) + posterior_gap(loss, failure=self.failure / 2)
+
+    def _off(self, miss: Fraction) -> float:
+        """How far answers are from the sample's means, but for a probability `miss`."""
+        return self._noise.half_width(1 - miss / self.questions) / (self.rows * STEPS) + rounding(self.rows)
 
 
 def _noise(epsilon: Fraction) -> Gaussian:

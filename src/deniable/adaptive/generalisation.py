@@ -79,8 +79,13 @@ def described_gap(questions: int, *, rows: int, failure: Real) -> float:
     >>> round(described_gap(1_000_000, rows=10_000, failure="0.05"), 3)
     0.03
     """
-    count, asked = positive_integer("rows", rows), positive_integer("questions", questions)
-    return math.sqrt((math.log(2 * asked) - math.log(float(failure_of(failure)))) / (2 * count)) * _ROUND_UP
+    asked = math.log(positive_integer("questions", questions))
+    return union_gap(asked, rows=positive_integer("rows", rows), failure=failure_of(failure))
+
+
+def union_gap(logarithm: float, *, rows: int, failure: Fraction) -> float:
+    """The same as `described_gap`, from the logarithm of how many questions there are."""
+    return math.sqrt((logarithm + math.log(2) - math.log(failure)) / (2 * rows)) * _ROUND_UP
 
 
 def posterior_gap(loss: PrivacyLoss, *, failure: Real) -> float:

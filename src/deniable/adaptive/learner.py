@@ -71,18 +71,13 @@ def learn_class(predictions: object, labels: object, *, hypotheses: int, **cost:
     True
     """
     count = whole_number("hypotheses", hypotheses, lower=2, upper=_MOST)
-
     truth = floats.numbers(labels, "labels")
     said, _ = floats.table(predictions, "predictions", columns=count)
     if said.shape != (len(truth), count):
         raise InvalidParameterError(
             f"predictions must have shape ({len(truth)}, {count}), one row a label, got {said.shape}"
         )
-
-    def errors() -> NDArray[np.int64]:
-        return np.asarray((said != truth[:, None]).sum(axis=0))
-
-    return _choose(errors, count, len(truth), lambda index: index, **cost)
+    return _choose(lambda: (said != truth[:, None]).sum(axis=0), count, len(truth), int, **cost)
 
 
 def learn_threshold(values: object, labels: object, *, domain: int, **cost: Unpack[Cost]) -> Learned:
@@ -97,14 +92,8 @@ def learn_threshold(values: object, labels: object, *, domain: int, **cost: Unpa
     True
     """
     size = whole_number("domain", domain, lower=2, upper=_MOST)
-
-    places, truth = _read(values, labels, size)
-
-    def errors() -> NDArray[np.int64]:
-        ones, zeros = _tallies(places, truth, size)
-        return np.concatenate([[0], np.cumsum(ones - zeros)]) + np.sum(zeros)
-
-    return _choose(errors, size + 1, len(truth), lambda index: index, **cost)
+    below, ones = _read(values, labels, size)
+    return _choose(lambda: below() + np.sum(~ones), size + 1, len(ones), int, **cost)
 
 
 def learn_interval(values: object, labels: object, *, domain: int, **cost: Unpack[Cost]) -> Learned:
@@ -118,31 +107,27 @@ def learn_interval(values: object, labels: object, *, domain: int, **cost: Unpac
     """
     size = whole_number("domain", domain, lower=2, upper=4000)
     first, last = np.triu_indices(size + 1, 1)
-
-    places, truth = _read(values, labels, size)
+    below, ones = _read(values, labels, size)
 
     def errors() -> NDArray[np.int64]:
-        ones, zeros = _tallies(places, truth, size)
-        below = np.concatenate([[0], np.cumsum(ones - zeros)])
-        return np.asarray(ones.sum() - (below[last] - below[first]))
+        more = below()
+        return np.asarray(np.sum(ones) - (more[last] - more[first]))
 
-    return _choose(errors, len(first), len(truth), lambda index: (int(first[index]), int(last[index])), **cost)
+    return _choose(errors, len(first), len(ones), lambda index: (int(first[index]), int(last[index])), **cost)
 
 
-def _read(values: object, labels: object, domain: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Values as places of the domain, and labels, row by row."""
-    found, truth = floats.numbers(values, "values"), floats.numbers(labels, "labels")
+def _read(values: object, labels: object, domain: int) -> tuple[Callable[[], NDArray[np.int64]], NDArray[np.bool_]]:
+    """What counts how many more ones than zeros lie below each of 0..domain, and which rows are ones."""
+    found, truth = floats.numbers(values, "values"), floats.numbers(labels, "labels") == 1
     if len(found) != len(truth):
         raise InvalidParameterError(f"values and labels must have one entry a row, got {len(found)} and {len(truth)}")
-    return np.rint(np.clip(np.nan_to_num(found, nan=0.0), 0, domain - 1)).astype(np.int64), truth
+    places = np.rint(np.clip(np.nan_to_num(found, nan=0.0), 0, domain - 1)).astype(np.int64)
 
+    def below() -> NDArray[np.int64]:
+        ones, all_rows = np.bincount(places[truth], minlength=domain), np.bincount(places, minlength=domain)
+        return np.concatenate([[0], np.cumsum(2 * ones - all_rows)])
 
-def _tallies(
-    places: NDArray[np.int64], truth: NDArray[np.float64], domain: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many rows of each value are labelled 1, and how many are not."""
-    ones = np.bincount(places[truth == 1], minlength=domain)
-    return ones, np.bincount(places, minlength=domain) - ones
+    return below, truth
 
 
 def _choose(

@@ -1,10 +1,13 @@
 """Thresholdout: a holdout that says when a score on the training set overfits, and only then what the score is."""
 
+import math
 from fractions import Fraction
-from math import comb
 from typing import Unpack
 
-from deniable.adaptive.generalisation import described_gap
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from deniable.adaptive.generalisation import union_gap
 from deniable.adaptive.holdout import (
     REACH,
     STEPS,
@@ -20,7 +23,7 @@ from deniable.adaptive.holdout import (
 )
 from deniable.mechanisms import AboveThreshold, Laplace
 from deniable.mechanisms.interactive.session import Session
-from deniable.numbers.rationals import Real, positive_integer
+from deniable.numbers.rationals import Real, whole_number
 from deniable.privacy import PrivacyLoss
 
 _VALUES = Fraction(1, 4)  # part of a correction's epsilon that pays for its value
@@ -36,17 +39,16 @@ class Correcting(Holdout):
             margin: a comparison is about whether holdout and public number differ by this, in [0, 1].
         """
         super().__init__(**promise)
-        self.corrections = positive_integer("corrections", corrections)
+        self.corrections = whole_number("corrections", corrections, lower=1, upper=10**7)
         epsilon = best_epsilon(self.budget, self._loss_of)
         self._comparing, self._valuing = _mechanisms(epsilon)
-        rows, miss = self.rows, self.failure / 4
-        compared = self._comparing.half_width(1 - miss / self.corrections, questions=self.questions)
-        valued = self._valuing.half_width(1 - miss / self.corrections)
-        gap = described_gap(self._conversations, rows=rows, failure=self.failure / 2)
-        self.kept_error = float(margin) + compared / (rows * STEPS) + gap + rounding(rows)
-        self.corrected_error = valued / (rows * STEPS) + gap + rounding(rows)
+        self.loss, rows = self._loss_of(epsilon), self.rows
+        level = 1 - self.failure / (4 * self.corrections)
+        compared = self._comparing.half_width(level, questions=self.questions) / (rows * STEPS)
+        told = union_gap(self._conversations, rows=rows, failure=self.failure / 2) + rounding(rows)
+        self.kept_error = float(margin) + compared + told
+        self.corrected_error = self._valuing.half_width(level) / (rows * STEPS) + told
         self._margin = round(margin * rows * STEPS)
-        self.loss = self._loss_of(epsilon)
         pay(self._ledger, self.loss, text=f"{text}: {self.questions} questions, {corrections} answers", bits=self._bits)
         self._left = self.corrections
         self._session = self._compare()
@@ -57,15 +59,15 @@ class Correcting(Holdout):
         return self._left
 
     @property
-    def _conversations(self) -> int:
-        """Questions that can be asked at all: the j-th follows on fewer corrections than promised, each with a value.
+    def _conversations(self) -> float:
+        """Logarithm of how many questions can be asked at all.
 
-        The sum of comb(j - 1, b) over all j is comb(questions, b + 1).
+        The j-th question follows on fewer corrections than promised, each with a value; the sum of comb(j - 1, b) over
+        all j is comb(questions, b + 1).
         """
-        cells = cells_of(self.rows)
-        return sum(
-            comb(self.questions, told + 1) * cells**told for told in range(min(self.corrections, self.questions))
-        )
+        told = np.arange(min(self.corrections, self.questions))
+        ways = gammaln(self.questions + 1) - gammaln(told + 2) - gammaln(self.questions - told)
+        return float(logsumexp(ways + told * math.log(cells_of(self.rows))))
 
     def _loss_of(self, epsilon: Fraction) -> PrivacyLoss:
         comparing, valuing = _mechanisms(epsilon)
