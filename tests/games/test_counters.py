@@ -37,7 +37,6 @@ def test_without_noise_the_posts_are_running_sums(silent: list[np.ndarray]) -> N
     posted = MADE.run(change_of, bits=DeterministicBits(1))
     steps = [change_of(slice(10 * b // 4, 10 * (b + 1) // 4), posted) for b in range(4)] * 3
     assert posted.tolist() == [[0, 0], *np.cumsum(steps, axis=0).tolist()]
-    assert (MADE.batch_of(np.arange(10)) == [0, 0, 1, 1, 1, 2, 2, 3, 3, 3]).all()
 
 
 @pytest.mark.parametrize("batch", range(8))

@@ -56,7 +56,7 @@ def test_the_law_of_neighbours_is_epsilon_private_and_twice_the_rate_is_not(made
             for p, q in zip(loud.law((a, *rest)).values(), loud.law((b, *rest)).values(), strict=True)
         )
         pure = max(
-            abs(float(np.ptp(loud.mechanism.rate * (loud._scores[i] - loud._scores[j]).astype(object))))
+            abs(float(np.ptp(loud.mechanism.rate * (loud._objectives[1][i] - loud._objectives[1][j]).astype(object))))
             for i, j in product(range(len(made.types)), repeat=2)
         )
         assert (pure <= float(made.epsilon)) == kept
@@ -69,7 +69,7 @@ def test_the_objective_keeps_its_bound(made: Imposing) -> None:
     profiles = [*product(made.types, repeat=3), made.types * 100, made.types[:2] * 150]
     shares = []
     for reports in profiles:
-        earned = made._totals(reports) * made._unit
+        earned = made._totals(reports) * made._objectives[0]
         mean = sum(Fraction(mass.upper) * one for mass, one in zip(made.law(reports).values(), earned, strict=True))
         shares.append(float(max(earned) - mean) / made.expected_gap(len(reports)))
     assert 0.1 < max(shares) <= 1  # the bound is within a factor of ten

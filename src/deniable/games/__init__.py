@@ -1,6 +1,6 @@
 """Mechanism design with privacy: auctions, exact truthfulness, matching, and equilibria of large games."""
 
-from deniable.games.auction import BestLie, DigitalGoods
+from deniable.games.auction import DigitalGoods
 from deniable.games.billboard import Billboard, billboard
 from deniable.games.congestion import CongestionGame, Play
 from deniable.games.counters import Counters
@@ -11,7 +11,6 @@ from deniable.games.utility import expected_utility, gain_bound
 from deniable.games.vcg import Chosen, public_project, second_price, vcg
 
 __all__ = [
-    "BestLie",
     "Billboard",
     "Chosen",
     "CongestionGame",

@@ -35,10 +35,7 @@ class Billboard(metaclass=InWords):
     safe: bool
 
     def per_player(self, function: Callable[[Any, Any], Output], rows: Sequence[Any]) -> tuple[Output, ...]:
-        """The output of each player: `function(row, signal)`, which sees one row at a time, and the signal.
-
-        Python lets a function look elsewhere, and remember what it was called with. Do neither; `replay` tests it.
-        """
+        """The output of each player, `function(row, signal)`. It must look at nothing else: `replay` tests that."""
         return tuple(function(row, self.signal) for row in rows)
 
     def replay(
@@ -70,9 +67,7 @@ def billboard(release: Release | Released[Any], *, loss: PrivacyLoss | None = No
             release: a `Release`, whose columns become the signal; or what a mechanism returned.
             loss: of what a mechanism returned.
 
-        Raises: InvalidParameterError without a loss, or for a value that cannot be made read-only.
-
-        >>> from deniable.games import billboard
+            >>> from deniable.games import billboard
     >>> from deniable.mechanisms.base import Released
     >>> from deniable.privacy import PureLoss
         >>> board = billboard(Released(7, True), loss=PureLoss(epsilon=1))
@@ -99,7 +94,9 @@ def paid(ledger: Ledger | None, loss: PrivacyLoss, *, text: str, question: str, 
 def _frozen(value: object) -> object:
     """The value in a form that no function can use to pass a message on."""
     if isinstance(value, np.ndarray):
-        copied = value.copy() if value.dtype != object else np.array([_frozen(one) for one in value.ravel()], object)
+        if value.dtype == object:
+            return _frozen(value.tolist())
+        copied = value.copy()
         copied.setflags(write=False)
         return copied
     if isinstance(value, Mapping):

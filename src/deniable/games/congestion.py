@@ -44,10 +44,8 @@ class CongestionGame(metaclass=InWords):
 
     Args:
         latencies: integers, shape (resources, players + 1): the cost at each load, from 0 users on; never falls.
-        influence: the most by which one user more raises any of them; checked.
+        influence: the most by which one user more raises any of them; a game in which one raises more is refused.
         top: the largest own cost; players bring a row of own costs in [0, top], one a resource.
-
-    Raises: InvalidParameterError if one user more raises a cost by more than the stated influence, or a cost falls.
 
     >>> from deniable.games import CongestionGame
     >>> roads = CongestionGame(latencies=[range(101), range(0, 202, 2)], influence=2, top=50)
@@ -75,9 +73,7 @@ class CongestionGame(metaclass=InWords):
     def _table(self) -> NDArray[np.int64]:
         table = array_of("latencies", [list(row) for row in self.latencies])
         if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2 or table.dtype.kind not in "iu":
-            raise InvalidParameterError(
-                "latencies must be integers in a table of at least 2 resources and loads 0 and 1"
-            )
+            raise InvalidParameterError("latencies must be a table of integers for 2 resources and loads 0, 1 at least")
         return table.astype(np.int64)
 
     @property
@@ -97,8 +93,8 @@ class CongestionGame(metaclass=InWords):
             slack: a player moves only for a gain above it, by the posted counts.
             passes, batches: see `Counters`.
 
-        Guarantee: rho-joint zCDP for the actions of all others. With probability 95% `regret` is at most slack +
-            2 influence (error of a count + moves in the last pass), the `bound`, which is SECRET here.
+        Guarantee: rho-joint zCDP for the actions of all others. With probability 95% regret <= `bound`, which is
+            slack + 2 influence (error of a count + moves in the last pass) and SECRET here.
         Source: Rogers, Roth (2014), arXiv:1310.8244.
         """
         budget, cells = positive_rational("rho", rho), len(self._table)
@@ -126,7 +122,7 @@ class CongestionGame(metaclass=InWords):
             return np.bincount(best[moves], minlength=len(posted)) - np.bincount(left, minlength=len(posted))
 
         posted = made.run(turn, bits=bits)
-        final = self._at(self._loads(actions), actions) + costs
+        final = self._at(np.bincount(actions, minlength=cells), actions) + costs
         regret = final[np.arange(self.players), actions] - final.min(axis=1)
         bound = least + 2 * self.influence * (made.error(0.05) + int(moved[-batches:].sum()))
         board = billboard(Released(posted, bits.safe), loss=made.privacy_loss)
@@ -164,7 +160,7 @@ class CongestionGame(metaclass=InWords):
             drawn = uniforms((self.players, 1), bits=bits) > np.cumsum(mixed, axis=1)[:, :-1]
             actions = drawn.sum(axis=1)
             kept = actions if at == told else kept
-            loads = self._loads(actions)
+            loads = np.bincount(actions, minlength=size)
             posted[at] = noise.release(loads, bits=bits).value
             seen = self._table[np.arange(size), np.clip(posted[at], 0, self.players)] + costs
             scores -= mixed[:, :, None] * (seen / span)[:, None, :]
@@ -183,9 +179,6 @@ class CongestionGame(metaclass=InWords):
         if costs.shape != (self.players, len(self._table)):
             raise InvalidParameterError(f"own must have a row for each of {self.players} players, a column a resource")
         return costs
-
-    def _loads(self, actions: NDArray[np.int64]) -> Counts:
-        return np.bincount(actions, minlength=len(self._table))
 
     def _at(self, loads: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cost of each resource to players who would use it, beside the others: shape (players, resources)."""

@@ -73,10 +73,6 @@ class Counters(metaclass=InWords):
         spread = 2 * nodes * float(self.noise.sigma_squared) * math.log(self.cells * times**2 / failure)
         return math.ceil(math.sqrt(spread) * (1 + 2**-40))
 
-    def batch_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The batch of each player, by place."""
-        return np.searchsorted(self._ends[1:], places, side="right")
-
     def run(self, turn: Callable[[slice, Counts], Counts], *, bits: Bits) -> Counts:
         """Let all players take their turns; returns every post, shape (passes * batches + 1, cells), zeros first.
 
@@ -84,7 +80,7 @@ class Counters(metaclass=InWords):
             turn: maps the players of a batch, and the last post, to the exact change of the counters.
         """
         posted = np.zeros((self.passes * self.batches + 1, self.cells), dtype=np.int64)
-        noise, ends = self.noise, self._ends
+        noise, ends = self.noise, np.arange(self.batches + 1) * self.players // self.batches
         for first in range(0, len(posted) - 1, self.batches):
             exact, noisy = np.zeros((2, self.levels, self.cells), dtype=np.int64)
             for batch in range(1, self.batches + 1):
@@ -96,7 +92,3 @@ class Counters(metaclass=InWords):
                 exact[:level] = noisy[:level] = 0
                 posted[first + batch] = posted[first] + noisy.sum(0)
         return posted
-
-    @property
-    def _ends(self) -> NDArray[np.int64]:
-        return np.arange(self.batches + 1) * self.players // self.batches

@@ -23,13 +23,13 @@ _MOST_PROFILES = 10**5
 
 @dataclass(frozen=True, kw_only=True)
 class Lie:
-    """The best lie: the player, by place, who reports another type than that in `truth`, the types of all.
+    """The best lie: the player, by place, who makes a false `report`; `truth` is the own type, or the types of all.
 
     `gain` bounds the change of expected utility over *all* lies: truth is a dominant strategy if `gain.upper <= 0`.
     """
 
     player: int
-    truth: Profile
+    truth: Hashable
     report: Hashable
     gain: Interval
 
@@ -44,9 +44,8 @@ def largest_gain(law: Law, utility: Utility, *, types: Sequence[Hashable], playe
         types: what a player may be, and report; at least two.
         players: how many.
 
-    Guarantee: exact where the law is; else an interval from certified ends. Reports that lead to one law are compared
-        outcome by outcome, so a lie that changes nothing gains exactly 0.
-    Raises: InvalidParameterError for more than 10^5 profiles, or types that leave no lie.
+    Guarantee: exact where the law is, else certified; a lie that changes nothing gains exactly 0.
+    Raises: InvalidParameterError for more than 10^5 profiles.
 
     >>> from deniable.games import largest_gain
     >>> def dictator(reports): return {reports[0]: 1}
@@ -61,12 +60,12 @@ def largest_gain(law: Law, utility: Utility, *, types: Sequence[Hashable], playe
             return exact_rational("a utility", utility(i, own, said, outcome))
 
         said = (*truth[:player], report, *truth[player + 1 :])
-        ends = _change(cached(said), cached(truth), worth, report, truth[player])
-        high = ends[1] if best is None else max(high, ends[1])
-        if best is None or ends[0] > low:
-            low, best = ends[0], (player, truth, report)
+        change = _change(cached(said), cached(truth), worth, report, truth[player])
+        high = change[1] if best is None else max(high, change[1])
+        if best is None or change[0] > low:
+            low, best = change[0], (player, truth, report)
     assert best is not None
-    return Lie(player=best[0], truth=best[1], report=best[2], gain=Interval(round_down(low), round_up(high)))
+    return Lie(player=best[0], truth=best[1], report=best[2], gain=interval(low, high))
 
 
 @in_words
@@ -79,10 +78,9 @@ def joint_loss(law: Law, *, types: Sequence[Hashable], players: int) -> FiniteLo
         types: what a player may report; at least two.
         players: how many, at least two.
 
-    Guarantee: delta(x) is the largest sum of max(0, p - e^x q), over players, reports of the others and two reports, of
-        the laws p, q of the others' outputs. `joint_loss(...).epsilon(0)` is infinite where an output gives it away.
+    Guarantee: delta(x) is the largest sum of max(0, p - e^x q) for laws p, q of the others' outputs, over all players,
+        two reports, and reports of the others.
     Source: Kearns, Pai, Roth, Ullman (2014), arXiv:1207.4084.
-    Raises: InvalidParameterError for more than 10^5 profiles, or a law that is not one of as many outputs.
 
     >>> from deniable.games import joint_loss
     >>> def swap(reports): return {(reports[1], reports[0]): 1}  # each is told the other's report
@@ -106,9 +104,7 @@ def _profiles(types: Sequence[Hashable], players: int) -> list[Profile]:
     if len(kinds) < 2 or len(kinds) != len(types):
         raise InvalidParameterError(f"types must be at least two different ones, got {shown(types)}")
     if len(kinds) ** count > _MOST_PROFILES:
-        raise InvalidParameterError(
-            f"{len(kinds)} types of {count} players are more than 10^5 profiles. Take fewer types or players."
-        )
+        raise InvalidParameterError(f"{len(kinds)} types of {count} players have over 10^5 profiles. Take fewer.")
     return list(product(kinds, repeat=count))
 
 
@@ -125,11 +121,17 @@ def _change(
     else:
         terms = [(mass, worth(report, outcome)) for outcome, mass in said.items()]
         terms += [(mass, -worth(own, outcome)) for outcome, mass in told.items()]
-    ends = [sorted(value * end for end in _ends(mass)) for mass, value in terms]
-    return sum((e[0] for e in ends), Fraction(0)), sum((e[1] for e in ends), Fraction(0))
+    changes = [sorted(value * end for end in ends(mass)) for mass, value in terms]
+    return sum((e[0] for e in changes), Fraction(0)), sum((e[1] for e in changes), Fraction(0))
 
 
-def _ends(mass: object) -> tuple[Fraction, Fraction]:
+def interval(lower: Fraction, upper: Fraction) -> Interval:
+    """The floats around two exact ends."""
+    return Interval(round_down(lower), round_up(upper))
+
+
+def ends(mass: object) -> tuple[Fraction, Fraction]:
+    """Exact ends of a probability that is known exactly, or by an interval."""
     if isinstance(mass, Interval):
         return Fraction(mass.lower), Fraction(mass.upper)
     exact = exact_rational("a probability", mass)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
 from deniable.games.billboard import Billboard, billboard, paid
+from deniable.games.finite import ends, interval
 from deniable.games.money import amounts, price_list, unit_of
 from deniable.games.utility import gain_bound
 from deniable.ledger import Ledger
@@ -22,9 +23,10 @@ from deniable.mechanisms.base import Released
 from deniable.mechanisms.selection import ExponentialMechanism
 from deniable.noise import bernoulli, uniform
 from deniable.noise.bits import SECURE, Bits
-from deniable.numbers.interval import Interval, round_down, round_up
+from deniable.numbers.interval import Interval, round_up
 from deniable.numbers.rationals import Real, exact_rational, positive_integer, positive_rational
-from deniable.privacy import ExponentialMechanismLoss
+from deniable.privacy import ExponentialMechanismLoss, PrivacyLoss, Replace
+from deniable.privacy.around.restricted import RestrictedLoss
 from deniable.privacy.call import InWords, read_fields
 
 Worth = Callable[[Any, Any, Any], Real]
@@ -34,14 +36,14 @@ Worth = Callable[[Any, Any, Any], Real]
 class Imposing(metaclass=InWords):
     """Choose an alternative privately, or with probability `share` any at random, and impose the announced reaction.
 
-    A player has a type, reports one, and reacts to the alternative: buys or not, goes to one of the facilities. The
-    reaction that is best for the *reported* type is imposed, so a lie costs something wherever types react differently.
+    A player reports a type and reacts to the alternative: buys or not, goes to a facility. The reaction that is best
+    for the *reported* type is imposed, so a lie costs something wherever types react differently.
 
     Args:
         types: what a player may be, at least two. Reports that are none count as the first.
         alternatives: what is chosen from; reactions: what a player may do.
         utility: of (type, alternative, reaction), exact.
-        objective: what a player adds to what is to be large, of (type, alternative, reaction); exact.
+        objective: what a player adds to what is to be large, likewise.
         epsilon: what the choice may cost.
 
     Guarantee: truth is a dominant strategy, exactly: with `gap` the least mean loss of a lie under a random alternative
@@ -76,11 +78,11 @@ class Imposing(metaclass=InWords):
 
     @classmethod
     def pricing(cls, values: Sequence[Real], *, prices: Sequence[Real], epsilon: Real) -> "Imposing":
-        """Digital goods: each alternative is a price, whoever reports at least it must buy, revenue is the objective.
+        """Digital goods: whoever reports at least the price must buy, and revenue is the objective.
 
         Args:
             values: what the good may be worth to a bidder.
-            prices: some price must lie strictly between any two values.
+            prices: alternatives; one must lie strictly between any two values.
         """
         return cls(
             types=amounts("values", values),
@@ -112,18 +114,14 @@ class Imposing(metaclass=InWords):
         )
 
     def for_players(self, players: int) -> "Imposing":
-        """The same with the epsilon in 2^-20 to 2^4 of the least `expected_gap` for this many players."""
-        tried = [
-            replace(self, epsilon=Fraction(2) ** (step // 2) * (3 if step % 2 else 2) / 2) for step in range(-40, 9)
-        ]
-        return min(tried, key=lambda one: one.expected_gap(players))
-
-    # --- what is public ------------------------------------------------------------------------------------------
+        """The same with the epsilon from 2^-20 to 12 of the least `expected_gap` for this many players."""
+        tried = (Fraction(2) ** power * Fraction(half, 2) for power in range(-20, 4) for half in (2, 3))
+        return min((replace(self, epsilon=one) for one in tried), key=lambda one: one.expected_gap(players))
 
     @property
-    def privacy_loss(self) -> ExponentialMechanismLoss:
-        """The alternative: a mixture of the private choice and of one that nothing enters."""
-        return ExponentialMechanismLoss(self.epsilon)
+    def privacy_loss(self) -> PrivacyLoss:
+        """What the alternative costs: a private choice, mixed with one that nothing enters."""
+        return RestrictedLoss(ExponentialMechanismLoss(self.epsilon), Replace)
 
     @cached_property
     def gap(self) -> Fraction:
@@ -133,23 +131,20 @@ class Imposing(metaclass=InWords):
     @cached_property
     def share(self) -> Fraction:
         """The probability of a random alternative."""
-        own = [[max(row) for row in rows] for rows in self._worths[0]]
-        width = max(max(row) - min(row) for row in own)
-        gain = Fraction(gain_bound(self.privacy_loss, width=width))
+        own = self._utilities.max(axis=2)
+        gain = Fraction(gain_bound(self.privacy_loss, width=(own.max(axis=1) - own.min(axis=1)).max()))
         return gain / (gain + self.gap)
 
     def expected_gap(self, players: int) -> float:
         """The objective is at least its best value less this, on average."""
-        private = self._unit * Fraction(self.mechanism.expected_gap(len(self.alternatives)))
-        spread = max(int(row.max() - row.min()) for row in self._scores) * self._unit
-        return round_up(private + self.share * positive_integer("players", players) * spread)
+        unit, scores = self._objectives
+        spread = self.share * positive_integer("players", players) * int(np.ptp(scores, axis=1).max())
+        return round_up(unit * (Fraction(self.mechanism.expected_gap(len(self.alternatives))) + spread))
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
         """The private choice, by sums of objectives in whole units."""
         return ExponentialMechanism(rate=self.epsilon / self._spread)
-
-    # --- the choice ----------------------------------------------------------------------------------------------
 
     def release(self, reports: Sequence[Any], *, ledger: Ledger | None = None, bits: Bits = SECURE) -> Billboard:
         """The alternative, on a billboard: `board.per_player(mechanism.reaction, reports)` tells everybody what to do.
@@ -159,97 +154,84 @@ class Imposing(metaclass=InWords):
             ledger: who pays before a report is read; it must protect one report.
             bits: leave it out, except in tests.
         """
-        text = f"choose one of {len(self.alternatives)} alternatives truthfully with epsilon={self.epsilon}"
-        question = f"{text} {self.alternatives!r} {self._scores.tolist()}"
+        text, question = "choose an alternative truthfully", f"{self.alternatives!r} {self._objectives} {self.epsilon}"
         paid(ledger, self.privacy_loss, text=text, question=question, bits=bits)
         place = int(uniform.below(len(self.alternatives), bits=bits))
         chosen = self.mechanism.release(self._totals(reports), bits=bits).value
-        imposed = bool(bernoulli.sample(p=self.share, bits=bits))
-        found = self.alternatives[place if imposed else chosen]
+        found = self.alternatives[place if bernoulli.sample(p=self.share, bits=bits) else chosen]
         return billboard(Released(found, bits.safe), loss=self.privacy_loss)
 
     def reaction(self, report: object, alternative: object) -> Any:
-        """What is imposed on a player who made this report: the best reaction for it, the first of several."""
+        """What is imposed on a player with this report: the best reaction for it, the first of several."""
         return self.reactions[self._best[self._place(report)][self.alternatives.index(alternative)]]
 
     def law(self, reports: tuple[Hashable, ...]) -> Mapping[Hashable, Interval]:
         """SECRET: the probability of each alternative, certified; for `largest_gain`."""
         private, share = self.mechanism.pmf(self._totals(reports)), self.share
         each = share / len(self.alternatives)
-        known = [private[place] for place in range(len(self.alternatives))]
-        ends = [(Fraction(m.lower), Fraction(m.upper)) if isinstance(m, Interval) else (m, m) for m in known]
-        masses = [Interval(round_down(each + (1 - share) * a), round_up(each + (1 - share) * b)) for a, b in ends]
-        return dict(zip(self.alternatives, masses, strict=True))
+        return {
+            alternative: interval(*(each + (1 - share) * end for end in ends(private[place])))
+            for place, alternative in enumerate(self.alternatives)
+        }
 
     def worth(self, player: int, own: Hashable, report: Hashable, alternative: Hashable) -> Real:
         """The utility of a player of one type on whom the reaction of a report is imposed; for `largest_gain`."""
         return self.utility(own, alternative, self.reaction(report, alternative))
 
-    # --- inside --------------------------------------------------------------------------------------------------
+    @cached_property
+    def _utilities(self) -> NDArray[np.object_]:
+        """Exact; shape (types, alternatives, reactions)."""
+        return self._table(self.utility)
 
     @cached_property
-    def _worths(self) -> list[list[list[list[Fraction]]]]:
-        """Utilities and objectives, exactly; each of shape (types, alternatives, reactions)."""
-        return [
-            [
-                [[exact_rational("a number", worth(own, s, r)) for r in self.reactions] for s in self.alternatives]
-                for own in self.types
-            ]
-            for worth in (self.utility, self.objective)
-        ]
-
-    @cached_property
-    def _best(self) -> list[list[int]]:
-        """For each type and alternative, the place of the best reaction."""
-        return [[row.index(max(row)) for row in rows] for rows in self._worths[0]]
+    def _best(self) -> NDArray[np.int64]:
+        """The place of the best reaction; shape (types, alternatives)."""
+        return np.asarray(self._utilities.argmax(axis=2))
 
     @cached_property
     def _regrets(self) -> dict[tuple[Hashable, Hashable], Fraction]:
         """For each type and false report, the mean loss under a random alternative."""
-        lost = {
-            (own, said): [max(row) - row[place] for row, place in zip(rows, best, strict=True)]
-            for own, rows in zip(self.types, self._worths[0], strict=True)
-            for said, best in zip(self.types, self._best, strict=True)
+        places, told = np.arange(len(self.alternatives)), list(zip(self.types, self._best, strict=True))
+        return {
+            (own, said): Fraction((worth.max(axis=1) - worth[places, best]).sum()) / len(places)
+            for own, worth in zip(self.types, self._utilities, strict=True)
+            for said, best in told
             if own != said
         }
-        return {pair: sum(each, Fraction(0)) / len(each) for pair, each in lost.items()}
 
     @cached_property
-    def _unit(self) -> Fraction:
-        found = {abs(one) for rows in self._worths[1] for row in rows for one in row} - {Fraction(0)}
-        return unit_of(tuple(found)) if found else Fraction(1)
+    def _objectives(self) -> tuple[Fraction, NDArray[np.int64]]:
+        """A unit, and the objectives of the best reactions in it; shape (types, alternatives)."""
+        found = np.take_along_axis(self._table(self.objective), self._best[:, :, None], axis=2)[:, :, 0]
+        unit = unit_of(tuple(abs(one) for one in found.ravel().tolist() if one) or (Fraction(1),))
+        if abs(found).max() / unit > 2**31:
+            raise InvalidParameterError("objectives must be at most 2^31 of a common unit, such as cents. Round them.")
+        return unit, (found / unit).astype(np.int64)
 
-    @cached_property
-    def _scores(self) -> NDArray[np.int64]:
-        """Objectives of the best reactions in whole units; shape (types, alternatives)."""
-        return np.array(
-            [
-                [int(row[place] / self._unit) for row, place in zip(rows, best, strict=True)]
-                for rows, best in zip(self._worths[1], self._best, strict=True)
-            ],
-            dtype=np.int64,
-        )
+    def _table(self, worth: Worth) -> NDArray[np.object_]:
+        name = "a utility or objective"
+        rows = [
+            [[exact_rational(name, worth(t, s, r)) for r in self.reactions] for s in self.alternatives]
+            for t in self.types
+        ]
+        return np.array(rows, dtype=object)
 
     @cached_property
     def _spread(self) -> int:
         """The largest interval in which the changes of all scores lie when one report changes, in whole units."""
-        changes = [b - a for a in self._scores for b in self._scores]
-        return max(int(change.max() - change.min()) for change in changes)
+        scores = self._objectives[1]
+        return int(np.ptp(scores[:, None] - scores, axis=2).max())
 
     def _totals(self, reports: Sequence[Any]) -> NDArray[np.int64]:
         counts = np.bincount([self._place(report) for report in reports], minlength=len(self.types))
-        return np.asarray(counts @ self._scores, dtype=np.int64)
+        return np.asarray(counts @ self._objectives[1], dtype=np.int64)
 
     def _place(self, report: object) -> int:
         """The place of a type; that of the first for what is none, since an error would tell of it."""
         try:
-            return self._places.get(report, 0)
-        except Exception:  # what cannot be hashed is no type
+            return self.types.index(report)
+        except Exception:  # whatever it is, and however it compares
             return 0
-
-    @cached_property
-    def _places(self) -> dict[Hashable, int]:
-        return {own: place for place, own in enumerate(self.types)}
 
 
 def _listed(name: str, value: object, least: int) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ class PrivateMatching(metaclass=InWords):
     Guarantee: (epsilon, delta)-joint privacy. No good goes to more than `supply` players, whatever the noise: those
         beyond get nothing, which happens with probability delta / (2 + 2 e^epsilon) at most and is in delta.
     Source: Hsu, Huang, Roth, Roughgarden, Wu (2014), arXiv:1311.2828; docs/theory/games/joint.md.
-    Raises: InvalidParameterError if the noise of the counters needs the whole supply as a reserve.
+    Raises: InvalidParameterError if the noise needs the whole supply as a reserve.
 
     >>> from deniable.games import PrivateMatching
     >>> made = PrivateMatching(players=10**4, goods=3, supply=3000, top=10, step=1, epsilon=2, delta="1e-6")
@@ -78,8 +78,8 @@ class PrivateMatching(metaclass=InWords):
 
     def __post_init__(self) -> None:
         read_fields(self)
-        if not self.delta or self.epsilon > 100 or self.top < self.step:
-            raise InvalidParameterError("delta must be > 0, epsilon at most 100, and top at least one step")
+        if self.delta < Fraction(1, 10**100) or self.epsilon > 100 or not self.step <= self.top <= 2**31 * self.step:
+            raise InvalidParameterError("delta must be >= 1e-100, epsilon <= 100, and top between one and 2^31 steps")
         if self.supply <= self.reserve:
             raise InvalidParameterError(
                 f"the noise needs a reserve of {self.reserve} copies of a good, and there are {self.supply}: nothing "
@@ -110,8 +110,6 @@ class PrivateMatching(metaclass=InWords):
             values: secret; for each good a column with one value a player, in money. What is no amount is 0.
             ledger: who pays before a value is read.
             bits: leave it out, except in tests.
-
-        Raises: InvalidParameterError for another number of goods or players.
         """
         paid(ledger, self.privacy_loss, text=f"match {self.goods} goods", question=f"{self!r}", bits=bits)
         table = self._table(values)
@@ -122,8 +120,10 @@ class PrivateMatching(metaclass=InWords):
             return np.bincount(state.turn(members, posted, highest, self.supply - self.reserve), minlength=self.goods)
 
         posted = self.counters.run(turn, bits=bits)
-        held = state.final(posted[-1], self.supply - self.reserve)
-        goods = np.where(_places_among(held, self.goods) < self.supply, held, -1)
+        held = state.kept(slice(None), posted[-1], self.supply - self.reserve)
+        goods = held.copy()
+        for good in range(self.goods):
+            goods[np.flatnonzero(held == good)[self.supply :]] = -1
         prices = np.maximum(posted.max(axis=0), 0) // (self.supply - self.reserve)
         return Matched(
             goods=goods,
@@ -136,10 +136,10 @@ class PrivateMatching(metaclass=InWords):
         """The good that a player of a place and with some values ends up with, from the posts alone; -1 for none."""
         place, values = row
         state, quota = _State(self._table([[one] for one in values], 1)), self.supply - self.reserve
-        batch, highest = int(self.counters.batch_of(np.array([place]))[0]), np.maximum.accumulate(posted, axis=0)
+        batch, highest = ((place + 1) * self.batches - 1) // self.players, np.maximum.accumulate(posted, axis=0)
         for at in range(batch, self.passes * self.batches, self.batches):
             state.turn(slice(0, 1), posted[at], highest[at], quota)
-        return int(state.final(posted[-1], quota)[0])
+        return int(state.kept(slice(None), posted[-1], quota)[0])
 
     def welfare(self, values: Sequence[Container], matched: Matched) -> tuple[Fraction, Fraction]:
         """SECRET: the sum of the values of what all got, and a bound on that of any matching: that of dual prices."""
@@ -168,23 +168,12 @@ class _State:
         """The goods that these players bid on."""
         gains = self.values[members] - highest // quota
         best = gains.argmax(axis=1)
-        held = self._kept(members, posted, quota)
+        held = self.kept(members, posted, quota)
         bids = (held < 0) & (gains.max(axis=1) > 0)
         self.mark[members] = np.where(bids, posted[best], self.mark[members])
         self.held[members] = np.where(bids, best, held)
         return np.asarray(best[bids], dtype=np.int64)
 
-    def final(self, posted: Counts, quota: int) -> NDArray[np.int64]:
-        return self._kept(slice(None), posted, quota)
-
-    def _kept(self, members: slice, posted: Counts, quota: int) -> NDArray[np.int64]:
+    def kept(self, members: slice, posted: Counts, quota: int) -> NDArray[np.int64]:
         held = self.held[members]
         return np.where((held >= 0) & (posted[held] - self.mark[members] <= quota), held, -1)
-
-
-def _places_among(held: NDArray[np.int64], goods: int) -> NDArray[np.int64]:
-    """How many players before each one hold the same."""
-    places = np.zeros(len(held), dtype=np.int64)
-    for good in range(goods):
-        places[held == good] = np.arange(int((held == good).sum()))
-    return places

@@ -52,8 +52,7 @@ def unit_of(prices: tuple[Fraction, ...]) -> Fraction:
 def steps(bids: Container, *, unit: Fraction, top: int) -> NDArray[np.int64]:
     """Secret bids in whole units, rounded down, from 0 to `top`: exactly those of at least a price still reach it.
 
-    A bid that is no number, or below 0, counts as 0, and one above the largest price as that price. Each bid is read
-    alone, so none decides how another is read.
+    A bid that is no number, or below 0, counts as 0. Each bid is read alone, so none decides how another is read.
     """
     given = column(bids, "bids")
     if given.holds == "numbers" and given.values.dtype.kind in "iu":

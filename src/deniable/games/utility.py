@@ -1,8 +1,7 @@
 """What privacy promises in the words of economics: how much anybody's expected utility can move.
 
-A utility is any function of the outcome and of what happens after it. In [0, 1] it is a randomized test between two
-data sets, so its two expectations are error rates of a test, and the trade-off curve of the loss bounds one by the
-other, sharply. Proofs: docs/theory/games/utility.md.
+A utility in [0, 1] is a randomized test between two data sets, so its expectations are error rates, and the trade-off
+curve of the loss bounds one by the other, sharply. Proofs: docs/theory/games/utility.md.
 """
 
 from fractions import Fraction
@@ -41,7 +40,7 @@ def expected_utility(
         1 - f(a) on the same scale, and some mechanism with this loss attains either. Without `upper` the distance from
         `lower` changes by a factor in [e^-epsilon, e^epsilon].
     Source: Dwork, Roth (2014), section 2.3.1, for the factor; docs/theory/games/utility.md for the curve.
-    Raises: InvalidParameterError if usual is out of bounds; UnprovedError without `upper` where delta is not 0.
+    Raises: UnprovedError without `upper` where delta is not 0.
 
     >>> from deniable.games import expected_utility
     >>> from deniable.privacy import PureLoss
@@ -59,10 +58,8 @@ def expected_utility(
         limit = joint.pure_epsilon
         if limit is None:
             raise UnprovedError(f"{loss!r} may fail, and then a utility without bounds may be anything. Give upper.")
-        least, most = (certified(lambda e=e: ball(e).exp(), within=NONNEGATIVE) for e in (-limit, limit))  # type: ignore[misc]
-        return Interval(
-            round_down(low + (mean - low) * Fraction(least.lower)), round_up(low + (mean - low) * Fraction(most.upper))
-        )
+        factor = Fraction(certified(lambda: ball(limit).exp(), within=NONNEGATIVE).upper)
+        return Interval(round_down(low + (mean - low) / factor), round_up(low + (mean - low) * factor))
     share, curve = (mean - low) / (high - low), joint.tradeoff()
     hits = Fraction(curve.true_positive_rate(min(round_up(share), 1.0)).upper)
     misses = Fraction(curve.false_negative_rate(min(round_up(1 - share), 1.0)).lower)

@@ -1,7 +1,7 @@
 """The classical mechanism to compare with: Vickrey, Clarke, Groves. Exactly truthful, needs payments, not private."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.errors import InvalidParameterError
@@ -12,10 +12,7 @@ from deniable.privacy.call import in_words
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What VCG chooses, by place (the winner of an item), and what each player pays: the harm done to the others.
-
-    `welfare` is the sum of the values less the cost, `deficit` what the cost exceeds the payments by.
-    """
+    """What VCG chooses, by place; what each player pays; the welfare less the cost; cost less payments."""
 
     outcome: int
     payments: tuple[Fraction, ...]
@@ -31,9 +28,8 @@ def vcg(values: Sequence[Sequence[Real]], *, costs: Sequence[Real] | None = None
         values: shape (players, outcomes), in money; may be negative.
         costs: of each outcome, public; None for all 0.
 
-    Guarantee: truth is a dominant strategy: a player pays what the others lose by the choice, so own value less payment
-        is the welfare, up to a number that the own report does not move. It is not private, and its payments reveal
-        others' values.
+    Guarantee: truth is a dominant strategy: own value less payment is the welfare, up to a number that the own report
+        does not move. It is not private: payments reveal others' values.
     Source: Vickrey (1961); Clarke (1971); Groves (1973).
     Raises: InvalidParameterError for no player, no outcome, or rows of different lengths.
 
@@ -43,9 +39,7 @@ def vcg(values: Sequence[Sequence[Real]], *, costs: Sequence[Real] | None = None
     """
     table = [amounts("values", row, negative=True) for row in values]
     if not table or not table[0] or len({len(row) for row in table}) > 1:
-        raise InvalidParameterError(
-            f"values must be a table with a row a player, a column an outcome, got {shown(values)}"
-        )
+        raise InvalidParameterError(f"values must be a table, a row a player, a column an outcome: {shown(values)}")
     public = amounts("costs", costs if costs is not None else [0] * len(table[0]), negative=True)
     if len(public) != len(table[0]):
         raise InvalidParameterError(f"costs must be one for each of {len(table[0])} outcomes, got {len(public)}")
@@ -53,9 +47,8 @@ def vcg(values: Sequence[Sequence[Real]], *, costs: Sequence[Real] | None = None
     chosen = total.index(max(total))
     rests = [[all_of_them - own for all_of_them, own in zip(total, row, strict=True)] for row in table]
     payments = tuple(max(rest) - rest[chosen] for rest in rests)
-    return Chosen(
-        outcome=chosen, payments=payments, welfare=total[chosen], deficit=public[chosen] - sum(payments, Fraction(0))
-    )
+    deficit = public[chosen] - sum(payments, Fraction(0))
+    return Chosen(outcome=chosen, payments=payments, welfare=total[chosen], deficit=deficit)
 
 
 @in_words
@@ -95,4 +88,4 @@ def public_project(values: Sequence[Real], *, cost: Real) -> Chosen:
     """
     price = nonnegative_rational("cost", cost)
     found = vcg([(own, 0) for own in amounts("values", values, negative=True)], costs=[price, 0])
-    return Chosen(outcome=1 - found.outcome, payments=found.payments, welfare=found.welfare, deficit=found.deficit)
+    return replace(found, outcome=1 - found.outcome)
