@@ -14,116 +14,68 @@ from deniable.errors import UnsupportedQueryError
 from deniable.query.catalog import did_you_mean
 
 Node = TypeVar("Node", bound=exp.Expr)
-BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "add",
-    exp.Sub: "subtract",
-    exp.Mul: "multiply",
-    exp.Div: "divide",
-    exp.Mod: "modulo",
-    exp.Pow: "power",
-    exp.EQ: "eq",
-    exp.NEQ: "ne",
-    exp.LT: "lt",
-    exp.LTE: "le",
-    exp.GT: "gt",
-    exp.GTE: "ge",
-    exp.And: "and",
-    exp.Or: "or",
-    exp.DPipe: "concat",
-    exp.Nullif: "nullif",
-}
-UNARY: dict[type[exp.Expr], str] = {
-    exp.Neg: "negate",
-    exp.Not: "not",
-    exp.Abs: "abs",
-    exp.Sqrt: "sqrt",
-    exp.Ln: "ln",
-    exp.Exp: "exp",
-    exp.Sign: "sign",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Trim: "trim",
-    exp.Length: "length",
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Week: "week",
-    exp.Day: "day",
-    exp.DayOfMonth: "day",
-    exp.DayOfWeek: "dayofweek",
-    exp.DayOfYear: "dayofyear",
-    exp.Hour: "hour",
-    exp.Minute: "minute",
-}
-VARIADIC: dict[type[exp.Expr], str] = {exp.Least: "least", exp.Greatest: "greatest", exp.Coalesce: "coalesce"}
-# Arguments with another value than None, False or [] that a node may have, and the flags whose value does not matter.
-ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
-    **dict.fromkeys(BINARY, frozenset({"this", "expression"})),
-    **dict.fromkeys(UNARY, frozenset({"this"})),
-    **dict.fromkeys(VARIADIC, frozenset({"this", "expressions", "ignore_nulls"})),
-    exp.Coalesce: frozenset({"this", "expressions"}),
-    exp.Div: frozenset({"this", "expression", "typed"}),
-    exp.DPipe: frozenset({"this", "expression", "safe"}),
-    exp.Alias: frozenset({"this", "alias"}),
-    exp.Avg: frozenset({"this"}),
-    exp.Between: frozenset({"this", "low", "high"}),
-    exp.Boolean: frozenset({"this"}),
-    exp.Case: frozenset({"this", "ifs", "default"}),
-    exp.Cast: frozenset({"this", "to"}),
-    exp.Column: frozenset({"this", "table"}),
-    exp.Count: frozenset({"this", "big_int"}),
-    **dict.fromkeys((exp.Corr, exp.CovarPop, exp.CovarSamp), frozenset({"this", "expression"})),
-    **dict.fromkeys((exp.CountIf, exp.Stddev, exp.StddevPop, exp.StddevSamp), frozenset({"this"})),
-    **dict.fromkeys((exp.Variance, exp.VariancePop), frozenset({"this"})),
-    exp.DataType: frozenset({"this"}),
-    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), frozenset({"this", "unit"})),
-    exp.Distinct: frozenset({"expressions"}),
-    exp.Extract: frozenset({"this", "expression"}),
-    exp.Filter: frozenset({"this", "expression"}),
-    exp.From: frozenset({"this"}),
-    exp.Group: frozenset({"expressions"}),
-    exp.Having: frozenset({"this"}),
-    exp.ILike: frozenset({"this", "expression", "negate"}),
-    exp.Identifier: frozenset({"this", "quoted"}),
-    exp.If: frozenset({"this", "true", "false"}),
-    exp.In: frozenset({"this", "expressions", "query"}),
-    exp.Is: frozenset({"this", "expression"}),
-    exp.Like: frozenset({"this", "expression", "negate"}),
-    exp.Limit: frozenset({"expression"}),
-    exp.Max: frozenset({"this"}),
-    exp.Min: frozenset({"this"}),
-    exp.Literal: frozenset({"this", "is_string"}),
-    exp.Log: frozenset({"this", "expression"}),
-    exp.Median: frozenset({"this"}),
-    exp.Mode: frozenset({"this"}),
-    exp.Null: frozenset(),
-    exp.Order: frozenset({"expressions"}),
-    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
-    exp.Paren: frozenset({"this"}),
-    exp.PercentileCont: frozenset({"this", "expression"}),
-    exp.Quantile: frozenset({"this", "quantile"}),
-    exp.Round: frozenset({"this", "decimals"}),
-    exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
-    exp.Select: frozenset(
-        {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_", "distinct"}
+# Where an operator is not called like its class.
+_SPELT: dict[type[exp.Expr], str] = {exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide", exp.Mod: "modulo"}
+_SPELT |= {exp.Pow: "power", exp.NEQ: "ne", exp.LTE: "le", exp.GTE: "ge", exp.DPipe: "concat", exp.Neg: "negate"}
+_SPELT |= {exp.DayOfMonth: "day"}
+
+
+def _operators(*kinds: type[exp.Expr]) -> dict[type[exp.Expr], str]:
+    return {kind: _SPELT.get(kind, kind.__name__.lower()) for kind in kinds}
+
+
+BINARY = _operators(
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
+    *(exp.And, exp.Or, exp.DPipe, exp.Nullif),
+)
+UNARY = _operators(
+    *(exp.Neg, exp.Not, exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Sign, exp.Floor, exp.Ceil, exp.Lower, exp.Upper),
+    *(exp.Trim, exp.Length, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day, exp.DayOfMonth, exp.DayOfWeek),
+    *(exp.DayOfYear, exp.Hour, exp.Minute),
+)
+VARIADIC = _operators(exp.Least, exp.Greatest, exp.Coalesce)
+_ALLOWED: dict[str, tuple[type[exp.Expr], ...]] = {
+    "": (exp.Null, exp.Star),
+    "this": (
+        *UNARY,
+        *(exp.Avg, exp.Boolean, exp.CountIf, exp.DataType, exp.From, exp.Having, exp.Max, exp.Median, exp.Min),
+        *(exp.Mode, exp.Paren, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.TableAlias, exp.Var),
+        *(exp.Variance, exp.VariancePop, exp.Where),
     ),
-    exp.Union: frozenset({"this", "expression"}),
-    exp.Subquery: frozenset({"this", "alias"}),
-    exp.Star: frozenset(),
-    exp.Substring: frozenset({"this", "start", "length"}),
-    exp.Sum: frozenset({"this"}),
-    exp.Table: frozenset({"this", "alias"}),
-    exp.TableAlias: frozenset({"this"}),
-    exp.TryCast: frozenset({"this", "to", "safe"}),
-    exp.Var: frozenset({"this"}),
-    exp.Where: frozenset({"this"}),
-    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
-    exp.With: frozenset({"expressions"}),
-    exp.WithinGroup: frozenset({"this", "expression"}),
-    exp.CTE: frozenset({"this", "alias"}),
+    "this expression": (
+        *(kind for kind in BINARY if kind not in (exp.Div, exp.DPipe)),
+        *(exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Extract, exp.Filter, exp.Is, exp.Log, exp.PercentileCont),
+        *(exp.Union, exp.WithinGroup),
+    ),
+    "this expression typed": (exp.Div,),
+    "this expression safe": (exp.DPipe,),
+    "this expression negate": (exp.Like, exp.ILike),
+    "this expressions": (exp.Coalesce,),
+    "this expressions ignore_nulls": (exp.Least, exp.Greatest),
+    "this expressions query": (exp.In,),
+    "this alias": (exp.Alias, exp.CTE, exp.Subquery, exp.Table),
+    "this low high": (exp.Between,),
+    "this ifs default": (exp.Case,),
+    "this to": (exp.Cast,),
+    "this to safe": (exp.TryCast,),
+    "this table": (exp.Column,),
+    "this big_int": (exp.Count,),
+    "this unit": (exp.DateTrunc, exp.TimestampTrunc),
+    "this quoted": (exp.Identifier,),
+    "this true false": (exp.If,),
+    "this is_string": (exp.Literal,),
+    "this desc nulls_first": (exp.Ordered,),
+    "this quantile": (exp.Quantile,),
+    "this decimals": (exp.Round,),
+    "this on using side kind": (exp.Join,),
+    "this start length": (exp.Substring,),
+    "this min_value max_value num_buckets": (exp.WidthBucket,),
+    "expression": (exp.Limit,),
+    "expressions": (exp.Distinct, exp.Group, exp.Order, exp.With),
+    "expressions from_ joins where group having order limit with_ distinct": (exp.Select,),
 }
+# Arguments with another value than None, False or [] that a node may have, and the flags whose value does not matter.
+ARGUMENTS = {kind: frozenset(words.split()) for words, kinds in _ALLOWED.items() for kind in kinds}
 STATISTICS = {  # by the beginning of a function's name: how to ask for it without SQL
     "MEDIAN": 'db.median("column", epsilon=...)',
     "QUANTILE": 'db.quantile("column", ..., epsilon=...)',

@@ -229,12 +229,8 @@ def _absolute(facts: Sequence[Facts]) -> Range:
 
 def _rounded(facts: Sequence[Facts]) -> Range:
     """ROUND to no or some decimals moves a value by less than one unit of the integer grid."""
-    return _whole_bounds(facts[0])
-
-
-def _whole_bounds(fact: Facts) -> Range:
-    lower = None if fact.lower is None else Fraction(floor(fact.lower))
-    return lower, None if fact.upper is None else Fraction(ceil(fact.upper))
+    lower, upper = facts[0].lower, facts[0].upper
+    return None if lower is None else Fraction(floor(lower)), None if upper is None else Fraction(ceil(upper))
 
 
 def _root(facts: Sequence[Facts]) -> Range:
@@ -242,16 +238,12 @@ def _root(facts: Sequence[Facts]) -> Range:
     return Fraction(0), None if upper is None else Fraction(isqrt(max(0, ceil(upper))) + 1)
 
 
-def _to_integer(facts: Sequence[Facts]) -> Range:
-    if facts[0].kind is Kind.BOOLEAN:
-        return Fraction(0), Fraction(1)
-    return _whole_bounds(facts[0])
-
-
 def _same(facts: Sequence[Facts]) -> Range:
-    if facts[0].kind is Kind.BOOLEAN:
-        return Fraction(0), Fraction(1)
-    return facts[0].lower, facts[0].upper
+    return (Fraction(0), Fraction(1)) if facts[0].kind is Kind.BOOLEAN else (facts[0].lower, facts[0].upper)
+
+
+def _to_integer(facts: Sequence[Facts]) -> Range:
+    return _same(facts) if facts[0].kind is Kind.BOOLEAN else _rounded(facts)
 
 
 def _years(facts: Sequence[Facts]) -> Range:
@@ -322,15 +314,11 @@ def _period(keys: Callable[[Sequence[Facts]], tuple[Key, ...] | None]) -> Operat
     return Operator(_cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP), "a date or a timestamp", keys=keys)
 
 
+_PLAIN = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT)
+_DATED = (Kind.DATE, Kind.TIMESTAMP, Kind.TEXT)
 _NUMBER_PAIR = "two numbers"
 _NUMBER = "a number"
 _ALIKE = "values of one kind (two numbers, two texts, two dates)"
-_COMPARISON = Operator(_comparison, _ALIKE, keys=_truth)
-_LOGIC = Operator(_boolean, "conditions", keys=_truth)
-_ELEMENTARY = Operator(_real, _NUMBER)
-_PATTERN = Operator(_texts(Kind.BOOLEAN), "text and a pattern", keys=_truth)
-_EDIT = Operator(_texts(Kind.TEXT), "text")
-_WHOLE = Operator(_whole, _NUMBER, _rounded)
 
 
 def _part(lower: int, upper: int, *, clock: bool = False) -> Operator:
@@ -347,29 +335,18 @@ OPERATORS: dict[str, Operator] = {
     "negate": Operator(_numbers, _NUMBER, _negate),
     "abs": Operator(_numbers, _NUMBER, _absolute),
     "round": Operator(_real, "a number and, if wanted, a count of decimals", _rounded),
-    "floor": _WHOLE,
-    "ceil": _WHOLE,
+    **dict.fromkeys(("floor", "ceil"), Operator(_whole, _NUMBER, _rounded)),
     "sqrt": Operator(_real, _NUMBER, _root),
-    "ln": _ELEMENTARY,
-    "log10": _ELEMENTARY,
-    "exp": _ELEMENTARY,
+    **dict.fromkeys(("ln", "log10", "exp"), Operator(_real, _NUMBER)),
     "power": Operator(_real, _NUMBER_PAIR),
     "sign": Operator(_whole, _NUMBER, _between(-1, 1), _every(-1, 1)),
     "least": Operator(_numbers, "numbers", _least),
     "greatest": Operator(_numbers, "numbers", _greatest),
-    "eq": _COMPARISON,
-    "ne": _COMPARISON,
-    "lt": _COMPARISON,
-    "le": _COMPARISON,
-    "gt": _COMPARISON,
-    "ge": _COMPARISON,
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), Operator(_comparison, _ALIKE, keys=_truth)),
     "in": Operator(_comparison, "a value and constants of its kind", keys=_truth),
     "is_null": Operator(_any_to_boolean, "any value", keys=_truth),
-    "like": _PATTERN,
-    "ilike": _PATTERN,
-    "and": _LOGIC,
-    "or": _LOGIC,
-    "not": _LOGIC,
+    **dict.fromkeys(("like", "ilike"), Operator(_texts(Kind.BOOLEAN), "text and a pattern", keys=_truth)),
+    **dict.fromkeys(("and", "or", "not"), Operator(_boolean, "conditions", keys=_truth)),
     "case": Operator(
         _case,
         "conditions and values of one kind",
@@ -378,9 +355,7 @@ OPERATORS: dict[str, Operator] = {
     ),
     "coalesce": Operator(_alike, "values of one kind", _hull, _union),
     "nullif": Operator(_alike, "two values of one kind", _same, lambda facts: facts[0].keys),
-    "lower": _EDIT,
-    "upper": _EDIT,
-    "trim": _EDIT,
+    **dict.fromkeys(("lower", "upper", "trim"), Operator(_texts(Kind.TEXT), "text")),
     "concat": Operator(_texts(Kind.TEXT), "texts"),
     "length": Operator(_texts(Kind.INTEGER), "text", _nonnegative),
     "substring": Operator(_substring, "text, a start and a length"),
@@ -393,26 +368,16 @@ OPERATORS: dict[str, Operator] = {
     "dayofyear": _part(1, 366),
     "hour": _part(0, 23, clock=True),
     "minute": _part(0, 59, clock=True),
-    "to_integer": Operator(
-        _cast(Kind.INTEGER, Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT),
-        "a number, text or a condition",
-        _to_integer,
-    ),
-    "to_real": Operator(
-        _cast(Kind.REAL, Kind.BOOLEAN, Kind.INTEGER, Kind.REAL, Kind.TEXT), "a number, text or a condition", _same
-    ),
+    "to_integer": Operator(_cast(Kind.INTEGER, *_PLAIN), "a number, text or a condition", _to_integer),
+    "to_real": Operator(_cast(Kind.REAL, *_PLAIN), "a number, text or a condition", _same),
     "to_text": Operator(
         _cast(Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.TEXT, Kind.DATE), "text, an integer, a date or a condition"
     ),
     "to_boolean": Operator(_cast(Kind.BOOLEAN, Kind.BOOLEAN, Kind.INTEGER), "a condition or an integer", keys=_truth),
-    "to_date": Operator(
-        _cast(Kind.DATE, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text", keys=_first_days(days=1)
-    ),
+    "to_date": Operator(_cast(Kind.DATE, *_DATED), "a date, a timestamp or text", keys=_first_days(days=1)),
     "to_week": _period(_first_days(days=7)),
     "to_month": _period(_first_days(months=1)),
     "to_quarter": _period(_first_days(months=3)),
     "to_year": _period(_first_days(months=12)),
-    "to_timestamp": Operator(
-        _cast(Kind.TIMESTAMP, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT), "a date, a timestamp or text"
-    ),
+    "to_timestamp": Operator(_cast(Kind.TIMESTAMP, *_DATED), "a date, a timestamp or text"),
 }

@@ -23,41 +23,24 @@ from deniable.rows.csv.imported import is_text_file
 
 NUMBER = (int, str)  # decimals are read as text, so that 0.1 is one tenth
 LIMIT = (str, int)  # "auto" has it found
-SECTIONS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
-    "data": {"source": str, "name": str, "table": str, "partitions": bool},
+Fields = Mapping[str, type | tuple[type, ...]]
+_PLACE: Fields = {"source": str, "table": str, "partitions": bool}
+SECTIONS: Mapping[str, Fields] = {
+    "data": {**_PLACE, "name": str},
     "csv": CSV_FIELDS,
     "privacy": {
-        "unit": str,
-        "row": str,
-        "ids": int,
-        "relation": str,
-        "rows": LIMIT,
-        "groups": LIMIT,
-        "total_rows": int,
-        "period": str,
+        **dict.fromkeys(("unit", "row", "relation", "period"), str),
+        **dict.fromkeys(("ids", "total_rows"), int),
+        **dict.fromkeys(("rows", "groups"), LIMIT),
     },
     "budget": {**dict.fromkeys(("epsilon", "delta", "rho", "mu", "renyi", "order"), NUMBER), "ledger": str},
     "columns": {},
-    "tables": {
-        "source": str,
-        "table": str,
-        "partitions": bool,
-        "public": bool,
-        "path": list,
-        "csv": dict,
-        "columns": dict,
-    },
+    "tables": {**_PLACE, "public": bool, "path": list, "csv": dict, "columns": dict},
 }
-COLUMN_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "type": str,
-    "lower": (*NUMBER, date),
-    "upper": (*NUMBER, date),
-    "keys": (list, str),
-    "without": list,
-    "null": NUMBER,
-    "null_group": bool,
-    "format": str,
-    "sign": str,
+COLUMN_FIELDS: Fields = {
+    **dict.fromkeys(("type", "format", "sign"), str),
+    **dict.fromkeys(("lower", "upper"), (*NUMBER, date)),
+    **{"keys": (list, str), "without": list, "null": NUMBER, "null_group": bool},
 }
 SIMPLE = {"text": Text, "boolean": Boolean}
 MOMENTS = {"date": Date, "timestamp": Timestamp}
@@ -87,9 +70,7 @@ class Policy:
     csv: Csv | None = None  # how a text file is imported
     partitions: bool = False  # whether folders named column=value are columns
     public: bool = False
-    path: tuple[
-        str, ...
-    ] = ()  # how a table without the unit's column reaches it: its key, another table, the key there
+    path: tuple[str, ...] = ()  # to the unit, where a table does not hold it: its key, another table, the key there
     several: Mapping[str, "Policy"] = empty(default_factory=dict)
 
     def described(self, schema: Mapping[str, Kind | None]) -> Table:
@@ -200,7 +181,7 @@ def _check_section(path: Path, section: str, fields: object) -> None:
         _check_fields(f"{path.name}: [{section}]", fields, SECTIONS[section])
 
 
-def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[type, ...]]) -> None:
+def _check_fields(where: str, fields: object, known: Fields) -> None:
     """Known fields with values of the right type; a misspelt one must not be passed over in silence."""
     if not isinstance(fields, dict):
         raise CatalogError(f"{where} must be a section with fields: {', '.join(known)}.")
@@ -211,15 +192,9 @@ def _check_fields(where: str, fields: object, known: Mapping[str, type | tuple[t
             )
         wanted = int if known[field] == LIMIT and value != "auto" else known[field]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            words = {
-                str: "text in quotes",
-                int: "a whole number",
-                list: "a list",
-                bool: "true or false",
-                dict: "a section",
-            }
-            said = words.get(wanted, "a section") if isinstance(wanted, type) else "a number"
-            said = "a list, or a file of keys" if wanted == (list, str) else said
+            words: dict[Any, str] = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a section"}
+            words |= {bool: "true or false", (list, str): "a list, or a file of keys"}
+            said = words.get(wanted, "a number")
             raise CatalogError(f"{where}: {field} must be {said}, got {value!r}.")
 
 
