@@ -137,7 +137,7 @@ def test_a_share_that_cannot_be_reached_is_said_and_never_costs_more_than_the_mo
         ("SELECT COUNT(*) AS n FROM t", {"error": "x%", "epsilon": 1}, "error"),
         ("SELECT COUNT(*) AS n FROM t", {"error": {"m": "5%"}, "epsilon": 1}, "noisy columns are n"),
         ("SELECT COUNT(*) AS n, SUM(x) AS s FROM t", {"error": {"n": "5%", "s": 3}, "epsilon": 1}, "or of none"),
-        ("SELECT MEDIAN(x) AS m FROM t", {"error": "5%", "epsilon": 1}, "no price can be promised"),
+        ("SELECT MEDIAN(x) AS m FROM t", {"error": "5%", "epsilon": 1}, "no price can be promised for it"),
         ("SELECT COUNT(*) AS n FROM t", {"error": "5%", "epsilon": 1, "confidence": 0.999}, "confidence"),
     ],
 )

@@ -11,6 +11,7 @@ from deniable.mechanisms.price import Price
 from deniable.numbers.rationals import Real, positive_rational, shown
 from deniable.privacy import Budget, compose
 from deniable.query.aggregates.aggregate import PricedAggregate
+from deniable.query.evaluate import evaluate, numbers
 from deniable.query.expression import Call, Column, Expression, Literal, bases_of
 from deniable.query.plan import PricedPlan, Query
 from deniable.query.rules.price import price
@@ -42,16 +43,32 @@ def cheapest(
     """
     if not isinstance(confidence, float) or not 0 < confidence < 1:
         raise InvalidParameterError(f"confidence must be a number between 0 and 1, got {shown(confidence)}")
-    wanted = _wanted(query, error)
-
-    def epsilons(amount: Fraction) -> Price:
-        return Price(epsilon=amount, delta=delta)
-
-    def rhos(amount: Fraction) -> Price:
-        return Price(rho=amount)
-
+    columns = _columns(query, error, lambda expression: _is_linear(expression, query))
+    wanted = {name: positive_rational("error", value) for name, value in columns.items()}
     counts_rhos = budget is not None and budget.rho is not None
-    return _least(query, wanted, rhos if counts_rhos else epsilons, confidence, budget)
+
+    def planned(place: int) -> PricedPlan | None:
+        """The plan at one of the prices, if it is accurate enough."""
+        decade, digits = divmod(place, _PER_DECADE)
+        amount = (100 + digits) * Fraction(10) ** (decade + _DECADES[0] - 2)
+        try:
+            plan = price(query, Price(rho=amount) if counts_rhos else Price(epsilon=amount, delta=delta), budget)
+        except InvalidParameterError:
+            return None  # so little that no noise can be drawn for it, or so much
+        return plan if all(_half_width(plan, name, confidence) <= most for name, most in wanted.items()) else None
+
+    low, high = 0, (_DECADES[1] - _DECADES[0]) * _PER_DECADE
+    found = planned(high)
+    if found is None:
+        raise InvalidParameterError("no price makes the answer so accurate. Ask for a larger error.")
+    while low < high:
+        middle = (low + high) // 2
+        plan = planned(middle)
+        if plan is None:
+            low = middle + 1
+        else:
+            high, found = middle, plan
+    return found
 
 
 def is_relative(error: Target | None) -> bool:
@@ -87,7 +104,13 @@ def approached(
 
     Raises: UnsupportedQueryError or InvalidParameterError, before anything is asked.
     """
-    shares = {name: float(share) for name, share in _shares_of(plan.query, error, confidence).items()}
+    if not isinstance(confidence, float) or not 0 < confidence <= 0.996:
+        raise InvalidParameterError(f"confidence must be a number above 0 and at most 0.996, got {shown(confidence)}")
+    known = plan.query.question.aggregates
+    columns = _columns(plan.query, error, lambda each: all(known[int(base[5:])].additive for base in bases_of(each)))
+    shares = {name: float(positive_rational("error", str(each).strip()[:-1])) / 100 for name, each in columns.items()}
+    if max(shares.values()) >= 1:
+        raise InvalidParameterError("error is a share below 100%.")
     power = 1 if most.rho is None else 2
     steps: list[Release] = []
     rest, part, times = Fraction(1), _FIRST, 1.0
@@ -106,26 +129,6 @@ def approached(
     return replace(steps[-1], cost=compose([each.cost for each in steps]), notes=(*steps[-1].notes, note))
 
 
-def _shares_of(query: Query, error: Target, confidence: float) -> dict[str, Fraction]:
-    """The share of itself by which each column may be off."""
-    noisy = {output.name: output.expression for output in query.outcome.outputs if any(bases_of(output.expression))}
-    given = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
-    if not isinstance(confidence, float) or not 0 < confidence <= 0.996:
-        raise InvalidParameterError(f"confidence must be a number above 0 and at most 0.996, got {shown(confidence)}")
-    for name in given or [""]:
-        if name not in noisy:
-            raise InvalidParameterError(f"error names {name!r}; the noisy columns are {', '.join(noisy)}")
-        if not all(query.question.aggregates[int(base[5:])].additive for base in bases_of(noisy[name])):
-            raise UnsupportedQueryError(
-                f"no price can be promised for the error of {name!r}. Give error={{column: '5%'}} for counts, sums and "
-                "averages, and look at explain() for the rest."
-            )
-    found = {name: positive_rational("error", str(share).strip()[:-1]) / 100 for name, share in given.items()}
-    if max(found.values()) >= 1:
-        raise InvalidParameterError("error is a share below 100%.")
-    return found
-
-
 def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> float:
     """About how many times too wide the widest interval is for its share; 0 if every number is within its own."""
     worst, ends = 0.0, release.intervals(level)
@@ -140,99 +143,48 @@ def _too_wide(release: Release, shares: Mapping[str, float], level: float) -> fl
     return worst
 
 
-def _least(
-    query: Query,
-    wanted: Mapping[str, Fraction],
-    currency: Callable[[Fraction], Price],
-    confidence: float,
-    budget: Budget | None,
-) -> PricedPlan:
-    low, high = 0, (_DECADES[1] - _DECADES[0]) * _PER_DECADE
-
-    def planned(place: int) -> PricedPlan | None:
-        """The plan at one of the prices, if it is accurate enough."""
-        decade, digits = divmod(place, _PER_DECADE)
-        try:
-            plan = price(query, currency((100 + digits) * Fraction(10) ** (decade + _DECADES[0] - 2)), budget)
-        except InvalidParameterError:
-            return None  # so little that no noise can be drawn for it, or so much
-        return plan if all(_half_width(plan, name, confidence) <= most for name, most in wanted.items()) else None
-
-    found = planned(high)
-    if found is None:
-        raise InvalidParameterError("no price makes the answer so accurate. Ask for a larger error.")
-    while low < high:
-        middle = (low + high) // 2
-        plan = planned(middle)
-        if plan is None:
-            low = middle + 1
-        else:
-            high, found = middle, plan
-    return found
-
-
-def _wanted(query: Query, error: Target) -> dict[str, Fraction]:
-    """The error that each column may have, exactly."""
-    noisy = {output.name: output.expression for output in query.outcome.outputs if any(bases_of(output.expression))}
-    given = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
+def _columns(query: Query, error: Target, promised: Callable[[Expression], bool]) -> dict[str, Real | str]:
+    """What is wanted of each noisy column, of which something can be promised."""
+    noisy = {output.name: output.expression for output in query.outcome.outputs if bases_of(output.expression)}
+    given: dict[str, Real | str] = dict(error) if isinstance(error, Mapping) else dict.fromkeys(noisy, error)
     for name in given:
         if name not in noisy:
             raise InvalidParameterError(f"error names {name!r}; the noisy columns are {', '.join(noisy)}")
-        if _weights(noisy[name], query) is None:
+        if not promised(noisy[name]):
             raise UnsupportedQueryError(
                 f"how far {name!r} is off depends on the answer itself, so no price can be promised for it. Give "
-                "error={column: ...} for counts and sums, and look at explain() for the rest."
+                "error={column: ...} for counts and sums, or '5%' for averages too, and look at explain() for the rest."
             )
     if not given:
         raise InvalidParameterError("error names no column. Give a number, or {column: number}.")
-    return {name: positive_rational("error", value) for name, value in given.items()}
+    return given
 
 
 def _half_width(plan: PricedPlan, name: str, confidence: float) -> float:
     """Half the width of an interval for a column: the sum of those of its parts, which share the doubt evenly."""
     expression = next(output.expression for output in plan.query.outcome.outputs if output.name == name)
-    weights = {base: weight for base, weight in (_weights(expression, plan.query) or {}).items() if base and weight}
-    level = 1 - (1 - confidence) / max(1, len(weights))
-    width = 0.0
+    bases = bases_of(expression)
+    at = np.eye(len(bases), len(bases) + 1)  # each total once, and at last none
+    found = numbers(evaluate(expression, dict(zip(bases, at, strict=True))))
+    weights = {base: weight for base, weight in zip(bases, np.abs(found[:-1] - found[-1]), strict=True) if weight}
+    level, width = 1 - (1 - confidence) / max(1, len(weights)), 0.0
     for base, weight in weights.items():
-        part = plan.parts[int(base.removeprefix("base "))]
+        part = plan.parts[int(base[5:])]
         assert isinstance(part, PricedAggregate)
-        width += abs(float(weight)) * part.law.half_width(level)
+        width += float(weight) * part.law.half_width(level)
     return width
 
 
-def _weights(expression: Expression, query: Query) -> dict[str, Fraction] | None:
-    """What a linear expression multiplies each noisy number by, and "" for the constant; None if it is not linear."""
+def _is_linear(expression: Expression, query: Query) -> bool:
+    """Whether a column is a sum of totals, each times a number that is known."""
     match expression:
-        case Column(name=name) if name.startswith("base ") and query.question.aggregates[int(name[5:])].additive:
-            return {name: Fraction(1)}
-        case Literal(value=bool() | None):
-            return None
-        case Literal(value=int() | Fraction() as value):
-            return {"": Fraction(value)}
+        case Column(name=name):
+            return name.startswith("base ") and query.question.aggregates[int(name[5:])].additive
+        case Literal(value=value):
+            return isinstance(value, int | Fraction) and not isinstance(value, bool)
         case Call(operator=operator, arguments=arguments):
-            parts = [_weights(argument, query) for argument in arguments]
-            known = [part for part in parts if part is not None]
-            if len(known) < len(parts):
-                return None
-            return _combined(operator, known)
-    return None
-
-
-def _combined(operator: str, parts: list[dict[str, Fraction]]) -> dict[str, Fraction] | None:
-    constants = [part.get("", Fraction(0)) if set(part) <= {""} else None for part in parts]
-    match operator, parts, constants:
-        case "add" | "subtract", [one, other], _:
-            sign = 1 if operator == "add" else -1
-            return {name: one.get(name, Fraction(0)) + sign * other.get(name, Fraction(0)) for name in {**one, **other}}
-        case "negate", [one], _:
-            return {name: -weight for name, weight in one.items()}
-        case "multiply", [_, other], [Fraction() as factor, _]:
-            return {name: factor * weight for name, weight in other.items()}
-        case "multiply", [one, _], [_, Fraction() as factor]:
-            return {name: factor * weight for name, weight in one.items()}
-        case "divide", [one, _], [_, Fraction() as divisor] if divisor:
-            return {name: weight / divisor for name, weight in one.items()}
-        case ("to_real", [one], _):
-            return one
-    return None
+            noisy = [bool(bases_of(argument)) for argument in arguments]
+            fixed = operator == "multiply" and sum(noisy) < 2
+            fixed |= operator == "divide" and not noisy[1] and bool(numbers(evaluate(arguments[1], {})) != 0)
+            linear = operator in ("add", "subtract", "negate", "to_real")
+            return (linear or fixed) and all(_is_linear(argument, query) for argument in arguments)
