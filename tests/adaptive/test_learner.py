@@ -32,21 +32,21 @@ def test_errors_of_thresholds_and_intervals_are_those_of_a_loop() -> None:
 
 
 def test_the_law_is_that_of_the_exponential_mechanism_on_errors() -> None:
-    """1500 choices; six standard errors."""
+    """600 choices; six standard errors."""
     values, labels, epsilon = [0, 1, 1, 2], [0, 0, 1, 1], 1.0
     chosen = Counter(
         learn_threshold(values, labels, domain=3, epsilon="1", bits=DeterministicBits(seed)).hypothesis
-        for seed in range(1500)
+        for seed in range(600)
     )
     weights = np.exp(-epsilon / 2 * np.array([2, 1, 1, 2]))
     for place, share in enumerate(weights / weights.sum()):
-        assert abs(chosen[place] / 1500 - share) < 6 * math.sqrt(share * (1 - share) / 1500)
+        assert abs(chosen[place] / 600 - share) < 6 * math.sqrt(share * (1 - share) / 600)
 
 
 def test_excess_is_kept_and_comes_within_five_times() -> None:
-    """Random labels on 1000 values: 200 choices, each against the best on the sample and on the population."""
+    """Random labels on 1000 values: 100 choices, each against the best on the sample and on the population."""
     random, excesses = np.random.default_rng(2), []
-    for seed in range(200):
+    for seed in range(100):
         values = random.integers(0, 1000, 300)
         labels = (values >= 500) ^ (random.random(300) < 0.1)
         learned = learn_threshold(values, labels, domain=1000, epsilon=1, failure="0.1", bits=DeterministicBits(seed))

@@ -97,6 +97,8 @@ class Holdout:
     @silence()
     def _sum(self, values: object) -> int:
         """SECRET: the sum of one value a row, clamped to [0, 1], in lattice steps; what is no number counts as 0."""
+        if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
+            raise UnprovedError("this holdout belongs to another process. Ask it there: two of it would promise twice.")
         found = floats.numbers(values, "values")
         if len(found) != self.rows:
             raise InvalidParameterError(
@@ -109,8 +111,6 @@ class Holdout:
 
         Raises: BudgetExceededError when the promised number was asked.
         """
-        if os.getpid() != self._process:
-            raise UnprovedError("this holdout belongs to another process. Ask it there: two of it would promise twice.")
         if self._asked >= self.questions:
             self._withdraw(f"all of the promised {self.questions} questions were asked")
         self._asked += 1

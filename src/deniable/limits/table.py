@@ -140,7 +140,7 @@ def table(*, n: int, columns: int, epsilon: Real, delta: Real = 0, values: int =
             error="standard, with sampling",
             possible="1 / (sqrt(n) epsilon): randomized response",
             impossible=local_floor(rows, epsilon=budget),
-            deniable=math.hypot(0.5, 0.5 / math.tanh(float(budget) / 2)) / math.sqrt(rows),
+            deniable=0.5 / math.tanh(float(budget) / 2) / math.sqrt(rows),
             source="Duchi, Jordan, Wainwright (2013)",
         ),
     ]
