@@ -116,11 +116,10 @@ def Keys(values: Any, *, null: bool = False) -> Declaration:  # noqa: N802
     keys = (*keys, None) if null else keys
     _check_keys(keys)
     known = [key for key in keys if key is not None]
-    if all(_kind_of_key(key) is Kind.INTEGER for key in known):
-        whole = [Fraction(key) for key in known]
-        lower, upper = (min(whole), max(whole)) if min(whole) < max(whole) else (None, None)
-        return Declaration(kind=Kind.INTEGER, lower=lower, upper=upper, keys=keys)
-    return Declaration(kind=_kind_of_key(known[0]), keys=keys)
+    kind = _kind_of_key(known[0])
+    if kind is Kind.INTEGER and min(known) < max(known):
+        return Declaration(kind=kind, lower=Fraction(min(known)), upper=Fraction(max(known)), keys=keys)
+    return Declaration(kind=kind, keys=keys)
 
 
 def Text() -> Declaration:  # noqa: N802
@@ -181,7 +180,7 @@ def listed_keys(facts: Declaration | Facts) -> tuple[Key, ...] | None:
 
 
 def _listed_by(other: object) -> tuple[Any, ...]:
-    return (other if isinstance(other, Declaration) else Keys(other))._listed()
+    return other._listed() if isinstance(other, Declaration) else tuple(_values_of(other))
 
 
 def _row(key: Any) -> Row:

@@ -310,7 +310,7 @@ def _keys(path: Path, name: str, fields: Mapping[str, Any], known: Mapping[str, 
         found = Keys(_public_rows(path.parent / held, parts, fields.get("type")), null=fields.get("null_group", False))
     else:
         found = Keys(held, null=fields.get("null_group", False))
-    return found - Keys(fields["without"]) if fields.get("without") else found
+    return found - fields["without"] if fields.get("without") else found
 
 
 def _public_rows(place: Path, columns: list[str], kind: object) -> Any:

@@ -24,12 +24,14 @@ COLUMNS: dict[str, Declaration] = {
     "g": Keys(["a", "A", "ä", "a\u0308", "a ", "it's"], null=True),
     "x": Number(lower="-1.3", upper=4),
     "k": Number(lower=-3, upper=50),
+    "g, k > 3": Keys(["it's", "a", None]) * Keys([True, None]) - [("a", None)],
 }
 QUESTIONS = [
     "SELECT COUNT(*), COUNT(x), SUM(x), SUM(k), AVG(x), COUNT(DISTINCT who) FROM t",
     "SELECT g, COUNT(*), SUM(x * k), COUNT(*) FILTER (WHERE x > 1), COUNT(DISTINCT who) FROM t GROUP BY g",
     "SELECT g, MEDIAN(x), MAX(k), COUNT(*) FROM t WHERE note LIKE '%a%' OR k < 9 GROUP BY g",
     "SELECT MONTH(day) AS m, b, SUM(k), COUNT(*) FROM t WHERE NOT (note = 'it''s') GROUP BY m, b",
+    "SELECT k > 3 AS big, g, COUNT(*), SUM(x) FROM t GROUP BY big, g",
     "SELECT VAR_POP(x), COUNT(*) FROM t WHERE CAST(note AS DOUBLE) IS NULL",
     "SELECT g, COUNT(DISTINCT note), COUNT(DISTINCT k), CORR(x, k) FROM t GROUP BY g",
 ]
